@@ -1,0 +1,112 @@
+"""The audit as a Prefect flow: every stage a task, the lake the truth.
+
+The flow takes and gives plain values, so that it can be deployed as ``flows.audit.audit``. Only artifacts travel between
+tasks. A task's cache key is its stage's key, and counts only while the lake holds the partition: Prefect's own record
+of a result is no proof that the files are there.
+"""
+
+import json
+import logging
+import time
+from pathlib import Path
+from typing import Any
+
+from prefect import flow, task
+from prefect.artifacts import create_markdown_artifact, create_progress_artifact, create_table_artifact
+from prefect.artifacts import update_progress_artifact
+from prefect.context import TaskRunContext
+
+from flows.plan import STAGES, Inputs, Step, inputs, plan
+from flows.record import headline
+from schemas.artifact import Artifact, Partition
+from schemas.settings import AuditSpec
+from tasks._store import Lake
+
+log = logging.getLogger("evenhand")
+
+Given = dict[str, list[dict[str, Any]]]
+
+
+@flow(name="audit", result_serializer="json", validate_parameters=False, log_prints=False)
+def audit(spec: dict[str, Any], lake: str, command: str = "") -> list[dict[str, Any]]:
+    """Run every stage of one audit.
+
+    Args:
+        spec: an audit spec, as ``AuditSpec`` dumps it.
+        lake: absolute path of the lake.
+        command: what the report says reproduces the audit.
+
+    Returns:
+        The partition of every stage, in order.
+    """
+    planned = plan(AuditSpec.model_validate(spec), command)
+    progress = create_progress_artifact(progress=0.0, description=f"stages of {planned.run}")
+    done: list[Partition] = []
+    for i, step in enumerate(planned.steps):
+        clock = time.perf_counter()
+        done.append(_execute(step, inputs(step, done), lake))
+        _tell(step, done[-1], time.perf_counter() - clock)
+        update_progress_artifact(progress, 100 * (i + 1) / len(planned.steps))
+    _publish(planned.run, Lake(Path(lake)), done)
+    return [partition.model_dump(mode="json") for partition in done]
+
+
+def _stage_key(_: TaskRunContext, parameters: dict[str, Any]) -> str | None:
+    """The stage's key while the lake holds its partition, else None: a lost partition is computed again."""
+    stage, given, settings = _restored(parameters["stage"], parameters["given"], parameters["settings"])
+    key = stage.key(given, settings, parameters["modules"])
+    lake = Lake(Path(parameters["lake"]))
+    return f"{lake.root}/{stage.name}/{key}" if lake.find(stage.name, key) else None
+
+
+def _is_transient(_: Any, __: Any, state: Any) -> bool:
+    """Whether another try could help: an operating system's error could be a network drive that blinked."""
+    error = state.result(raise_on_failure=False)
+    return isinstance(error, OSError)
+
+
+@task(
+    cache_key_fn=_stage_key,
+    persist_result=True,
+    result_serializer="json",
+    retries=2,
+    retry_delay_seconds=[1, 5],
+    retry_condition_fn=_is_transient,
+)
+def run_stage(
+    stage: str, given: Given, settings: dict[str, Any], modules: list[str], lake: str
+) -> dict[str, Any]:
+    """Run one stage on its artifacts; returns its partition."""
+    declared, artifacts, stage_settings = _restored(stage, given, settings)
+    return declared.run(Lake(Path(lake)), artifacts, stage_settings, modules).model_dump(mode="json")
+
+
+def _restored(name: str, given: Given, settings: dict[str, Any]) -> tuple[Any, Inputs, Any]:
+    stage = STAGES[name]
+    artifacts = {table: [Artifact.model_validate(a) for a in entries] for table, entries in given.items()}
+    return stage, artifacts, stage.settings.model_validate(settings)
+
+
+def _execute(step: Step, given: Inputs, lake: str) -> Partition:
+    return Partition.model_validate(
+        run_stage.with_options(name=step.name, task_run_name=step.name)(
+            stage=step.stage.name,
+            given={table: [a.model_dump() for a in artifacts] for table, artifacts in given.items()},
+            settings=step.settings.model_dump(mode="json"),
+            modules=list(step.modules),
+            lake=lake,
+        )
+    )
+
+
+def _tell(step: Step, partition: Partition, seconds: float) -> None:
+    refused = partition.table("refusals").rows
+    how = "from the lake" if partition.reused else f"{seconds:.1f} s"
+    log.info("%-12s %10s rows %8s refused   %s", step.name, f"{partition.tables[0].rows:,}", f"{refused:,}", how)
+
+
+def _publish(run: str, lake: Lake, done: list[Partition]) -> None:
+    """Prefect artifacts: aggregates only."""
+    rows = headline(lake, done)
+    create_table_artifact(key="findings", table=json.dumps(rows), description=f"headline measures of {run}")
+    create_markdown_artifact(key="report", markdown=f"Report of run `{run}`: `reports/{run}/report.html` beside the lake.")

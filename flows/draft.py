@@ -1,0 +1,138 @@
+"""Draft an audit spec from a table: every guess is written down, and marked as one to be confirmed."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jinja2 import Environment, StrictUndefined
+
+from schemas.errors import SpecError
+from schemas.settings import Source
+from tasks.ingest import canonical
+from tasks.sources import delimited
+
+_DECISION_WORDS = ("approve", "decision", "action_taken", "outcome", "status", "denied", "deny", "target", "label")
+_PROTECTED_WORDS = ("race", "sex", "gender", "ethnic", "age", "marital", "religion", "nationality")
+_FAVOURABLE_WORDS = ("1", "yes", "true", "approved", "approve", "good", "granted", "y")
+_ORDERED_UP_TO = 15
+"""Up to this many distinct numbers a column reads as categories when it is a code, and is offered as nominal."""
+
+_TEMPLATE = """\
+# Audit spec drafted from {{ file }} ({{ rows }} rows). Lines with CHECK are guesses: confirm or correct each.
+# Run it with: evenhand audit THIS.yaml      Every key: docs/audit-spec.md
+name: {{ name }}
+title: {{ title }}
+year: 2024  # CHECK: the year of the decisions
+source: {kind: csv, path: {{ path }}, delimiter: {{ delimiter }}}
+#   missing: ['', NA]        texts that mean a missing value
+#   exempt: [Exempt]         texts that mean exempt from reporting
+#   keep: {column: [value]}  rows with other values are refused, with that reason
+row_id: {{ row_id }}  # column that identifies a row; null counts the rows
+
+# CHECK: which value favours the applicant. Swapping the two turns every result around.
+decision: {column: {{ decision }}, favourable: {{ favourable }}, unfavourable: {{ unfavourable }}}
+
+protected:  # CHECK: each value is a group unless `groups` joins some; a missing value is a group too
+  - name: {{ protected }}
+    columns: [{{ protected }}]  # several columns are crossed: [race, sex]
+    reference: {{ reference }}  # the group that the others are compared with: here the largest
+
+# type: continuous, ordinal (with its order), binary, nominal     role: feature, excluded, ...
+# constraint, how an applicant can change it: free, up, down, immutable
+columns:
+{% for c in columns %}
+  {{ c.name }}: {type: {{ c.type }}{{ c.more }}{{ c.constraint }}}{{ c.note }}
+{% endfor %}
+
+model: {kind: logistic_regression}  # none: audit the decisions alone
+
+thresholds:  # fixed before the run; CHECK that they are the limits you would defend
+  - {measure: approval_rate_ratio, minimum: 0.9}
+  - {measure: infeasible_share_size_matched_difference, maximum: 0.05}
+
+disclosure: {profile: strict}  # strict: counts up to 7 withheld, others rounded to 5; public: below 5 withheld
+seed: 482
+"""
+
+
+def draft(file: Path) -> str:
+    """The text of an audit spec for a delimited file.
+
+    Raises:
+        SpecError: there is no such file, or no column in it could be a decision or a protected attribute.
+        DataQualityError: the file is no table.
+    """
+    if not file.is_file():
+        raise SpecError(f"no file at {str(file)!r}: give a delimited table with a header")
+    source = Source(kind="csv", path=str(file), delimiter=_delimiter(file))
+    names = delimited.header(source)
+    frame = delimited.read(source, names).table.to_pandas().apply(lambda column: column.map(canonical))
+    decision = _first(names, _DECISION_WORDS, [n for n in names if frame[n].nunique() == 2], "a decision (two values)")
+    others = [n for n in names if n != decision]
+    protected = _first(others, _PROTECTED_WORDS, [n for n in others if frame[n].nunique() <= _ORDERED_UP_TO], "groups")
+    values = sorted(frame[decision].unique(), key=lambda v: str(v).lower() not in _FAVOURABLE_WORDS)
+    keys = [n for n in others if frame[n].is_unique and n.lower().endswith("id")]
+    told: dict[str, Any] = {
+        "file": file.name,
+        "rows": f"{len(frame):,}",
+        "name": "".join(ch if ch.isalnum() and ch.isascii() else "-" for ch in file.name.split(".")[0]).strip("-") or "audit",
+        "title": _quoted(file.name.split(".")[0]),
+        "path": _quoted(str(file)),
+        "delimiter": _quoted(source.delimiter),
+        "row_id": _quoted(keys[0]) if keys else "null",
+        "decision": _quoted(decision),
+        "favourable": _listed(values[:1]),
+        "unfavourable": _listed([v for v in values[1:] if v]),
+        "protected": _quoted(protected),
+        "reference": _quoted(frame[protected].mode()[0]),
+        "columns": [_column(frame[n], n) for n in others if n not in (protected, *keys[:1])],
+    }
+    environment = Environment(trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, autoescape=False)  # noqa: S701 YAML, quoted by _quoted
+    return environment.from_string(_TEMPLATE).render(**told)
+
+
+def _delimiter(file: Path) -> str:
+    """The one of comma, pipe, semicolon and tab that the header holds most of."""
+    import pyarrow as pa
+
+    with pa.input_stream(str(file), compression="detect") as stream:
+        head = bytes(stream.read(65536)).split(b"\n")[0].decode("latin-1")
+    return max(",|;\t", key=head.count)
+
+
+def _first(names: list[str], words: tuple[str, ...], fallback: list[str], what: str) -> str:
+    for word in words:
+        for name in names:
+            if word in name.lower() and name in fallback:
+                return name
+    if not fallback:
+        raise SpecError(f"no column could hold {what}; write the spec by hand from data/audits/boston1990.yaml")
+    return fallback[0]
+
+
+def _column(values: pd.Series, name: str) -> dict[str, str]:
+    """A column's entry: its type as guessed, and a note that says what it was guessed from."""
+    present = values[~values.isin(["", "NA", "Exempt"])]
+    numbers = pd.to_numeric(present, errors="coerce")
+    unique = sorted(present.unique())
+    absent = len(values) - len(present)
+    missing = f", {absent:,} missing" if absent else ""
+    entry = {"name": _quoted(name), "more": "", "constraint": ", constraint: free", "type": "nominal"}
+    if len(unique) == 2:
+        entry |= {"type": "binary", "more": f", order: {_listed(unique)}"}
+    elif numbers.notna().mean() > 0.95 and len(unique) > _ORDERED_UP_TO:
+        low, high = np.nanmin(numbers), np.nanmax(numbers)
+        return entry | {"type": "continuous", "note": f"  # CHECK: {low:g} to {high:g}{missing}"}
+    elif len(unique) > 50 or len(unique) < 2:
+        entry |= {"more": ", role: excluded"}
+    return entry | {"note": f"  # CHECK: {len(unique):,} values{missing}"}
+
+
+def _quoted(text: str) -> str:
+    """A YAML scalar that reads back as this very text."""
+    return "'" + text.replace("'", "''").replace("\n", " ") + "'"
+
+
+def _listed(values: list[str]) -> str:
+    return "[" + ", ".join(_quoted(v) for v in values) + "]"

@@ -1,0 +1,78 @@
+"""Launch an audit: look first what the lake holds, and start Prefect only if something is left to compute.
+
+Without a server the flow runs on Prefect's embedded API, whose database lies in the lake; with ``PREFECT_API_URL`` set
+it uses that server.
+"""
+
+import logging
+import os
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from flows.plan import held, plan
+from flows.record import Summary, conclude
+from schemas.artifact import Partition
+from schemas.settings import AuditSpec
+from tasks._store import Lake
+from tasks.sources.registry import check_columns
+
+log = logging.getLogger("evenhand")
+
+
+def run_audit(spec: AuditSpec, lake_root: Path, command: str) -> Summary:
+    """Run one audit, or find that nothing is left to do.
+
+    Raises:
+        EvenhandError: as the stages say.
+    """
+    check_columns(spec)
+    lake = Lake(lake_root)
+    planned = plan(spec, command)
+    done = held(lake, planned.steps)
+    if len(done) == len(planned.steps):
+        log.info("all %d stages are in the lake already: nothing to compute", len(done))
+    else:
+        done = _orchestrated(spec, lake, command)
+    return conclude(lake, planned, done)
+
+
+def prepare_environment(lake_root: Path) -> None:
+    """Keep Prefect's files in the lake, its telemetry off and its log quiet, unless the user has said otherwise."""
+    home = lake_root / "prefect"
+    wanted = {
+        "PREFECT_HOME": str(home),
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "DO_NOT_TRACK": "1",
+        "PREFECT_LOGGING_LEVEL": "CRITICAL",
+        "PREFECT_LOGGING_SERVER_LEVEL": "CRITICAL",
+        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+        "PREFECT_RESULTS_PERSIST_BY_DEFAULT": "true",
+    }
+    for name, value in wanted.items():
+        os.environ.setdefault(name, value)
+    os.environ.setdefault("PREFECT_LOCAL_STORAGE_PATH", str(Path(os.environ["PREFECT_HOME"]) / "storage"))
+
+
+def _orchestrated(spec: AuditSpec, lake: Lake, command: str) -> list[Partition]:
+    """Run the flow. Audits on the embedded API of one lake take turns; a server takes any number at once."""
+    prepare_environment(lake.root)
+    if os.environ.get("PREFECT_API_URL"):
+        return _flow(spec, lake, command)
+    turn = FileLock(lake.root / "locks" / "embedded-api.lock")
+    try:
+        turn.acquire(blocking=False)
+    except Timeout:
+        log.info("another audit is running on this lake: waiting for it to end")
+        turn.acquire()
+    try:
+        return _flow(spec, lake, command)
+    finally:
+        turn.release()
+
+
+def _flow(spec: AuditSpec, lake: Lake, command: str) -> list[Partition]:
+    from flows.audit import audit  # starts Prefect: seconds, and only when there is work
+
+    found = audit(spec=spec.model_dump(mode="json"), lake=str(lake.root), command=command)
+    return [Partition.model_validate(entry) for entry in found]

@@ -1,0 +1,113 @@
+"""The order of an audit's stages, wired by the tables that they declare, and the identity of a run.
+
+A step reads, of every table that its stage declares, all artifacts that earlier steps wrote. Keys follow from content,
+so a walk over the steps without computing anything tells what the lake already holds.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from schemas.artifact import Artifact, Partition
+from schemas.settings import AuditSpec, StageSettings
+from tasks import connect, detect, ingest, measure, methods, preprocess, report, score
+from tasks._lineage import code_digest, versions
+from tasks._stage import Stage
+from tasks._store import Lake
+
+Inputs = dict[str, list[Artifact]]
+
+STAGES: dict[str, Stage] = {
+    s.name: s
+    for s in (
+        ingest.ingest,
+        preprocess.preprocess,
+        score.score,
+        connect.connect,
+        detect.detect,
+        measure.measure,
+        report.report,
+    )
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One stage of one audit, with its settings."""
+
+    name: str
+    stage: Stage
+    settings: StageSettings
+    modules: tuple[str, ...] = ()
+    """Modules that the stage reaches by name and not by import: they are part of its key."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The steps of an audit in order, and its run id: the same for the same spec, data, code and libraries."""
+
+    spec: AuditSpec
+    run: str
+    source_sha256: str
+    code: str
+    steps: tuple[Step, ...]
+
+
+def plan(spec: AuditSpec, command: str) -> Plan:
+    """The steps of an audit. ``command`` is what the report says reproduces it.
+
+    Raises:
+        InfrastructureError: the source is not there.
+    """
+    reading = ingest.settings_of(spec)
+    asked = methods.asked_for(spec)
+    reached = (*(m.algorithm for m in asked), *(m.section for m in asked))
+    code = code_digest([*(s.function.__module__ for s in STAGES.values()), *reached])
+    said = [spec.model_dump(mode="json"), reading.source_sha256, code, versions()]
+    identity = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+    run = f"{spec.name}-{spec.year}-{identity[:10]}"
+    made = report.ReportSettings.of(
+        spec, run=run, source_sha256=reading.source_sha256, code=code, command=command, version=version("evenhand")
+    )
+    steps = (
+        Step("ingest", ingest.ingest, reading),
+        Step("preprocess", preprocess.preprocess, preprocess.PreprocessSettings.of(spec)),
+        Step("score", score.score, score.ScoreSettings.of(spec)),
+        Step("connect", connect.connect, connect.settings_of(spec)),
+        *(Step(f"detect {m.name}", detect.detect, detect.settings_of(spec, m.name), (m.algorithm,)) for m in asked),
+        Step("measure", measure.measure, measure.MeasureSettings.of(spec)),
+        Step("report", report.report, made, tuple(m.section for m in asked)),
+    )
+    return Plan(spec, run, reading.source_sha256, code, steps)
+
+
+def walk(steps: Sequence[Step], execute: Callable[[Step, Inputs], Partition | None]) -> list[Partition]:
+    """Execute steps in order, each on what the earlier ones wrote; stops at the first that gives None."""
+    done: list[Partition] = []
+    for step in steps:
+        partition = execute(step, inputs(step, done))
+        if partition is None:
+            break
+        done.append(partition)
+    return done
+
+
+def inputs(step: Step, done: Sequence[Partition]) -> Inputs:
+    """The artifacts that a step reads."""
+    wanted: Inputs = {table.name: [] for table in step.stage.reads}
+    for partition in done:
+        for artifact in partition.tables:
+            if artifact.table in wanted:
+                wanted[artifact.table].append(artifact)
+    return wanted
+
+
+def held(lake: Lake, steps: Sequence[Step]) -> list[Partition]:
+    """The partitions that the lake already holds, from the first step to the first that it lacks.
+
+    Raises:
+        IntegrityError: one of them has been altered.
+    """
+    return walk(steps, lambda step, given: lake.find(step.stage.name, step.stage.key(given, step.settings, step.modules)))

@@ -1,0 +1,105 @@
+"""The commands that read results: measures, findings, sql. DuckDB over the lake, one view per table."""
+
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import duckdb
+import pyarrow as pa
+import typer
+
+from schemas.errors import SpecError
+from tasks._store import Lake
+from tasks._views import latest_run, open_views
+
+app = typer.Typer()
+
+LakeOption = Annotated[Path, typer.Option("--lake", envvar="EVENHAND_LAKE", help="Directory of the lake.")]
+RunOption = Annotated[str | None, typer.Option("--run", help="Run id; the latest run if left out.")]
+FormatOption = Annotated[
+    Literal["table", "csv", "json"], typer.Option("--format", help="How to print: table, csv or json.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
+
+
+@app.command(epilog="Example: evenhand measures --measure approval_rate --format csv")
+def measures(
+    lake: LakeOption = Path("data/lake"),
+    run: RunOption = None,
+    measure: Annotated[str | None, typer.Option(help="Only this measure.")] = None,
+    group: Annotated[str | None, typer.Option(help="Only this group.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Parts of groups and curves too.")] = False,
+    format_: FormatOption = "table",
+    as_json: JsonOption = False,
+) -> None:
+    """Print the measures of a run, each with its n, interval and state."""
+    query = """
+        SELECT * FROM measures
+        WHERE run = $run AND ($measure IS NULL OR measure = $measure) AND ($group IS NULL OR "group" = $group)
+          AND ($every OR (subgroup = 0 AND parameters = '{}'))
+    """
+    given = {"measure": measure, "group": group, "every": every or measure is not None}
+    _show(_ask(lake, run, query, given), "json" if as_json else format_)
+
+
+@app.command(epilog="Example: evenhand findings --by group --json")
+def findings(
+    lake: LakeOption = Path("data/lake"),
+    run: RunOption = None,
+    rows: Annotated[bool, typer.Option("--rows", help="One line per application. Restricted: personal rows.")] = False,
+    limit: Annotated[int, typer.Option(min=1, help="Lines at most, with --rows.")] = 50,
+    format_: FormatOption = "table",
+    as_json: JsonOption = False,
+) -> None:
+    """Print what was found, counted by group and verdict, or row by row on request."""
+    counted = """
+        SELECT method, decision_maker, protected_attribute, "group", verdict, coalesce(refusal, '') AS refusal,
+               count(*) AS findings, avg(statistic) AS mean_statistic
+        FROM findings WHERE run = $run GROUP BY ALL ORDER BY ALL
+    """
+    single = "SELECT * EXCLUDE (run) FROM findings WHERE run = $run ORDER BY ALL LIMIT $limit"
+    table = _ask(lake, run, single, {"limit": limit}) if rows else _ask(lake, run, counted, {})
+    _show(table, "json" if as_json else format_)
+
+
+@app.command(epilog='Example: evenhand sql "SELECT run, count(*) FROM applications GROUP BY run"')
+def sql(
+    query: Annotated[str, typer.Argument(help="A query; every table of the lake is a view with the column run.")],
+    lake: LakeOption = Path("data/lake"),
+    format_: FormatOption = "table",
+    as_json: JsonOption = False,
+) -> None:
+    """Query the lake with DuckDB. The views are read-only; `SHOW TABLES` lists them."""
+    with open_views(Lake(lake)) as connection:
+        try:
+            result = connection.sql(query)
+            table = result.to_arrow_table() if result is not None else pa.table({})
+        except duckdb.Error as error:
+            raise SpecError(f"the query failed: {error}") from error
+    _show(table, "json" if as_json else format_)
+
+
+def _ask(root: Path, run: str | None, query: str, given: dict[str, Any]) -> pa.Table:
+    lake = Lake(root)
+    with open_views(lake) as connection:
+        return connection.sql(query, params={"run": run or latest_run(lake), **given}).to_arrow_table()
+
+
+def _show(table: pa.Table, format_: str) -> None:
+    rows = table.to_pylist()
+    if format_ == "json":
+        sys.stdout.write(json.dumps(rows, indent=1, default=str) + "\n")
+    elif format_ == "csv":
+        sink = io.StringIO()
+        writer = csv.writer(sink, lineterminator="\n")
+        writer.writerow(table.column_names)
+        writer.writerows(row.values() for row in rows)
+        sys.stdout.write(sink.getvalue())
+    else:
+        from flows.cli import print_table
+
+        hidden = ("run", "dataset", "year")
+        print_table("", [{k: v for k, v in row.items() if k not in hidden or len(row) < 6} for row in rows])

@@ -1,0 +1,109 @@
+"""The tables of applications: as read, by group, as refused, as encoded, as decided."""
+
+from schemas.table import Column, Table
+from schemas.terms import Constraint, DecisionMaker, Kind, Refusal
+
+ROW_ID = Column("row_id", "string", "identifier of the application, from the source or its row number")
+PROTECTED_ATTRIBUTE = Column("protected_attribute", "string", "name of the protected attribute in the audit spec")
+GROUP = Column("group", "string", "group of the protected attribute; a missing value is a group")
+DECISION_MAKER = Column("decision_maker", "string", "whose decision it is", codes=tuple(DecisionMaker))
+
+APPLICATIONS = Table(
+    "applications",
+    "Applications as the source gives them, typed as the audit spec declares; its columns follow the fixed ones.",
+    (
+        ROW_ID,
+        Column("source_row", "int64", "number of the row in the source, from 1", minimum=1),
+        Column("favourable", "bool", "whether the lender's decision was the favourable one"),
+        Column("outcome", "bool", "the true label; the decision where the spec names no other"),
+        Column("exempt", "string", "first column that is exempt from reporting", nullable=True),
+    ),
+    key=("row_id",),
+    per_application=True,
+    open=True,
+    restricted=True,
+)
+
+MEMBERSHIPS = Table(
+    "memberships",
+    "The group of every row of the source, refused rows included, for every protected attribute.",
+    (ROW_ID, PROTECTED_ATTRIBUTE, GROUP),
+    key=("row_id", "protected_attribute"),
+    restricted=True,
+)
+
+REFUSALS = Table(
+    "refusals",
+    "Rows that a stage could not use, each with its reason.",
+    (
+        ROW_ID,
+        Column("source_row", "int64", "number of the row in the source, from 1", nullable=True, minimum=1),
+        Column("stage", "string", "the stage that refused it"),
+        Column("reason", "string", "why", codes=tuple(Refusal)),
+        Column("column", "string", "the column to blame", nullable=True),
+        Column("detail", "string", "the expectation that was not met", nullable=True),
+        Column("favourable", "bool", "the lender's decision, where it could be read", nullable=True),
+    ),
+    key=("row_id", "stage"),
+    restricted=True,
+)
+
+FEATURES = Table(
+    "features",
+    "Encoded features, one column each in [0, 1]; a one-hot set is several columns.",
+    (ROW_ID,),
+    key=("row_id",),
+    per_application=True,
+    open=True,
+    restricted=True,
+)
+
+ENCODINGS = Table(
+    "encodings",
+    "How each encoded column was made from its source column, and so how to read it back.",
+    (
+        Column("encoded", "string", "name of the encoded column"),
+        Column("feature", "string", "name of the source column"),
+        Column("feature_index", "int32", "its position among the features, from 0", minimum=0),
+        Column("kind", "string", "how the source column is typed", codes=tuple(Kind)),
+        Column("category", "string", "the category that a one-hot column stands for", nullable=True),
+        Column("categories", "string", "JSON list of the categories in order", nullable=True),
+        Column("low", "double", "source value encoded as 0", nullable=True),
+        Column("high", "double", "source value encoded as 1", nullable=True),
+        Column("bins", "int64", "number of equal-width bins between low and high", nullable=True, minimum=1),
+        Column("clipped", "int64", "rows whose value was outside low and high", minimum=0),
+        Column("implausible", "int64", "rows kept whose value is outside the spec's plausible range", minimum=0),
+        Column("constraint", "string", "how an applicant may change it", codes=tuple(Constraint)),
+        Column("transitions", "string", "JSON object: category -> categories it may change to", nullable=True),
+    ),
+    key=("encoded",),
+)
+
+DECISIONS = Table(
+    "decisions",
+    "One decision per application and decision maker: the lender's own, and the model's where one is asked for.",
+    (
+        ROW_ID,
+        DECISION_MAKER,
+        Column("favourable", "bool", "whether the decision is the favourable one"),
+        Column("outcome", "bool", "the true label that the decision is held against"),
+        Column("score", "double", "predicted probability of the favourable decision", True, 0.0, 1.0),
+        Column("threshold", "double", "score from which the decision is favourable", True, 0.0, 1.0),
+        Column("explained", "bool", "whether the row may be explained (held out from the fit of its score)"),
+    ),
+    key=("row_id", "decision_maker"),
+    restricted=True,
+)
+
+MODEL_METRICS = Table(
+    "model_metrics",
+    "How well the model's scores and decisions follow the lender's, by group.",
+    (
+        PROTECTED_ATTRIBUTE,
+        GROUP,
+        Column("metric", "string", "accuracy, auc, predicted_denial_rate, true_positive_rate or false_positive_rate"),
+        Column("value", "double", "null where the group has one class only", nullable=True, minimum=0.0, maximum=1.0),
+        Column("n", "int64", "rows behind the value", minimum=0),
+    ),
+    key=("protected_attribute", "group", "metric"),
+)

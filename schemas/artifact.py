@@ -1,0 +1,40 @@
+"""The handle that travels between stages instead of a frame: where a validated table lies, and its digest."""
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Artifact(BaseModel):
+    """One validated table of the lake."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    table: str
+    path: str
+    """Relative to the lake's root, with forward slashes."""
+    sha256: str
+    rows: int
+
+
+class Partition(BaseModel):
+    """What one stage published under one key: tables and files, with the count of rows that it refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    stage: str
+    key: str
+    tables: tuple[Artifact, ...]
+    files: dict[str, str]
+    """Path relative to the lake's root -> sha256, for what is not a table (models, pages, records)."""
+    reused: bool = False
+    """Whether the lake already held it."""
+
+    def table(self, name: str) -> Artifact:
+        """The artifact of table ``name``.
+
+        Raises:
+            KeyError: the stage does not write that table.
+        """
+        for artifact in self.tables:
+            if artifact.table == name:
+                return artifact
+        raise KeyError(f"stage {self.stage!r} writes no table {name!r}")

@@ -1,0 +1,69 @@
+"""Every error that a user can meet, as one tree. A branch decides the exit code of the command.
+
+::
+
+    EvenhandError
+    ├── SpecError              2  the audit spec, or a word on the command line, is not usable
+    ├── DataQualityError       4  the data do not keep what the tables declare
+    │   └── SuiteFailed           a stage's table failed its expectations
+    ├── InfrastructureError    5  a file, a disk or a server is not there
+    └── IntegrityError         6  what is on disk is not what was written
+
+A message names the thing, what was expected and the next step. A failed search is no error: it is a row with a
+``Refusal``.
+"""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from schemas.terms import ExitCode
+
+Location = tuple[str | int, ...]
+
+
+class EvenhandError(Exception):
+    """An error with a message for the user; shown without a traceback."""
+
+    exit_code: ExitCode = ExitCode.INFRASTRUCTURE
+
+
+class SpecError(EvenhandError):
+    """Something in the audit spec is not usable."""
+
+    exit_code = ExitCode.USAGE
+
+    def __init__(self, message: str, location: Location = ()) -> None:
+        """Keep ``location``, the path of keys inside the spec, so that the file and line can be named."""
+        super().__init__(message)
+        self.location = location
+
+
+class DataQualityError(EvenhandError):
+    """The data do not keep what the tables declare, and no single row is to blame."""
+
+    exit_code = ExitCode.DATA_QUALITY
+
+
+class SuiteFailed(DataQualityError):
+    """A stage's table failed expectations that no quarantine can mend."""
+
+
+class InfrastructureError(EvenhandError):
+    """A file, a directory, a disk or a server is missing, full or not answering."""
+
+    exit_code = ExitCode.INFRASTRUCTURE
+
+
+class IntegrityError(EvenhandError):
+    """A file of the lake is not the one that was written."""
+
+    exit_code = ExitCode.INTEGRITY
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """A sentence that offers the nearest known word, or lists the known ones."""
+    close = get_close_matches(word, known, n=1, cutoff=0.5)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    shown = ", ".join(repr(name) for name in list(known)[:12])
+    return f"known: {shown}" + (", ..." if len(known) > 12 else "")

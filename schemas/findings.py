@@ -1,0 +1,82 @@
+"""The tables that the methods fill: findings, the evidence behind them, and what is needed to summarise them."""
+
+from schemas.applications import DECISION_MAKER, GROUP, PROTECTED_ATTRIBUTE, ROW_ID
+from schemas.table import Column, Table
+from schemas.terms import Refusal
+
+METHOD = Column("method", "string", "the method, by its paper's acronym in lower case")
+SUBGROUP = Column("subgroup", "int32", "part of the group, from 1; 0 is the whole group", minimum=0)
+MEASURE = Column("measure", "string", "name of the measure")
+PARAMETERS = Column("parameters", "string", "JSON object of the measure's parameters, keys sorted")
+
+FINDINGS = Table(
+    "findings",
+    "One row per unit and method: what was found, or why the search for it was refused.",
+    (
+        ROW_ID,
+        METHOD,
+        DECISION_MAKER,
+        PROTECTED_ATTRIBUTE,
+        GROUP,
+        SUBGROUP,
+        Column("verdict", "string", "what was found", codes=("feasible", "infeasible", "flagged", "not_flagged")),
+        Column("statistic", "double", "the method's statistic; for FGCE the cheapest recourse cost", nullable=True),
+        Column("low", "double", "lower end of its interval", nullable=True),
+        Column("high", "double", "upper end of its interval", nullable=True),
+        Column("p", "double", "p-value", True, 0.0, 1.0),
+        Column("q", "double", "p after Benjamini-Hochberg", True, 0.0, 1.0),
+        Column("refusal", "string", "why nothing was found", nullable=True, codes=tuple(Refusal)),
+    ),
+    key=("row_id", "method", "decision_maker", "protected_attribute"),
+    restricted=True,
+)
+
+EVIDENCE = Table(
+    "evidence",
+    "The rows behind a finding. Restricted: never in a report.",
+    (
+        ROW_ID,
+        METHOD,
+        DECISION_MAKER,
+        PROTECTED_ATTRIBUTE,
+        Column("role", "string", "what the other row is to this one"),
+        Column("rank", "int32", "its place in that role, from 1", minimum=1),
+        Column("other_row_id", "string", "the other row"),
+        Column("value", "double", "cost or distance between the two", nullable=True),
+    ),
+    key=("row_id", "method", "decision_maker", "protected_attribute", "role", "rank"),
+    restricted=True,
+)
+
+TALLIES = Table(
+    "tallies",
+    "The distribution of each statistic over the units of a group: enough to print its mean and to resample it.",
+    (
+        METHOD,
+        DECISION_MAKER,
+        PROTECTED_ATTRIBUTE,
+        GROUP,
+        SUBGROUP,
+        MEASURE,
+        PARAMETERS,
+        Column("headline", "bool", "whether it is compared with the reference group"),
+        Column("value", "double", "value of the statistic; null where it is not defined on the unit", nullable=True),
+        Column("count", "int64", "units with that value", minimum=0),
+    ),
+)
+
+DRAWS = Table(
+    "draws",
+    "Each statistic on the reference group, subsampled to the size of another group.",
+    (
+        METHOD,
+        DECISION_MAKER,
+        PROTECTED_ATTRIBUTE,
+        GROUP,
+        MEASURE,
+        PARAMETERS,
+        Column("draw", "int32", "number of the subsample, from 0", minimum=0),
+        Column("value", "double", "the statistic; null where it is not defined", nullable=True),
+    ),
+    key=("method", "decision_maker", "protected_attribute", "group", "measure", "parameters", "draw"),
+)

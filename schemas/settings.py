@@ -1,0 +1,284 @@
+"""The audit spec: all that a user decides before a run, frozen and checked.
+
+Here belong the shape of the spec and the checks that need nothing but the spec. Reading it from YAML, with the line of
+each error, is in ``spec_file``; checks that need the data are in the ingest stage.
+"""
+
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Annotated, Any, Literal, Self
+
+import networkx as nx
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+from schemas.errors import SpecError, nearest
+from schemas.methods import FgceSettings
+from schemas.terms import Constraint, Kind, Role
+
+
+def _text(value: object) -> object:
+    """YAML reads 5 and 5.0 and true as other things than the text of a CSV; codes are compared as text."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value) if isinstance(value, int | float) else value
+
+
+Code = Annotated[str, BeforeValidator(_text)]
+
+
+class Strict(BaseModel):
+    """Frozen; unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Source(Strict):
+    """Where the applications come from."""
+
+    kind: Literal["boston1990", "csv", "parquet"] = Field(description="how the source is read")
+    path: str | None = Field(None, description="file, relative to the working directory; .gz is read as it is")
+    delimiter: str = Field(",", min_length=1, max_length=1)
+    encoding: Literal["utf-8", "latin-1"] = "utf-8"
+    missing: tuple[Code, ...] = Field(("", "NA"), description="texts that mean a missing value")
+    exempt: tuple[Code, ...] = Field(("Exempt",), description="texts that mean exempt from reporting")
+    keep: dict[str, tuple[Code, ...]] = Field({}, description="column -> values to keep; other rows are refused")
+
+    @model_validator(mode="after")
+    def _path_given(self) -> Self:
+        if self.kind != "boston1990" and not self.path:
+            raise ValueError(f"a source of kind {self.kind!r} needs a path")
+        return self
+
+
+class Decision(Strict):
+    """The column that holds the decision, and which of its values favour the applicant."""
+
+    column: str
+    favourable: tuple[Code, ...] = Field(min_length=1)
+    unfavourable: tuple[Code, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _disjoint(self) -> Self:
+        both = sorted(set(self.favourable) & set(self.unfavourable))
+        if both:
+            raise ValueError(f"{both} cannot be favourable and unfavourable at once")
+        return self
+
+
+class Protected(Strict):
+    """One protected attribute: its column, or several crossed, and the groups of their values."""
+
+    name: str = Field(min_length=1)
+    columns: tuple[str, ...] = Field(min_length=1, description="one column, or several to be crossed")
+    groups: dict[str, tuple[Code, ...]] = Field(
+        {}, description="group -> values of the (single) column; each value is a group of its own if left out"
+    )
+    reference: str
+    missing: str = Field("(missing)", description="the group of rows without a value")
+    unlisted: str = Field("(other)", description="the group of values that `groups` does not list")
+
+    @model_validator(mode="after")
+    def _groups_fit(self) -> Self:
+        if self.groups and len(self.columns) > 1:
+            raise ValueError("groups can be listed for a single column only; crossed columns are grouped by value")
+        if self.groups and self.reference not in self.groups:
+            raise ValueError(
+                f"reference {self.reference!r} is not a group; {nearest(self.reference, list(self.groups))}"
+            )
+        listed = [value for values in self.groups.values() for value in values]
+        twice = sorted({value for value in listed if listed.count(value) > 1})
+        if twice:
+            raise ValueError(f"{twice} stand in more than one group")
+        return self
+
+
+class ColumnSpec(Strict):
+    """How one column is read, encoded and allowed to change."""
+
+    type: Kind
+    role: Role = Role.FEATURE
+    constraint: Constraint = Constraint.FREE
+    order: tuple[Code, ...] = Field((), description="categories of an ordinal or binary column, lowest first")
+    transitions: dict[Code, tuple[Code, ...]] = Field({}, description="category -> categories it may change to")
+    missing: tuple[Code, ...] = Field((), description="further texts that mean a missing value in this column")
+    bins: bool = Field(True, description="whether a continuous column is cut into equal-width bins")
+    clip: bool = Field(True, description="whether a continuous column is clipped at its 1st and 99th percentile")
+    bounds: tuple[float | None, float | None] = Field((None, None), description="values outside are quarantined")
+    plausible: tuple[float | None, float | None] = Field(
+        (None, None), description="values outside are kept and counted"
+    )
+    label: str = ""
+
+    @model_validator(mode="after")
+    def _fits_its_type(self) -> Self:
+        if self.type is Kind.ORDINAL and len(self.order) < 2:
+            raise ValueError("an ordinal column needs `order`, its categories from lowest to highest")
+        if self.type is Kind.BINARY and self.order and len(self.order) != 2:
+            raise ValueError(f"a binary column has two categories, `order` lists {len(self.order)}")
+        if self.order and self.type in (Kind.CONTINUOUS, Kind.NOMINAL):
+            raise ValueError(f"`order` belongs to ordinal and binary columns, not to {self.type}")
+        if self.type is Kind.NOMINAL and self.constraint in (Constraint.UP, Constraint.DOWN):
+            raise ValueError("a nominal column has no up or down; give it `order`, or `transitions`")
+        if self.transitions and self.type is Kind.CONTINUOUS:
+            raise ValueError("`transitions` belongs to columns with categories")
+        return self
+
+
+class Model(Strict):
+    """The model of the lender's decisions that is audited beside them."""
+
+    kind: Literal["none", "logistic_regression", "random_forest", "gradient_boosting"] = "logistic_regression"
+    split: Literal["crossfit", "holdout"] = "crossfit"
+    folds: int = Field(10, ge=2)
+    holdout: float = Field(0.3, gt=0, lt=1)
+    threshold: float | Literal["rate_matched"] = "rate_matched"
+
+
+class Explain(Strict):
+    """Which rows are explained (factuals), and which may serve as their counterfactuals (candidates)."""
+
+    factuals: Literal["unfavourable", "false_negatives"] = Field(
+        "unfavourable", description="all unfavourable decisions, or only those whose outcome was favourable"
+    )
+    candidate_score: float | None = Field(
+        None, ge=0, le=1, description="model score above which a row is a candidate; its decision counts if null"
+    )
+
+
+class CausalGraph(Strict):
+    """What is assumed to cause what. Used by the methods that need it, checked always."""
+
+    edges: tuple[tuple[str, str], ...] = ()
+
+    @field_validator("edges")
+    @classmethod
+    def _acyclic(cls, edges: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+        graph = nx.DiGraph(list(edges))
+        if not nx.is_directed_acyclic_graph(graph):
+            cycle = [a for a, _ in nx.find_cycle(graph)]
+            raise ValueError(f"the causal graph has a cycle: {' -> '.join([*cycle, cycle[0]])}; remove one edge of it")
+        return edges
+
+
+class Methods(Strict):
+    """The methods to run, by name: an entry that is null is left out."""
+
+    fgce: FgceSettings | None = FgceSettings()
+
+
+class Threshold(Strict):
+    """A limit fixed before the run. The whole interval must lie on one side for a verdict."""
+
+    measure: str
+    method: str | None = None
+    decision_maker: Literal["model", "lender"] | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+
+    @model_validator(mode="after")
+    def _one_side_at_least(self) -> Self:
+        if self.minimum is None and self.maximum is None:
+            raise ValueError("a threshold needs a minimum or a maximum")
+        return self
+
+
+class Disclosure(Strict):
+    """What is withheld from everything published."""
+
+    profile: Literal["public", "strict"] = Field(
+        "strict", description="public: n below 5 withheld; strict: counts up to 7 withheld, the rest rounded to 5"
+    )
+
+
+class Bootstrap(Strict):
+    """How intervals are made."""
+
+    draws: int = Field(1000, ge=100)
+    level: float = Field(0.95, gt=0.5, lt=1)
+    minimum_n: int = Field(30, ge=2, description="fewer units than this: insufficient evidence")
+
+
+_PAPER: dict[str, dict[str, Any]] = {
+    "model": {"split": "holdout", "threshold": 0.5},
+    "explain": {"factuals": "false_negatives", "candidate_score": 0.6},
+}
+
+
+class AuditSpec(Strict):
+    """One audit. data/audits/*.yaml are the examples."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$", description="letters, digits, - and _")
+    title: str = ""
+    year: int = Field(ge=1900, le=2200)
+    profile: Literal["default", "paper"] = "default"
+    source: Source
+    row_id: str | None = Field(None, description="column that identifies a row; its row number if null")
+    decision: Decision
+    outcome: Decision | None = Field(None, description="the true label, where it is not the decision itself")
+    protected: tuple[Protected, ...] = Field(min_length=1)
+    columns: dict[str, ColumnSpec] = Field(min_length=1)
+    missing: Literal["exclude", "impute"] = "exclude"
+    model: Model = Model()
+    explain: Explain = Explain()
+    causal_graph: CausalGraph = CausalGraph()
+    methods: Methods = Methods()
+    thresholds: tuple[Threshold, ...] = ()
+    disclosure: Disclosure = Disclosure()
+    bootstrap: Bootstrap = Bootstrap()
+    seed: int = Field(482, ge=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _profile_defaults(cls, raw: Any) -> Any:
+        """Under `paper`, what the user left out takes the paper's value instead of the defended one."""
+        if not isinstance(raw, Mapping) or raw.get("profile") != "paper":
+            return raw
+        out = dict(raw)
+        for part, values in _PAPER.items():
+            out[part] = {**values, **(out.get(part) or {})}
+        methods = out["methods"] = dict(out.get("methods") or {"fgce": {}})
+        for name, field in Methods.model_fields.items():
+            settings = field.annotation.__args__[0]  # type: ignore[union-attr]
+            if methods.get(name) is not None:
+                methods[name] = {**settings.paper, **methods[name]}
+        return out
+
+    @model_validator(mode="after")
+    def _refers_to_itself(self) -> Self:
+        names = [p.name for p in self.protected]
+        if len(set(names)) != len(names):
+            raise ValueError(f"protected attributes need different names, got {names}")
+        known = [*self.columns, *(c for p in self.protected for c in p.columns), self.decision.column]
+        for i, edge in enumerate(self.causal_graph.edges):
+            for node in edge:
+                if node not in known:
+                    raise SpecError(f"unknown node {node!r}; {nearest(node, known)}", ("causal_graph", "edges", i))
+        return self
+
+    def features(self) -> dict[str, ColumnSpec]:
+        """The columns that models and distances use, in the order of the spec."""
+        return {name: column for name, column in self.columns.items() if column.role is not Role.EXCLUDED}
+
+    def source_columns(self) -> tuple[str, ...]:
+        """Every column that the audit reads from its source, each once."""
+        named = [self.row_id] if self.row_id else []
+        named += [self.decision.column, *([self.outcome.column] if self.outcome else [])]
+        named += [column for p in self.protected for column in p.columns]
+        named += [*self.source.keep, *self.features()]
+        return tuple(dict.fromkeys(named))
+
+    def display_path(self) -> str:
+        """The source for people: its kind, or the name of its file without the directories above it."""
+        return PurePath(self.source.path).name if self.source.path else self.source.kind
+
+
+class StageSettings(Strict):
+    """The part of the audit spec that one stage depends on: the same field names, so that nothing is said twice."""
+
+    @classmethod
+    def of(cls, spec: AuditSpec, **own: object) -> Self:
+        """Take this stage's fields from the spec; ``own`` gives what the spec does not hold."""
+        taken = {name: getattr(spec, name) for name in cls.model_fields if name not in own}
+        return cls.model_validate({**taken, **own})

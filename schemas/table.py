@@ -1,0 +1,70 @@
+"""How a table is declared. From one declaration come its Arrow schema, its expectations and its dictionary entry.
+
+Here belongs the language of declarations; the tables themselves stand in applications, graph, findings and measures.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import pyarrow as pa
+
+Type = Literal["string", "double", "int64", "int32", "bool"]
+
+_ARROW: dict[str, pa.DataType] = {
+    "string": pa.string(),
+    "double": pa.float64(),
+    "int64": pa.int64(),
+    "int32": pa.int32(),
+    "bool": pa.bool_(),
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its type, what it means and what its values must keep."""
+
+    name: str
+    type: Type
+    description: str
+    nullable: bool = False
+    minimum: float | None = None
+    maximum: float | None = None
+    codes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table: its columns in order, its key, and what one of its rows stands for."""
+
+    name: str
+    description: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...] = ()
+    per_application: bool = False
+    """Whether a row is one application, so that a bad row can be set aside without harm to the rest."""
+    open: bool = False
+    """Whether the audit spec appends columns of its own."""
+    restricted: bool = False
+    """Whether it holds personal rows that never reach a report."""
+
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the declared columns."""
+        return pa.schema([pa.field(c.name, _ARROW[c.type], nullable=c.nullable) for c in self.columns])
+
+    def extended(self, columns: Iterable[Column]) -> "Table":
+        """The declaration with the audit spec's own columns appended."""
+        return replace(self, columns=self.columns + tuple(columns), open=False)
+
+    def build(self, **arrays: object) -> pa.Table:
+        """An Arrow table of these columns, in the declared order and types.
+
+        Raises:
+            pa.ArrowInvalid: an array does not fit its declared type.
+        """
+        fields = self.schema()
+        return pa.table({f.name: pa.array(arrays[f.name], f.type, from_pandas=True) for f in fields}, schema=fields)
+
+    def empty(self) -> pa.Table:
+        """A table of no rows."""
+        return self.schema().empty_table()

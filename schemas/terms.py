@@ -1,0 +1,81 @@
+"""The words of the field, as closed sets: what a column is, why a row was refused, how a check ended.
+
+Here belong enumerations and nothing else. docs/glossary.md explains them in sentences.
+"""
+
+from enum import IntEnum, StrEnum
+
+
+class Role(StrEnum):
+    """What a column of the source is for."""
+
+    FEATURE = "feature"
+    MEDIATOR = "mediator"
+    COVARIATE = "covariate"
+    FINANCIAL = "financial"
+    EXCLUDED = "excluded"
+
+
+class Kind(StrEnum):
+    """What values a column holds, and so how it is encoded."""
+
+    CONTINUOUS = "continuous"
+    ORDINAL = "ordinal"
+    BINARY = "binary"
+    NOMINAL = "nominal"
+
+
+class Constraint(StrEnum):
+    """How an applicant may change a feature on the way to a favourable decision."""
+
+    FREE = "free"
+    UP = "up"
+    DOWN = "down"
+    IMMUTABLE = "immutable"
+
+
+class DecisionMaker(StrEnum):
+    """Whose decisions are audited: the lender's own, or those of a model of them."""
+
+    MODEL = "model"
+    LENDER = "lender"
+
+
+class Refusal(StrEnum):
+    """Why a row, or a search for it, went no further. Always a row with its reason, never a dropped one."""
+
+    DUPLICATE_ROW_ID = "duplicate_row_id"
+    MISSING_ROW_ID = "missing_row_id"
+    DECISION_NOT_AUDITED = "decision_not_audited"
+    MISSING_DECISION = "missing_decision"
+    NOT_A_NUMBER = "not_a_number"
+    NOT_FINITE = "not_finite"
+    UNKNOWN_CATEGORY = "unknown_category"
+    MALFORMED_LINE = "malformed_line"
+    FILTERED = "filtered"
+    FAILED_EXPECTATION = "failed_expectation"
+    MISSING_COVARIATE = "missing_covariate"
+    EXEMPT_COVARIATE = "exempt_covariate"
+    NO_FEASIBLE_PATH = "no_feasible_path"
+    NO_CANDIDATE = "no_candidate"
+
+
+class State(StrEnum):
+    """How the check of a measure against its threshold ended. Only WITHIN reads as a pass."""
+
+    WITHIN = "within"
+    BREACH = "breach"
+    INSUFFICIENT_EVIDENCE = "insufficient_evidence"
+    NOT_RUN = "not_run"
+
+
+class ExitCode(IntEnum):
+    """What the ``evenhand`` command returns to the shell."""
+
+    WITHIN = 0
+    BREACH = 1
+    USAGE = 2
+    INSUFFICIENT_EVIDENCE = 3
+    DATA_QUALITY = 4
+    INFRASTRUCTURE = 5
+    INTEGRITY = 6

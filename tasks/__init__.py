@@ -1,0 +1,1 @@
+"""The stages of an audit: each loads tables, calls an algorithm and returns tables."""

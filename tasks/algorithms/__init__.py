@@ -1,0 +1,1 @@
+"""Pure numerical code: arrays and a seeded Generator in, arrays or a frozen dataclass out."""

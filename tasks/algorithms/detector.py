@@ -1,0 +1,132 @@
+"""What a method of detection is given and what it gives back.
+
+Every method (FGCE, and those that follow) is one function ``detect(problem, settings, rng) -> Detected``. The stage
+that calls it knows nothing of the method: it turns rows into row ids and arrays into tables.
+
+Here belong the shapes of that exchange. How a group's numbers are summarised is in ``measures``.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class FeasibilityGraph:
+    """Directed graph of feasible moves between distinct rows, as CSR arrays.
+
+    An edge ``i -> j`` says that an applicant like node ``i`` could come to look like node ``j`` in one step: no further
+    than epsilon apart and no constraint broken (FGCE, section III). Parallel rows share a node.
+    """
+
+    indptr: Longs
+    """``(m + 1,)`` start of each node's out-edges."""
+    indices: Ints
+    """``(edges,)`` destination nodes, ascending within a node."""
+    distances: Floats
+    """``(edges,)`` L2 distance of each edge, in encoded units."""
+
+    @property
+    def size(self) -> int:
+        """Number of nodes ``m``."""
+        return len(self.indptr) - 1
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One decision maker, one protected attribute: the rows a method looks at. All arrays are aligned by row."""
+
+    encoded: Floats
+    """``(n, p)`` features in [0, 1]."""
+    feature_of_column: Ints
+    """``(p,)`` index of the source feature of each encoded column (a one-hot set shares one)."""
+    group: Ints
+    """``(n,)`` index into ``groups``."""
+    groups: tuple[str, ...]
+    reference: int
+    """Index into ``groups`` of the reference group."""
+    factual: Bools
+    """``(n,)`` rows to explain: the unfavourable decisions of this decision maker."""
+    candidate: Bools
+    """``(n,)`` rows that may serve as a counterfactual: its favourable decisions."""
+    node: Ints
+    """``(n,)`` node of each row in ``graph``."""
+    graph: FeasibilityGraph
+
+
+@dataclass(frozen=True)
+class Findings:
+    """One entry per factual. A refusal is an entry like any other, with its reason."""
+
+    row: Longs
+    subgroup: Ints
+    """Weakly connected component, numbered from 1 within the group by falling number of factuals."""
+    statistic: Floats
+    """Cost of the cheapest feasible counterfactual, NaN where refused."""
+    refusal: NDArray[np.str_]
+    """Empty, or the reason (``schemas.terms.Refusal``)."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What stands behind a finding: pairs of rows with a role. Restricted: never in a report."""
+
+    row: Longs
+    role: NDArray[np.str_]
+    rank: Ints
+    other: Longs
+    value: Floats
+
+
+@dataclass(frozen=True)
+class Tally:
+    """The distribution over units of one statistic: enough to print its mean and to resample it exactly.
+
+    ``values`` may hold NaN for units on which the statistic is not defined (the cost of a factual without a feasible
+    counterfactual): they are resampled with the others and left out of the mean.
+    """
+
+    group: int
+    subgroup: int
+    """0 for the whole group, else as in ``Findings.subgroup``."""
+    measure: str
+    parameters: Mapping[str, float | str]
+    values: Floats
+    counts: Longs
+    headline: bool
+    """Whether the difference and the ratio to the reference group are wanted."""
+
+
+@dataclass(frozen=True)
+class Draws:
+    """One statistic recomputed on the reference group, subsampled to the size of ``group``."""
+
+    group: int
+    measure: str
+    parameters: Mapping[str, float | str]
+    values: Floats
+    """``(draws,)``; NaN where a draw has no unit on which the statistic is defined."""
+
+
+@dataclass(frozen=True)
+class Detected:
+    """All that a method has to say of a problem."""
+
+    findings: Findings
+    evidence: Evidence
+    tallies: tuple[Tally, ...]
+    draws: tuple[Draws, ...]
+
+
+class Detector(Protocol):
+    """A method of detection."""
+
+    def __call__(self, problem: Problem, settings: Any, rng: np.random.Generator) -> Detected: ...

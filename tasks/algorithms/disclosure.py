@@ -1,0 +1,72 @@
+"""What is withheld from everything published, so that no small group of people can be read out of it.
+
+A count is withheld when it is small, and a further one with it when it could be had by subtraction from a printed
+total (complementary suppression). Profiles and their origin: docs/methods.md.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Policy:
+    """One profile of disclosure control."""
+
+    smallest: int
+    """Counts from 1 to ``smallest - 1`` are withheld."""
+    events_too: bool
+    """Whether that holds for the units with and without the event as well as for n."""
+    round_to: int
+    """Published counts are rounded to a multiple of this."""
+
+
+POLICIES = {
+    "public": Policy(smallest=5, events_too=False, round_to=1),
+    "strict": Policy(smallest=8, events_too=True, round_to=5),
+}
+
+
+def small(policy: Policy, n: int, events: int | None = None) -> bool:
+    """Whether a count, or a share by its count and events, is to be withheld. A count of zero says nothing of anyone."""
+    counts = [n]
+    if policy.events_too and events is not None:
+        counts += [events, n - events]
+    return any(0 < count < policy.smallest for count in counts)
+
+
+def rounded(policy: Policy, count: int) -> int:
+    """The count as published."""
+    return round(count / policy.round_to) * policy.round_to
+
+
+def complement(withheld: Bools, counts: NDArray[np.int64]) -> Bools:
+    """Withhold one more where a single withheld count could be had by subtraction from the total of ``counts``.
+
+    The next smallest positive count goes with it; ``(n,)`` in, ``(n,)`` out.
+    """
+    open_counts = np.flatnonzero(~withheld & (counts > 0))
+    if withheld.sum() != 1 or len(open_counts) == 0:
+        return withheld
+    out = withheld.copy()
+    out[open_counts[np.argmin(counts[open_counts])]] = True
+    return out
+
+
+def withhold_table(policy: Policy, counts: NDArray[np.int64]) -> Bools:
+    """Which cells of an ``(r, c)`` table of counts with printed margins to withhold.
+
+    Rows and columns are visited until no row and no column holds a single withheld cell that its total gives away.
+    """
+    withheld = (counts > 0) & (counts < policy.smallest)
+    while True:
+        before = withheld.copy()
+        for i in range(counts.shape[0]):
+            withheld[i] = complement(withheld[i], counts[i])
+        for j in range(counts.shape[1]):
+            withheld[:, j] = complement(withheld[:, j], counts[:, j])
+        if (withheld == before).all():
+            return withheld

@@ -1,0 +1,90 @@
+"""Encoding of columns into [0, 1], and back (FGCE, appendix; clipping is ours, see docs/methods.md).
+
+A continuous column is clipped at its 1st and 99th percentile, cut into at most log2(unique) + 1 bins of equal width and
+scaled so that the first bin is 0 and the last is 1. Categories with an order are spread evenly over [0, 1]; the others
+become one column each. A missing value never reaches this module.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int32]
+
+CLIP = (0.01, 0.99)
+"""Quantiles at which a continuous column is clipped: public HMDA holds loan-to-value ratios of 9,999."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How a continuous column is laid onto [0, 1]."""
+
+    low: float
+    high: float
+    bins: int | None
+    """Number of equal-width bins, None for no bins."""
+
+    @property
+    def constant(self) -> bool:
+        """Whether all values of the column became one."""
+        return self.high <= self.low
+
+
+def fit_scale(values: Floats, *, clip: bool, bins: bool) -> Scale:
+    """The scale of a column from its finite values ``(n,)``."""
+    low, high = np.quantile(values, CLIP, method="inverted_cdf") if clip else (values.min(), values.max())
+    inside = values[(values >= low) & (values <= high)]
+    unique = len(np.unique(inside))
+    return Scale(float(low), float(high), max(1, int(np.log2(unique)) + 1) if bins else None)
+
+
+def encode_continuous(values: Floats, scale: Scale) -> Floats:
+    """``(n,)`` in [0, 1]; 0 throughout for a constant column."""
+    if scale.constant:
+        return np.zeros(len(values))
+    share = (np.clip(values, scale.low, scale.high) - scale.low) / (scale.high - scale.low)
+    if scale.bins is None:
+        return np.asarray(share, dtype=np.float64)
+    if scale.bins == 1:
+        return np.zeros(len(values))
+    index = np.minimum(np.floor(share * scale.bins), scale.bins - 1)
+    return np.asarray(index / (scale.bins - 1), dtype=np.float64)
+
+
+def decode_continuous(encoded: Floats, scale: Scale) -> tuple[Floats, Floats]:
+    """The range of source values behind each encoded value, as ``(low, high)`` arrays; equal where there are no bins."""
+    width = scale.high - scale.low
+    if scale.bins is None:
+        exact = scale.low + encoded * width
+        return exact, exact
+    index = np.rint(encoded * max(scale.bins - 1, 1))
+    return scale.low + index / scale.bins * width, scale.low + (index + 1) / scale.bins * width
+
+
+def encode_ordered(codes: Codes, categories: int) -> Floats:
+    """Category numbers ``(n,)`` from 0 spread over [0, 1]."""
+    return codes / max(categories - 1, 1)
+
+
+def decode_ordered(encoded: Floats, categories: int) -> Codes:
+    """The category numbers behind ``encode_ordered``."""
+    return np.rint(encoded * max(categories - 1, 1)).astype(np.int32)
+
+
+def encode_one_hot(codes: Codes, categories: int) -> Floats:
+    """``(n, categories)`` of 0 and 1."""
+    return (codes[:, None] == np.arange(categories)).astype(np.float64)
+
+
+def decode_one_hot(encoded: Floats) -> Codes:
+    """The category numbers behind ``encode_one_hot``."""
+    return encoded.argmax(axis=1).astype(np.int32)
+
+
+def category_codes(values: Sequence[str], categories: Sequence[str]) -> Codes:
+    """Number of each value among the categories, -1 where it is none of them."""
+    number = {category: i for i, category in enumerate(categories)}
+    return np.fromiter((number.get(value, -1) for value in values), np.int32, len(values))

@@ -1,0 +1,103 @@
+"""Intervals: a bootstrap that resamples the very statistic that is printed (percentile method, Efron 1979).
+
+A statistic is the mean of values over units, where a unit may have none (NaN) and is then resampled with the others
+but left out of the mean. Shares whose sample is all 0 or all 1 would get an interval of no width; they take the exact
+binomial one (Clopper and Pearson 1934) instead.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binomtest, false_discovery_control, fisher_exact
+
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+
+_FEW_VALUES = 64
+"""Up to this many distinct values resampling their counts is faster than resampling units."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over units with its interval. Fields are NaN where the mean is not defined."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+    """Units, those without a value included."""
+    events: int | None
+    """Units whose value is 1, where all values are 0 or 1."""
+    replicates: Floats
+    """``(draws,)`` means of the resamples, NaN where a resample has no value."""
+
+
+def estimate(values: Floats, counts: Longs, rng: np.random.Generator, draws: int, level: float) -> Estimate:
+    """Mean and interval of a statistic given as distinct values ``(v,)`` and their counts ``(v,)``."""
+    n = int(counts.sum())
+    if n == 0:
+        return Estimate(np.nan, np.nan, np.nan, 0, None, np.full(draws, np.nan))
+    value = float(_means(values, counts[None, :])[0])
+    replicates = _resample(values, counts, rng, draws)
+    low, high = percentile_interval(replicates, level)
+    defined = values[~np.isnan(values)]
+    events = int(counts[values == 1].sum()) if np.isin(defined, (0.0, 1.0)).all() and len(defined) == len(values) else None
+    if events in (0, n):
+        exact = binomtest(events or 0, n).proportion_ci(level)
+        low, high = float(exact.low), float(exact.high)
+    return Estimate(value, low, high, n, events, replicates)
+
+
+def percentile_interval(replicates: Floats, level: float) -> tuple[float, float]:
+    """Central interval of the finite replicates; NaN if fewer than nine in ten are finite."""
+    finite = replicates[np.isfinite(replicates)]
+    if len(finite) < 0.9 * len(replicates) or len(finite) == 0:
+        return np.nan, np.nan
+    tail = (1 - level) / 2
+    low, high = np.quantile(finite, (tail, 1 - tail))
+    return float(low), float(high)
+
+
+def rank_p(value: float, draws: Floats) -> float:
+    """Two-sided p of a value among draws under the reference: (1 + draws at least as extreme) / (1 + draws)."""
+    finite = draws[np.isfinite(draws)]
+    if len(finite) == 0 or not np.isfinite(value):
+        return np.nan
+    beyond = min(int((finite >= value).sum()), int((finite <= value).sum()))
+    return min(1.0, 2 * (1 + beyond) / (1 + len(finite)))
+
+
+def fisher_p(events: tuple[int, int], n: tuple[int, int]) -> float:
+    """Two-sided exact p that two shares are equal (Fisher)."""
+    table = [[events[0], n[0] - events[0]], [events[1], n[1] - events[1]]]
+    return float(fisher_exact(table).pvalue)
+
+
+def benjamini_hochberg(p: Floats) -> Floats:
+    """q-values of the p-values that are finite; NaN elsewhere (Benjamini and Hochberg 1995)."""
+    q = np.full(len(p), np.nan)
+    known = np.isfinite(p)
+    if known.any():
+        q[known] = false_discovery_control(p[known])
+    return q
+
+
+def _resample(values: Floats, counts: Longs, rng: np.random.Generator, draws: int) -> Floats:
+    n = int(counts.sum())
+    if len(values) <= _FEW_VALUES:
+        return _means(values, rng.multinomial(n, counts / n, size=draws))
+    units = np.repeat(values, counts)
+    out = np.empty(draws)
+    for i in range(draws):
+        drawn = units[rng.integers(0, n, n)]
+        out[i] = np.nanmean(drawn) if not np.isnan(drawn).all() else np.nan
+    return out
+
+
+def _means(values: Floats, counts: NDArray[np.integer]) -> Floats:
+    """Means of ``(r, v)`` counts over the values that are defined, NaN where none is."""
+    defined = ~np.isnan(values)
+    total = counts[:, defined] @ values[defined]
+    n = counts[:, defined].sum(axis=1)
+    return np.divide(total, n, out=np.full(len(counts), np.nan), where=n > 0)

@@ -1,0 +1,263 @@
+"""From tallies to measures: estimates by group, comparisons with the reference, and the size-matched reference.
+
+Nothing here knows a method. A tally is the distribution of a statistic over the units of a group; its mean is the
+measure. A headline tally of another group is compared with the reference group's (difference, ratio), and every tally
+for which the reference group was redrawn at the group's size is printed beside that size-matched value (specs of FGCE,
+'Epsilon and size'): a small group has a thinner graph, and that alone raises its infeasible share.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from schemas.terms import State
+from tasks.algorithms.disclosure import Policy, complement, rounded, small
+from tasks.algorithms.intervals import Estimate, benjamini_hochberg, estimate, fisher_p, percentile_interval, rank_p
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, order=True)
+class Family:
+    """What a statistic is of: all that identifies it but the group."""
+
+    method: str
+    decision_maker: str
+    protected_attribute: str
+    measure: str
+    parameters: str
+    subgroup: int = 0
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """One tally: the values of a statistic over the units of a group, as distinct values and counts."""
+
+    family: Family
+    group: str
+    values: Floats
+    counts: NDArray[np.int64]
+    headline: bool
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measure, as printed."""
+
+    family: Family
+    group: str
+    reference_group: str | None
+    value: float
+    low: float
+    high: float
+    n: int | None
+    events: int | None = None
+    p: float = math.nan
+    q: float = math.nan
+    state: State = State.NOT_RUN
+    reason: str = ""
+    fewest: int = 0
+    """The smaller of the counts behind it: what a threshold's minimum n looks at."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A threshold: which measures it holds for, and on which side they must lie."""
+
+    measure: str
+    method: str | None
+    decision_maker: str | None
+    minimum: float
+    maximum: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How measures are made: references, intervals and their seed."""
+
+    references: Mapping[str, str]
+    """Protected attribute -> its reference group."""
+    draws: int
+    level: float
+    seed: int
+
+
+def summarise(
+    statistics: Sequence[Statistic], matched: Mapping[tuple[Family, str], Floats], plan: Plan
+) -> list[Measure]:
+    """All measures of a run.
+
+    Args:
+        statistics: the tallies.
+        matched: (family, group) -> values of the statistic on size-matched subsamples of the reference group.
+        plan: references and bootstrap.
+    """
+    estimates = {(s.family, s.group): _estimate(s, plan) for s in statistics}
+    out = []
+    for s in statistics:
+        own = estimates[s.family, s.group]
+        out.append(_plain(s, own))
+        reference = plan.references[s.family.protected_attribute]
+        if s.group == reference or s.family.subgroup:
+            continue
+        if s.headline and (s.family, reference) in estimates:
+            out += _compared(s, own, estimates[s.family, reference], reference, plan.level)
+        if (s.family, s.group) in matched:
+            out += _size_matched(s, own, matched[s.family, s.group], reference, plan.level)
+    return _with_q(out)
+
+
+def judge(measures: Iterable[Measure], limits: Sequence[Limit], minimum_n: int) -> list[Measure]:
+    """Give each measure its state: a verdict needs enough units and a whole interval on one side of the limit."""
+    return [_judged(m, [limit for limit in limits if _applies(limit, m)], minimum_n) for m in measures]
+
+
+def withhold(measures: Sequence[Measure], policy: Policy) -> list[Measure]:
+    """Withhold small cells, and what would give them away; publish the other counts as the policy rounds them."""
+    hidden = _hidden(measures, policy)
+    return [_blank(m) if _is_hidden(m, hidden) else _rounded(m, policy) for m in measures]
+
+
+def _estimate(s: Statistic, plan: Plan) -> Estimate:
+    identity = "|".join((*map(str, vars(s.family).values()), s.group))
+    rng = np.random.default_rng([plan.seed, crc32(identity.encode())])
+    return estimate(s.values, s.counts, rng, plan.draws, plan.level)
+
+
+def _plain(s: Statistic, own: Estimate) -> Measure:
+    return Measure(s.family, s.group, None, own.value, own.low, own.high, own.n, own.events, fewest=own.n)
+
+
+def _compared(s: Statistic, own: Estimate, other: Estimate, reference: str, level: float) -> list[Measure]:
+    """Difference and ratio to the reference group; the two groups are resampled independently."""
+    p = math.nan
+    if own.events is not None and other.events is not None:
+        p = fisher_p((own.events, other.events), (own.n, other.n))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = float(np.float64(own.value) / other.value)
+        forms = (
+            ("difference", own.value - other.value, own.replicates - other.replicates),
+            ("ratio", ratio if math.isfinite(ratio) else math.nan, own.replicates / other.replicates),
+        )
+    out = []
+    for name, value, replicates in forms:
+        low, high = percentile_interval(replicates, level)
+        out.append(
+            Measure(
+                _named(s.family, name), s.group, reference, value, low, high, own.n, p=p, fewest=min(own.n, other.n)
+            )
+        )
+    return out
+
+
+def _size_matched(s: Statistic, own: Estimate, drawn: Floats, reference: str, level: float) -> list[Measure]:
+    """The reference group's value at the group's size with its range, and for a headline the disparity against it."""
+    finite = drawn[np.isfinite(drawn)]
+    if len(finite) == 0:
+        return []
+    tail = (1 - level) / 2
+    low, high = (float(x) for x in np.quantile(finite, (tail, 1 - tail)))
+    mean = float(finite.mean())
+    named = _named(s.family, "size_matched")
+    out = [Measure(named, s.group, reference, mean, low, high, len(drawn), fewest=len(drawn))]
+    if s.headline:
+        out.append(
+            Measure(
+                _named(s.family, "size_matched_difference"),
+                s.group,
+                reference,
+                own.value - mean,
+                own.value - high,
+                own.value - low,
+                own.n,
+                p=rank_p(own.value, drawn),
+                fewest=own.n,
+            )
+        )
+    return out
+
+
+def _named(family: Family, suffix: str) -> Family:
+    return replace(family, measure=f"{family.measure}_{suffix}")
+
+
+def _with_q(measures: list[Measure]) -> list[Measure]:
+    """One q per hypothesis: a difference and its ratio share one p, and so one q."""
+    keys = [(replace(m.family, measure=m.family.measure.removesuffix("_ratio").removesuffix("_difference")), m.group) for m in measures]
+    p_of = {k: m.p for k, m in zip(keys, measures, strict=True) if math.isfinite(m.p)}
+    q_of = dict(zip(p_of, benjamini_hochberg(np.array(list(p_of.values()))), strict=True))
+    return [replace(m, q=float(q_of[k])) if math.isfinite(m.p) else m for k, m in zip(keys, measures, strict=True)]
+
+
+def _applies(limit: Limit, m: Measure) -> bool:
+    return (
+        limit.measure == m.family.measure
+        and limit.method in (None, m.family.method)
+        and limit.decision_maker in (None, m.family.decision_maker)
+        and m.family.subgroup == 0
+    )
+
+
+def _judged(m: Measure, limits: Sequence[Limit], minimum_n: int) -> Measure:
+    if not limits:
+        return replace(m, state=State.NOT_RUN, reason="no threshold set")
+    if m.fewest < minimum_n:
+        return replace(
+            m, state=State.INSUFFICIENT_EVIDENCE, reason=f"{m.fewest} units, {minimum_n} are needed for a verdict"
+        )
+    if not all(math.isfinite(x) for x in (m.value, m.low, m.high)):
+        return replace(m, state=State.INSUFFICIENT_EVIDENCE, reason="the measure or its interval is not defined")
+    low, high = max(limit.minimum for limit in limits), min(limit.maximum for limit in limits)
+    side = f"[{low:g}, {high:g}]"
+    if m.high < low or m.low > high:
+        return replace(m, state=State.BREACH, reason=f"the whole interval lies outside {side}")
+    if low <= m.low and m.high <= high:
+        return replace(m, state=State.WITHIN, reason=f"the whole interval lies inside {side}")
+    return replace(m, state=State.INSUFFICIENT_EVIDENCE, reason=f"the interval reaches over a limit of {side}")
+
+
+def _base(m: Measure) -> Family:
+    """The family whose counts a measure shows: comparisons show the counts of what they compare."""
+    name = m.family.measure
+    for suffix in ("_size_matched_difference", "_size_matched", "_difference", "_ratio"):
+        name = name.removesuffix(suffix)
+    return replace(m.family, measure=name)
+
+
+def _hidden(measures: Sequence[Measure], policy: Policy) -> set[tuple[Family, str]]:
+    families: dict[Family, list[Measure]] = {}
+    for m in measures:
+        if m.reference_group is None and m.n is not None:
+            families.setdefault(m.family, []).append(m)
+    hidden = set()
+    for family, members in families.items():
+        counts = np.array([m.n for m in members], dtype=np.int64)
+        withheld = complement(np.array([small(policy, m.n or 0, m.events) for m in members]), counts)
+        hidden |= {(family, m.group) for m, gone in zip(members, withheld, strict=True) if gone}
+    return hidden
+
+
+def _is_hidden(m: Measure, hidden: set[tuple[Family, str]]) -> bool:
+    base = _base(m)
+    compared = [m.group] + ([m.reference_group] if m.reference_group else [])
+    return any((base, group) in hidden for group in compared)
+
+
+def _blank(m: Measure) -> Measure:
+    nan = math.nan
+    state = State.INSUFFICIENT_EVIDENCE if m.state is not State.NOT_RUN else m.state
+    reason = "withheld: a small cell, or one that would give a small cell away"
+    return replace(m, value=nan, low=nan, high=nan, n=None, events=None, p=nan, q=nan, state=state, reason=reason)
+
+
+def _rounded(m: Measure, policy: Policy) -> Measure:
+    """Counts rounded; a share is printed as the ratio of the printed counts, so that it gives no exact count away."""
+    if policy.round_to == 1 or m.n is None or m.reference_group is not None:
+        return m
+    n, events = rounded(policy, m.n), None if m.events is None else rounded(policy, m.events)
+    value = m.value if events is None or n == 0 else events / n
+    return replace(m, value=value, n=n, events=events)

@@ -1,0 +1,194 @@
+"""Which candidates a factual can reach: directed paths inside the graph that a group's nodes induce.
+
+A candidate is feasible for a factual iff a directed path of the induced graph leads to it (FGCE, section III); a path
+of length 0 counts, an identical application being the cheapest of counterfactuals. The weakly connected components are
+the paper's subgroups. Reach is found once per group: strongly connected components are condensed, and sets of
+candidates, as bits, are passed backwards along the edges, sinks first.
+
+Here belong induced graphs, components and reach. What a move costs is in ``selection``.
+"""
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from tasks.algorithms.detector import Bools, FeasibilityGraph, Floats, Ints, Longs
+
+Words = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Component:
+    """A weakly connected component with a factual and a candidate in it. Node ids are those of the induced graph."""
+
+    label: int
+    """As in ``Reach.component``."""
+    factuals: Longs
+    """``(f,)`` ascending."""
+    candidates: Longs
+    """``(c,)`` ascending."""
+    bits: Words
+    """``(f, ceil(c / 64))``: bit ``j % 64`` of word ``j // 64`` is set iff candidate ``j`` is feasible."""
+
+    def reach(self) -> Bools:
+        """The bits as a matrix, ``(f, c)``. For small components and tests: 8 times the size."""
+        bits = np.unpackbits(self.bits.view(np.uint8), axis=1, bitorder="little")
+        return bits[:, : len(self.candidates)].astype(np.bool_)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """The components of an induced graph and what can be reached in the active ones."""
+
+    component: Ints
+    """``(m,)`` weakly connected component of each node."""
+    active: tuple[Component, ...]
+    """The components that hold both a factual and a candidate, by label."""
+
+
+def induced(graph: FeasibilityGraph, nodes: Longs) -> FeasibilityGraph:
+    """The subgraph of ``nodes`` (ascending, without repeats) and the edges between them, renumbered in their order."""
+    position = np.full(graph.size, -1, dtype=np.int32)
+    position[nodes] = np.arange(len(nodes), dtype=np.int32)
+    return FeasibilityGraph(*_induced(graph.indptr, graph.indices, graph.distances, nodes, position))
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _induced(
+    indptr: Longs, indices: Ints, distances: Floats, nodes: Longs, position: Ints
+) -> tuple[Longs, Ints, Floats]:
+    """CSR arrays of the subgraph; ``position`` is the new number of each node, -1 where it is left out."""
+    starts = np.zeros(nodes.shape[0] + 1, dtype=np.int64)
+    for new in range(nodes.shape[0]):
+        starts[new + 1] = starts[new]
+        for edge in range(indptr[nodes[new]], indptr[nodes[new] + 1]):
+            if position[indices[edge]] >= 0:
+                starts[new + 1] += 1
+    kept = np.empty(starts[-1], dtype=np.int32)
+    lengths = np.empty(starts[-1])
+    slot = 0
+    for new in range(nodes.shape[0]):
+        for edge in range(indptr[nodes[new]], indptr[nodes[new] + 1]):
+            if position[indices[edge]] >= 0:
+                kept[slot] = position[indices[edge]]
+                lengths[slot] = distances[edge]
+                slot += 1
+    return starts, kept, lengths
+
+
+def components(graph: FeasibilityGraph) -> tuple[Ints, Ints]:
+    """Weakly and strongly connected components, ``(m,)`` labels each.
+
+    The strong labels are in reverse topological order: every edge between two of them leads to the smaller label.
+
+    Raises:
+        RuntimeError: If scipy does not number strong components so (it follows Pearce's algorithm, which does).
+    """
+    size = graph.size
+    links = csr_array((np.ones(len(graph.indices), np.int8), graph.indices, graph.indptr), shape=(size, size))
+    weak = connected_components(links, directed=True, connection="weak")[1].astype(np.int32)
+    strong = connected_components(links, directed=True, connection="strong")[1].astype(np.int32)
+    if (np.repeat(strong, np.diff(graph.indptr)) < strong[graph.indices]).any():
+        raise RuntimeError("scipy's strong components are not numbered sinks first; sort them before propagating")
+    return weak, strong
+
+
+def reachable(graph: FeasibilityGraph, factual: Bools, candidate: Bools) -> Reach:
+    """Feasible candidates of every factual node of an induced graph.
+
+    Args:
+        graph: The graph that the group's nodes induce.
+        factual: ``(m,)`` nodes with at least one row to explain.
+        candidate: ``(m,)`` nodes with at least one candidate row.
+    """
+    weak, strong = components(graph)
+    parts = int(weak.max(initial=-1)) + 1
+    active = (np.bincount(weak[factual], minlength=parts) > 0) & (np.bincount(weak[candidate], minlength=parts) > 0)
+    searched = active[weak]
+    place, per_part = _places(np.where(candidate & searched, weak, -1), parts)
+    words = -(-per_part // 64)
+    # the bits of a strong component start at its offset; components without a pair to find take no room
+    blocks = int(strong.max(initial=-1)) + 1
+    width = np.zeros(blocks, np.int64)
+    width[strong[searched]] = words[weak[searched]]
+    offset = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
+    order = np.argsort(strong, kind="stable")
+    bits = _propagate(graph.indptr, graph.indices, strong, order, offset, place)
+    return Reach(weak, tuple(_components(weak, strong, active, factual, candidate, offset, bits)))
+
+
+def _places(label: Ints, parts: int) -> tuple[Longs, Longs]:
+    """Number of each candidate among those of its component (-1 for other nodes), and how many each component has."""
+    per_part = np.bincount(label[label >= 0], minlength=parts).astype(np.int64)
+    order = np.argsort(label, kind="stable")[int((label < 0).sum()) :]
+    starts = np.cumsum(per_part) - per_part
+    place = np.full(len(label), -1, dtype=np.int64)
+    place[order] = np.arange(len(order)) - starts[label[order]]
+    return place, per_part
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _propagate(indptr: Longs, indices: Ints, strong: Ints, order: Longs, offset: Longs, place: Longs) -> Words:
+    """Bits of the candidates that each strong component reaches, by the components' ``offset`` into one flat array.
+
+    Strong components are taken sinks first. The successors of one are taken nearest first (largest label), so that most
+    of the others are found to be covered already: once a candidate of a successor is reached, so is all it reaches.
+    """
+    bits = np.zeros(offset[-1], dtype=np.uint64)
+    witness = np.full(offset.shape[0] - 1, -1, dtype=np.int64)
+    seen = np.full(offset.shape[0] - 1, -1, dtype=np.int64)
+    first = 0
+    while first < order.shape[0]:
+        block = strong[order[first]]
+        last = first
+        count = 0
+        successors = np.empty(16, dtype=np.int64)
+        while last < order.shape[0] and strong[order[last]] == block:
+            node = order[last]
+            last += 1
+            if offset[block + 1] == offset[block]:
+                continue
+            if place[node] >= 0:
+                witness[block] = place[node]
+                bits[offset[block] + place[node] // 64] |= np.uint64(1) << np.uint64(place[node] % 64)
+            for edge in range(indptr[node], indptr[node + 1]):
+                target = strong[indices[edge]]
+                if target != block and seen[target] != block:
+                    seen[target] = block
+                    if count == successors.shape[0]:
+                        successors = np.concatenate((successors, np.empty(count, dtype=np.int64)))
+                    successors[count] = target
+                    count += 1
+        for target in np.sort(successors[:count])[::-1]:
+            known = witness[target]
+            if known >= 0 and (bits[offset[block] + known // 64] >> np.uint64(known % 64)) & np.uint64(1):
+                continue
+            for word in range(offset[block + 1] - offset[block]):
+                bits[offset[block] + word] |= bits[offset[target] + word]
+        first = last
+    return bits
+
+
+def _components(
+    weak: Ints, strong: Ints, active: Bools, factual: Bools, candidate: Bools, offset: Longs, bits: Words
+) -> list[Component]:
+    """Cut the flat bits into one matrix per active component."""
+    found = []
+    facts, cands = _members(weak, factual, len(active)), _members(weak, candidate, len(active))
+    for label in np.flatnonzero(active):
+        factuals, candidates = facts[label], cands[label]
+        words = np.arange(-(-len(candidates) // 64))
+        matrix = bits[offset[strong[factuals]][:, None] + words]
+        found.append(Component(int(label), factuals, candidates, matrix))
+    return found
+
+
+def _members(label: Ints, wanted: Bools, parts: int) -> list[Longs]:
+    """Wanted nodes of each component, ascending."""
+    nodes = np.flatnonzero(wanted)
+    nodes = nodes[np.argsort(label[nodes], kind="stable")]
+    return np.split(nodes, np.searchsorted(label[nodes], np.arange(1, parts)))

@@ -1,0 +1,283 @@
+"""Ingest: a source becomes typed applications, the group of every row, and the rows that could not be used.
+
+Nothing is lost: every row of the source is an application or a refusal with its reason, and every row has its groups,
+so that the exclusion waterfall can say who was left out.
+"""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from schemas.applications import APPLICATIONS, MEMBERSHIPS, REFUSALS
+from schemas.errors import DataQualityError, SpecError, nearest
+from schemas.settings import AuditSpec, ColumnSpec, Decision, Protected, Source, StageSettings
+from schemas.table import Column
+from schemas.terms import Kind, Refusal, Role
+from tasks._stage import Produced, stage
+from tasks.sources import registry
+
+
+class IngestSettings(StageSettings):
+    """What decides the applications: the source by its digest, and how its columns are read."""
+
+    source: Source
+    source_sha256: str
+    row_id: str | None
+    decision: Decision
+    outcome: Decision | None
+    protected: tuple[Protected, ...]
+    columns: dict[str, ColumnSpec]
+
+
+@stage(writes=(APPLICATIONS, MEMBERSHIPS))
+def ingest(*, settings: IngestSettings) -> Produced:
+    """Applications as the audit spec types them.
+
+    Raises:
+        DataQualityError: no row is left, every decision is the same, or a protected attribute has one group only.
+        SpecError: a group that no row has, or a reserved column name.
+    """
+    features = {n: c for n, c in settings.columns.items() if c.role is not Role.EXCLUDED}
+    _check_names(features)
+    raw = registry.reader(settings.source).read(settings.source, _columns(settings, features))
+    frame = raw.table.to_pandas().astype(object)
+    frame = frame.apply(lambda column: column.map(canonical))
+    missing = _missing(frame, settings.source, features)
+    exempt = frame.isin(settings.source.exempt) & ~missing
+    refused = _Refused(len(frame))
+    ids = _row_ids(frame, raw.source_row, settings.row_id, missing, refused)
+    _keep_only(frame, settings.source.keep, refused)
+    favourable = _decide(frame, missing, settings.decision, refused)
+    outcome = favourable if settings.outcome is None else _decide(frame, missing, settings.outcome, refused)
+    absent = missing | exempt
+    typed = {n: _typed(frame[n], absent[n], n, c, refused) for n, c in features.items()}
+    first_exempt = _first(exempt[list(features)])
+    memberships = _memberships(frame, absent, ids, settings.protected)
+    ok = refused.reason == ""
+    _check_usable(favourable[ok], refused, settings)
+    _check_groups(memberships, np.asarray(ids)[ok], settings.protected)
+    applications = _applications(
+        np.asarray(ids), raw.source_row, favourable, outcome, first_exempt, typed, features, ok
+    )
+    declared = APPLICATIONS.extended(_column(n, c) for n, c in features.items())
+    return Produced(
+        {APPLICATIONS.name: applications, MEMBERSHIPS.name: memberships},
+        pa.concat_tables([refused.table(ids, raw.source_row, favourable), _malformed(raw.malformed)]),
+        rows_in=len(frame) + len(raw.malformed),
+        declared={APPLICATIONS.name: declared},
+    )
+
+
+def canonical(value: Any) -> str:
+    """A cell as text to be compared with codes: trimmed, and 5.0 as 5."""
+    text = "" if value is None else str(value).strip()
+    head, dot, tail = text.partition(".")
+    return head if dot and tail and not tail.strip("0") and head.lstrip("-").isdigit() else text
+
+
+def _missing(frame: pd.DataFrame, source: Source, features: dict[str, ColumnSpec]) -> pd.DataFrame:
+    """Which cells hold a text that means missing, in the source or in their own column."""
+    missing = frame.isin([*source.missing, ""])
+    for name, column in features.items():
+        missing[name] |= frame[name].isin(column.missing)
+    return missing
+
+
+class _Refused:
+    """The first reason for which each row is refused, with the column to blame."""
+
+    def __init__(self, rows: int) -> None:
+        self.reason = np.full(rows, "", dtype=object)
+        self.column = np.full(rows, None, dtype=object)
+
+    def mark(self, rows: "np.ndarray[Any, np.dtype[np.bool_]]", reason: Refusal, column: str | None = None) -> None:
+        new = rows & (self.reason == "")
+        self.reason[new], self.column[new] = reason.value, column
+
+    def table(self, ids: list[str], source_row: list[int], favourable: "np.ndarray[Any, Any]") -> pa.Table:
+        at = np.flatnonzero(self.reason != "")
+        return REFUSALS.build(
+            row_id=[ids[i] for i in at],
+            source_row=[source_row[i] for i in at],
+            stage=["ingest"] * len(at),
+            reason=self.reason[at],
+            column=self.column[at],
+            detail=[None] * len(at),
+            favourable=[favourable[i] for i in at],
+        )
+
+
+def _check_names(features: dict[str, ColumnSpec]) -> None:
+    reserved = [c.name for c in APPLICATIONS.columns]
+    for name in features:
+        if name in reserved:
+            raise SpecError(
+                f"{name!r} is a name of our own; rename the column in the source, or exclude it (role: excluded)",
+                ("columns", name),
+            )
+
+
+def _columns(settings: IngestSettings, features: dict[str, ColumnSpec]) -> list[str]:
+    named = [settings.row_id] if settings.row_id else []
+    named += [settings.decision.column, *([settings.outcome.column] if settings.outcome else [])]
+    named += [c for p in settings.protected for c in p.columns]
+    return list(dict.fromkeys([*named, *settings.source.keep, *features]))
+
+
+def _row_ids(
+    frame: pd.DataFrame, source_row: list[int], column: str | None, missing: pd.DataFrame, refused: _Refused
+) -> list[str]:
+    """Unique identifiers. Rows that share one are all refused, since none of them can be called the right one."""
+    if column is None:
+        return [str(i) for i in source_row]
+    refused.mark(missing[column].to_numpy(), Refusal.MISSING_ROW_ID, column)
+    twice = frame[column].duplicated(keep=False).to_numpy() & ~missing[column].to_numpy()
+    refused.mark(twice, Refusal.DUPLICATE_ROW_ID, column)
+    unique = ~(twice | missing[column].to_numpy())
+    return [v if ok else f"{v}#{row}" for v, ok, row in zip(frame[column], unique, source_row, strict=True)]
+
+
+def _keep_only(frame: pd.DataFrame, keep: dict[str, tuple[str, ...]], refused: _Refused) -> None:
+    for name, values in keep.items():
+        refused.mark(~frame[name].isin(values).to_numpy(), Refusal.FILTERED, name)
+
+
+def _decide(
+    frame: pd.DataFrame, missing: pd.DataFrame, decision: Decision, refused: _Refused
+) -> "np.ndarray[Any, np.dtype[np.object_]]":
+    """True, False, or None where the value is neither."""
+    values = frame[decision.column]
+    out = np.full(len(frame), None, dtype=object)
+    out[values.isin(decision.favourable).to_numpy()] = True
+    out[values.isin(decision.unfavourable).to_numpy()] = False
+    unknown = np.equal(out, None)
+    absent = missing[decision.column].to_numpy()
+    refused.mark(unknown & absent, Refusal.MISSING_DECISION, decision.column)
+    refused.mark(unknown & ~absent, Refusal.DECISION_NOT_AUDITED, decision.column)
+    return out
+
+
+def _typed(values: pd.Series, absent: pd.Series, name: str, column: ColumnSpec, refused: _Refused) -> Any:
+    """The column as numbers or text, None where absent; a value that does not fit refuses its row."""
+    gone = absent.to_numpy()
+    if column.type is Kind.CONTINUOUS:
+        numbers = pd.to_numeric(values.where(~absent), errors="coerce").to_numpy(dtype=float)
+        words = values.str.lower().str.lstrip("+-").isin(["nan", "inf", "infinity"]).to_numpy()
+        refused.mark(np.isnan(numbers) & ~gone & ~words, Refusal.NOT_A_NUMBER, name)
+        refused.mark((np.isinf(numbers) | words) & ~gone, Refusal.NOT_FINITE, name)
+        return np.where(np.isfinite(numbers), numbers, np.nan)
+    if column.order:
+        refused.mark(~values.isin(column.order).to_numpy() & ~gone, Refusal.UNKNOWN_CATEGORY, name)
+    return np.where(gone, None, values.to_numpy())
+
+
+def _first(flags: pd.DataFrame) -> list[str | None]:
+    """Name of the first flagged column of each row."""
+    any_, first = flags.any(axis=1).to_numpy(), flags.to_numpy().argmax(axis=1)
+    return [flags.columns[i] if yes else None for yes, i in zip(any_, first, strict=True)]
+
+
+def _memberships(
+    frame: pd.DataFrame, absent: pd.DataFrame, ids: list[str], protected: tuple[Protected, ...]
+) -> pa.Table:
+    parts = []
+    for p in protected:
+        groups = _groups(frame, absent, p)
+        parts.append(MEMBERSHIPS.build(row_id=ids, protected_attribute=[p.name] * len(ids), group=groups))
+    return pa.concat_tables(parts)
+
+
+def _groups(frame: pd.DataFrame, absent: pd.DataFrame, p: Protected) -> list[str]:
+    if len(p.columns) > 1:
+        labelled = [frame[c].where(~absent[c], p.missing) for c in p.columns]
+        return [" and ".join(values) for values in zip(*labelled, strict=True)]
+    (column,) = p.columns
+    group_of = {value: group for group, values in p.groups.items() for value in values}
+    known = frame[column].map(lambda v: group_of.get(v, p.unlisted)) if p.groups else frame[column]
+    listed = frame[column].isin(group_of)
+    return [str(v) for v in known.where(~absent[column] | listed, p.missing)]
+
+
+def _check_usable(favourable: "np.ndarray[Any, Any]", refused: _Refused, settings: IngestSettings) -> None:
+    name = settings.source.path or settings.source.kind
+    if len(refused.reason) == 0:
+        raise DataQualityError(f"{name} has a header and no rows: at least one application is needed")
+    if len(favourable) == 0:
+        reasons = Counter(zip(refused.reason, refused.column, strict=True)).most_common(3)
+        told = "; ".join(f"{n} rows: {reason} ({column})" for (reason, column), n in reasons)
+        raise DataQualityError(
+            f"no row of {name} can be used: {told}; look at `decision`, `columns` and `source` in the spec"
+        )
+    if favourable.all() or not favourable.any():
+        side = "favourable" if favourable[0] else "unfavourable"
+        raise DataQualityError(
+            f"all {len(favourable):,} usable decisions are {side}, so there is nothing to compare; "
+            f"decision.column is {settings.decision.column!r}, favourable {list(settings.decision.favourable)}"
+        )
+
+
+def _check_groups(memberships: pa.Table, usable: "np.ndarray[Any, Any]", protected: tuple[Protected, ...]) -> None:
+    frame = memberships.to_pandas()
+    seen_by = frame.groupby("protected_attribute")["group"].agg(set)
+    left = frame[frame["row_id"].isin(usable)].groupby("protected_attribute")["group"].agg(set)
+    for i, p in enumerate(protected):
+        seen = sorted(seen_by[p.name])
+        for group in (*p.groups, p.reference):
+            if group not in seen:
+                where = ("groups", group) if group in p.groups else ("reference",)
+                raise SpecError(f"no row belongs to group {group!r}; {nearest(group, seen)}", ("protected", i, *where))
+        if len(left[p.name]) == 1:
+            raise DataQualityError(
+                f"protected attribute {p.name!r} has one group only among the usable rows ({next(iter(left[p.name]))!r}, "
+                f"{len(usable):,} rows): there is no group to compare it with"
+            )
+
+
+def _applications(
+    ids: "np.ndarray[Any, Any]",
+    source_row: list[int],
+    favourable: Any,
+    outcome: Any,
+    exempt: list[str | None],
+    typed: dict[str, Any],
+    features: dict[str, ColumnSpec],
+    ok: "np.ndarray[Any, np.dtype[np.bool_]]",
+) -> pa.Table:
+    fixed = APPLICATIONS.build(
+        row_id=ids[ok],
+        source_row=np.asarray(source_row)[ok],
+        favourable=favourable[ok].astype(bool),
+        outcome=outcome[ok].astype(bool),
+        exempt=np.asarray(exempt, dtype=object)[ok],
+    )
+    for name, column in features.items():
+        kind = pa.float64() if column.type is Kind.CONTINUOUS else pa.string()
+        fixed = fixed.append_column(pa.field(name, kind), pa.array(typed[name][ok], kind, from_pandas=True))
+    return fixed
+
+
+def _column(name: str, column: ColumnSpec) -> Column:
+    kind = "double" if column.type is Kind.CONTINUOUS else "string"
+    low, high = column.bounds
+    return Column(name, kind, column.label, nullable=True, minimum=low, maximum=high, codes=column.order)  # type: ignore[arg-type]
+
+
+def _malformed(rows: list[int]) -> pa.Table:
+    n = len(rows)
+    return REFUSALS.build(
+        row_id=[f"line-{row}" for row in rows],
+        source_row=rows,
+        stage=["ingest"] * n,
+        reason=[Refusal.MALFORMED_LINE] * n,
+        column=[None] * n,
+        detail=[None] * n,
+        favourable=[None] * n,
+    )
+
+
+def settings_of(spec: AuditSpec) -> IngestSettings:
+    """The stage's settings, with the digest of the source as it is now."""
+    return IngestSettings.of(spec, source_sha256=registry.digest(spec.source))

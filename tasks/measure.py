@@ -1,0 +1,98 @@
+"""Measure: what the methods found becomes the one table of results, with intervals, states and small cells withheld.
+
+DuckDB gathers, ``algorithms.measures`` computes. No method is named here: approvals and denials are tallies like any
+other.
+"""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from schemas.applications import DECISIONS, MEMBERSHIPS
+from schemas.findings import DRAWS, TALLIES
+from schemas.measures import MEASURES
+from schemas.settings import Bootstrap, Disclosure, Protected, StageSettings, Threshold
+from tasks._stage import Produced, stage
+from tasks.algorithms import measures as algorithm
+from tasks.algorithms.disclosure import POLICIES
+
+_SQL = Path(__file__).parent / "sql"
+
+
+class MeasureSettings(StageSettings):
+    """What decides the measures."""
+
+    name: str
+    year: int
+    protected: tuple[Protected, ...]
+    thresholds: tuple[Threshold, ...]
+    disclosure: Disclosure
+    bootstrap: Bootstrap
+    seed: int
+
+
+@stage(reads=(DECISIONS, MEMBERSHIPS, TALLIES, DRAWS), writes=(MEASURES,), resources=("sql/*.sql",), balanced=False)
+def measure(
+    decisions: pa.Table, memberships: pa.Table, tallies: pa.Table, draws: pa.Table, *, settings: MeasureSettings
+) -> Produced:
+    """Every measure of the run."""
+    with duckdb.connect() as connection:
+        for name, table in (("decisions", decisions), ("memberships", memberships), ("tallies", tallies), ("draws", draws)):
+            connection.register(name, table)
+        connection.execute(f"CREATE TEMP VIEW tallied AS FROM tallies UNION ALL BY NAME ({_query('outcomes')})")
+        statistics = [_statistic(row) for row in connection.sql(_query("tallies")).to_arrow_table().to_pylist()]
+        matched = dict(_matched(row) for row in connection.sql(_query("draws")).to_arrow_table().to_pylist())
+    plan = algorithm.Plan(
+        {p.name: p.reference for p in settings.protected}, settings.bootstrap.draws, settings.bootstrap.level, settings.seed
+    )
+    found = algorithm.summarise(statistics, matched, plan)
+    judged = algorithm.judge(found, [_limit(t) for t in settings.thresholds], settings.bootstrap.minimum_n)
+    published = algorithm.withhold(judged, POLICIES[settings.disclosure.profile])
+    return Produced({MEASURES.name: _table(published, settings)})
+
+
+def _query(name: str) -> str:
+    return (_SQL / f"{name}.sql").read_text(encoding="utf-8")
+
+
+def _family(row: dict[str, Any]) -> algorithm.Family:
+    return algorithm.Family(
+        row["method"],
+        row["decision_maker"],
+        row["protected_attribute"],
+        row["measure"],
+        row["parameters"],
+        row.get("subgroup", 0),
+    )
+
+
+def _statistic(row: dict[str, Any]) -> algorithm.Statistic:
+    values, counts = np.array(row["values"], dtype=float), np.array(row["counts"], dtype=np.int64)
+    return algorithm.Statistic(_family(row), row["group"], values, counts, row["headline"])
+
+
+def _matched(row: dict[str, Any]) -> tuple[tuple[algorithm.Family, str], "np.ndarray[Any, Any]"]:
+    return (_family(row), row["group"]), np.array(row["values"], dtype=float)
+
+
+def _limit(t: Threshold) -> algorithm.Limit:
+    low = -math.inf if t.minimum is None else t.minimum
+    high = math.inf if t.maximum is None else t.maximum
+    return algorithm.Limit(t.measure, t.method, t.decision_maker, low, high)
+
+
+def _table(found: list[algorithm.Measure], settings: MeasureSettings) -> pa.Table:
+    n = len(found)
+    families = {
+        name: [getattr(m.family, name) for m in found]
+        for name in ("method", "decision_maker", "protected_attribute", "subgroup", "measure", "parameters")
+    }
+    own = {
+        name: [getattr(m, name) for m in found]
+        for name in ("group", "reference_group", "value", "low", "high", "n", "events", "p", "q", "state", "reason")
+    }
+    return MEASURES.build(dataset=[settings.name] * n, year=[settings.year] * n, **families, **own)

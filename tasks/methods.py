@@ -1,0 +1,42 @@
+"""The registry of methods: for each, the module that detects and the module that writes its section of the report.
+
+Names only, so that importing this module imports no method.
+"""
+
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+
+from schemas.settings import AuditSpec
+
+
+@dataclass(frozen=True)
+class Method:
+    """One method: where it is implemented, and what it is called where people read."""
+
+    name: str
+    title: str
+    algorithm: str
+    section: str
+
+    def load(self) -> ModuleType:
+        """The module with ``detect(problem, settings, rng)``."""
+        return import_module(self.algorithm)
+
+
+METHODS = {
+    m.name: m
+    for m in (
+        Method(
+            "fgce",
+            "Feasible group counterfactual explanations (FGCE)",
+            "tasks.algorithms.fgce",
+            "tasks.sections.fgce",
+        ),
+    )
+}
+
+
+def asked_for(spec: AuditSpec) -> list[Method]:
+    """The methods of an audit, in the order of the registry."""
+    return [method for name, method in METHODS.items() if getattr(spec.methods, name) is not None]

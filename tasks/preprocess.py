@@ -1,0 +1,124 @@
+"""Preprocess: applications become encoded features; rows that lack a covariate are refused, or imputed on request.
+
+Encoding happens here once. What each encoded column means is written to ``encodings``, from which it can be read back.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from schemas.applications import APPLICATIONS, ENCODINGS, FEATURES, REFUSALS
+from schemas.errors import DataQualityError
+from schemas.settings import ColumnSpec, StageSettings
+from schemas.table import Column
+from schemas.terms import Kind, Refusal, Role
+from tasks._stage import Produced, stage
+from tasks.algorithms import encoding
+
+IMPUTED = "(missing)"
+
+
+class PreprocessSettings(StageSettings):
+    """What decides the features."""
+
+    columns: dict[str, ColumnSpec]
+    missing: Literal["exclude", "impute"]
+
+
+@stage(reads=(APPLICATIONS,), writes=(FEATURES, ENCODINGS))
+def preprocess(applications: pa.Table, *, settings: PreprocessSettings) -> Produced:
+    """Features in [0, 1] and how they were made.
+
+    Raises:
+        DataQualityError: no complete row is left, or a binary column has more than two values.
+    """
+    features = {n: c for n, c in settings.columns.items() if c.role is not Role.EXCLUDED}
+    frame = applications.to_pandas()
+    refusals = REFUSALS.empty()
+    if settings.missing == "exclude":
+        complete = frame[list(features)].notna().all(axis=1)
+        refusals = _incomplete(frame[~complete], list(features))
+        frame = frame[complete]
+    else:
+        frame = frame.assign(**{n: _imputed(frame[n], c) for n, c in features.items()})
+    if frame.empty:
+        raise DataQualityError(f"no application has all of {list(features)}: exclude the column that is mostly missing")
+    columns, rows = {}, []
+    for index, (name, column) in enumerate(features.items()):
+        for encoded, values, row in _encoded(frame[name], name, column):
+            columns[encoded] = values
+            rows.append({"encoded": encoded, "feature": name, "feature_index": index, **row})
+    table = pa.table({"row_id": pa.array(frame["row_id"], pa.string()), **columns})
+    declared = FEATURES.extended(Column(n, "double", "encoded feature", minimum=0.0, maximum=1.0) for n in columns)
+    encodings = ENCODINGS.build(**{c.name: [row.get(c.name) for row in rows] for c in ENCODINGS.columns})
+    return Produced({FEATURES.name: table, ENCODINGS.name: encodings}, refusals, declared={FEATURES.name: declared})
+
+
+def _incomplete(frame: pd.DataFrame, names: list[str]) -> pa.Table:
+    """Refusals of the rows that lack a value: exempt where the spec's texts said so, else missing."""
+    gone = frame[names].isna()
+    first = [names[i] for i in gone.to_numpy().argmax(axis=1)] if len(frame) else []
+    exempt = frame["exempt"].notna().to_numpy()
+    return REFUSALS.build(
+        row_id=frame["row_id"],
+        source_row=frame["source_row"],
+        stage=["preprocess"] * len(frame),
+        reason=[Refusal.EXEMPT_COVARIATE if e else Refusal.MISSING_COVARIATE for e in exempt],
+        column=[x if e else f for x, e, f in zip(frame["exempt"], exempt, first, strict=True)],
+        detail=[None] * len(frame),
+        favourable=frame["favourable"],
+    )
+
+
+def _imputed(values: pd.Series, column: ColumnSpec) -> pd.Series:
+    """Median of numbers and ordered categories, a level of its own elsewhere. A labelled sensitivity run only."""
+    if not values.isna().any():
+        return values
+    if column.type is Kind.CONTINUOUS:
+        return values.fillna(values.median())
+    if column.order:
+        codes = encoding.category_codes(list(values.dropna()), column.order)
+        return values.fillna(column.order[int(np.median(codes))])
+    return values.fillna(IMPUTED)
+
+
+def _encoded(values: pd.Series, name: str, column: ColumnSpec) -> Iterator[tuple[str, Any, dict[str, Any]]]:
+    """Each encoded column of a source column: its name, its values and its row of ``encodings``."""
+    row: dict[str, Any] = {
+        "kind": column.type,
+        "constraint": column.constraint,
+        "clipped": 0,
+        "implausible": _implausible(values, column),
+        "transitions": json.dumps({k: list(v) for k, v in column.transitions.items()}) if column.transitions else None,
+    }
+    if column.type is Kind.CONTINUOUS:
+        numbers = values.to_numpy(dtype=float)
+        scale = encoding.fit_scale(numbers, clip=column.clip, bins=column.bins)
+        outside = int(((numbers < scale.low) | (numbers > scale.high)).sum())
+        row |= {"low": scale.low, "high": scale.high, "bins": scale.bins, "clipped": outside}
+        yield name, encoding.encode_continuous(numbers, scale), row
+        return
+    categories = list(column.order) or sorted(values.unique())
+    codes = encoding.category_codes(list(values), categories)
+    row["categories"] = json.dumps(categories)
+    if column.type is Kind.NOMINAL:
+        one_hot = encoding.encode_one_hot(codes, len(categories))
+        for i, category in enumerate(categories):
+            yield f"{name}={category}", one_hot[:, i], {**row, "category": category}
+        return
+    if column.type is Kind.BINARY and len(categories) > 2:
+        raise DataQualityError(
+            f"column {name!r} is declared binary and has {len(categories)} values {categories[:5]}; "
+            "declare it nominal or ordinal"
+        )
+    yield name, encoding.encode_ordered(codes, len(categories)), row
+
+
+def _implausible(values: pd.Series, column: ColumnSpec) -> int:
+    low, high = column.plausible
+    below = 0 if low is None else int((values < low).sum())
+    return below + (0 if high is None else int((values > high).sum()))

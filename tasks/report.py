@@ -1,0 +1,161 @@
+"""Report: the measures of a run as pages that a reviewer can read offline, and as JSON.
+
+Sections are made of text, tables and figures; the templates escape all of it. No page asks the network for anything,
+none needs a script, and a policy inside the page allows no script but its own two.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pyarrow as pa
+from markupsafe import Markup
+
+from schemas.applications import ENCODINGS, MEMBERSHIPS, MODEL_METRICS, REFUSALS
+from schemas.graph import FEASIBILITY_FACTS
+from schemas.measures import MEASURES
+from schemas.report_index import REPORT_INDEX
+from tasks._stage import Produced, stage
+from tasks._validate import VALIDATIONS
+from tasks.methods import METHODS
+from tasks.sections import MethodSection, section_modules
+from tasks.sections._appendix import encodings as encodings_section
+from tasks.sections._appendix import expectations, quality
+from tasks.sections._checks import SUMMARIES, overall
+from tasks.sections._checks import table as checks_table
+from tasks.sections._cover import cover
+from tasks.sections._material import Material, ReportSettings
+from tasks.sections._numbers import STATES
+from tasks.sections._section import Section
+from tasks.sections.charts import bundle, with_unique_ids
+from tasks.sections.waterfall import chapter as waterfall_chapter
+from tasks.sections.waterfall import waterfall
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+__all__ = ["ReportSettings", "report"]
+
+
+@stage(
+    reads=(MEASURES, REFUSALS, VALIDATIONS, MEMBERSHIPS, ENCODINGS, MODEL_METRICS, FEASIBILITY_FACTS),
+    writes=(REPORT_INDEX,),
+    resources=("templates/*", "sections/*.py"),
+    balanced=False,
+)
+def report(
+    measures: pa.Table,
+    refusals: pa.Table,
+    validations: pa.Table,
+    memberships: pa.Table,
+    encodings: pa.Table,
+    model_metrics: pa.Table,
+    facts: pa.Table,
+    *,
+    settings: ReportSettings,
+) -> Produced:
+    """The pages of a run and the same as JSON."""
+    material = Material.of(settings, measures, model_metrics, facts)
+    held = validations.to_pylist()
+    falls = tuple(waterfall(refusals, memberships, p.name) for p in settings.protected)
+    modules = section_modules(name for name in METHODS if getattr(settings.methods, name) is not None)
+    methods = tuple(module.chapter(material) for module in modules.values())
+    sections = (
+        waterfall_chapter(material, falls),
+        *methods,
+        quality(material, held),
+        encodings_section(material, encodings.to_pylist()),
+    )
+    front = cover(material, falls)
+    checks = checks_table(material, {k: v for module in modules.values() for k, v in module.MEASURES.items()})
+    shared = {"settings": settings, "material": material, "front": front}
+    files = {
+        "report.html": _page(
+            "report.html.j2",
+            **shared,
+            sections=sections,
+            checks=checks,
+            overall=overall(material),
+            summary=SUMMARIES[overall(material)],
+            glossary=_glossary(modules),
+        ),
+        "quality.html": _page("quality.html.j2", **shared, tables=expectations(material, held)),
+        "report.json": _json(material, measures, sections),
+    }
+    index = REPORT_INDEX.build(file=list(files), bytes=[len(content) for content in files.values()])
+    return Produced({REPORT_INDEX.name: index}, files=files)
+
+
+def _page(template: str, **content: object) -> bytes:
+    """A page, with its scripts and styles inside and a policy that lets no other script run."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    # `bundle` and the files beside the templates are ours; every text that comes from data goes through autoescape
+    environment.filters["unique_ids"] = lambda svg, prefix: Markup(with_unique_ids(svg, prefix))  # noqa: S704
+    scripts = [bundle(), _beside("figures.js")] if template == "report.html.j2" else []
+    return (
+        environment.get_template(template)
+        .render(
+            **content,
+            style=Markup(_beside("style.css")),  # noqa: S704
+            scripts=[Markup(script) for script in scripts],  # noqa: S704
+            hashes=[_hash(script) for script in scripts],
+            words=STATES,
+        )
+        .encode()
+    )
+
+
+def _beside(name: str) -> str:
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _hash(script: str) -> str:
+    """What the page's policy knows a script by."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _glossary(modules: Mapping[str, MethodSection]) -> dict[str, str]:
+    own = {
+        "reference group": "the group that the others are compared with",
+        "interval": "bootstrap interval of the printed value: how far it moves when the units are drawn again",
+        "p, q": "p: how often chance alone gives a comparison as extreme; q: the same after taking the number of "
+        "comparisons into account (Benjamini-Hochberg)",
+        "insufficient evidence": "too few people, no interval, or an interval that reaches over a limit; not a pass",
+        "withheld": "not printed, because the number rests on few people or would give such a number away",
+        "undefined": "the measure has no value here, for instance a mean over nobody",
+        "refused row": "a row that a stage could not use, kept with its reason",
+    }
+    found = {term: words for module in modules.values() for term, words in module.GLOSSARY.items()}
+    return dict(sorted((own | found).items(), key=lambda item: item[0].lower()))
+
+
+def _json(material: Material, measures: pa.Table, sections: Sequence[Section]) -> bytes:
+    """The same results for machines, and only what the pages may show."""
+    s = material.settings
+    said = s.model_dump(mode="json", exclude={"source": {"path"}})
+    content: dict[str, Any] = {
+        "settings": said,
+        "state": overall(material),
+        "measures": {"columns": measures.column_names, "rows": [list(row.values()) for row in measures.to_pylist()]},
+        "tables": {section.anchor: _tables(section) for section in sections},
+        "facts": [dict(fact) for fact in material.facts],
+    }
+    return json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
+
+
+def _tables(section: Section) -> list[dict[str, Any]]:
+    """A section's tables as printed."""
+    mine = [
+        {"title": t.title, "header": t.header, "rows": [[cell.text for cell in row] for row in t.rows], "note": t.note}
+        for t in section.tables
+    ]
+    return mine + [t for part in section.parts for t in _tables(part)]

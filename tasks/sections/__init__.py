@@ -1,0 +1,33 @@
+"""Sections of the report, one module each; what a method brings is the module of its name.
+
+A method's module holds ``MEASURES`` (its measures, as printed), ``GLOSSARY`` and ``chapter(material) -> Section``. The
+report finds it through the registry of methods, so that a further method touches nothing else.
+"""
+
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from typing import Protocol, cast
+
+from tasks.methods import METHODS
+from tasks.sections._material import Material, Shown
+from tasks.sections._section import Section
+
+ALWAYS = ("outcomes",)
+"""What every report compares, whichever methods ran."""
+
+
+class MethodSection(Protocol):
+    """The module of a method."""
+
+    MEASURES: Mapping[str, Shown]
+    GLOSSARY: Mapping[str, str]
+
+    def chapter(self, material: Material) -> Section:
+        """The method's chapter of the report."""
+        ...
+
+
+def section_modules(methods: Iterable[str]) -> dict[str, MethodSection]:
+    """The section module of each method that was asked for, the ever-present ones first."""
+    names = {name: f"{__name__}.{name}" for name in ALWAYS} | {name: METHODS[name].section for name in methods}
+    return {name: cast(MethodSection, import_module(module)) for name, module in names.items()}

@@ -1,0 +1,107 @@
+"""The checks against thresholds fixed before the run, and what they come to as a whole.
+
+A measure without a threshold was not checked, which is no pass; nor is a check that had too few people to decide.
+"""
+
+from collections.abc import Mapping
+
+from schemas.settings import Threshold
+from schemas.terms import State
+from tasks.sections._material import Material, Measure, Shown
+from tasks.sections._numbers import n_cell, p_cell, significant, state_cell, value_cell
+from tasks.sections._section import Cell, Row, TableView
+
+SUFFIXES = {
+    "_size_matched_difference": "difference from the size-matched reference",
+    "_size_matched": "size-matched reference",
+    "_difference": "difference",
+    "_ratio": "ratio",
+}
+_WORST_FIRST = (State.BREACH, State.INSUFFICIENT_EVIDENCE, State.WITHIN)
+SUMMARIES = {
+    State.BREACH: "At least one measure lies outside a limit that was fixed before the run, with its whole interval.",
+    State.INSUFFICIENT_EVIDENCE: "At least one check has too little evidence to decide. That is not a pass.",
+    State.WITHIN: "Every measure that was checked lies within its limits, with its whole interval. Measures without a "
+    "limit were not checked.",
+    State.NOT_RUN: "No measure was checked: no limit was set for this run, or none of its measures has the name of a "
+    "limit. That is not a pass.",
+}
+
+
+def overall(material: Material) -> State:
+    """The worst state of the checks; a limit that found nothing to check is too little evidence."""
+    states = {m.state for m in checked(material)}
+    if _idle(material) and states:
+        states.add(State.INSUFFICIENT_EVIDENCE)
+    return next((state for state in _WORST_FIRST if state in states), State.NOT_RUN)
+
+
+def checked(material: Material) -> list[Measure]:
+    """The measures that were held against a limit, worst first."""
+    found = [m for m in material.measures if m.state != State.NOT_RUN]
+    return sorted(found, key=lambda m: _WORST_FIRST.index(State(m.state)))
+
+
+def names(measure: str, shown: Mapping[str, Shown]) -> tuple[str, Shown]:
+    """A measure in words, and how its base is written; a method's own words where it gave some."""
+    for suffix, words in SUFFIXES.items():
+        base = measure.removesuffix(suffix)
+        if base != measure:
+            known = shown.get(base, Shown(base.replace("_", " "), "number"))
+            return f"{known.words}, {words}", known
+    known = shown.get(measure, Shown(measure.replace("_", " "), "number"))
+    return known.words, known
+
+
+def table(material: Material, shown: Mapping[str, Shown]) -> TableView:
+    """Every check with its limit, its state and the reason for it."""
+    rows = [_row(material, m, shown) for m in checked(material)]
+    rows += [_idle_row(t, shown) for t in _idle(material)]
+    header = ("State", "Measure", "Decisions of", "Group", "Value", "n", "q", "Limit", "Why")
+    note = (
+        "A verdict needs enough people and the whole interval on one side of the limit. q: p after Benjamini-Hochberg "
+        "over all comparisons of this run."
+    )
+    return TableView("Checks against the limits of this audit", header, tuple(rows), note)
+
+
+def _row(material: Material, m: Measure, shown: Mapping[str, Shown]) -> Row:
+    words, known = names(m.measure, shown)
+    said = "".join(f", {key} = {value}" for key, value in m.said.items())
+    group = f"{m.group} ({m.protected_attribute})" + (f", against {m.reference_group}" if m.reference_group else "")
+    limits = "; ".join(_limit(t) for t in material.settings.thresholds if _applies(t, m))
+    return (
+        state_cell(m.state),
+        Cell(words + said),
+        Cell(m.decision_maker),
+        Cell(group),
+        value_cell(m, known.unit),
+        n_cell(m),
+        p_cell(m.q),
+        Cell(limits or "–"),
+        Cell(m.reason),
+    )
+
+
+def _idle(material: Material) -> list[Threshold]:
+    """Limits that no measure of the run met."""
+    found = checked(material)
+    return [t for t in material.settings.thresholds if not any(_applies(t, m) for m in found)]
+
+
+def _idle_row(t: Threshold, shown: Mapping[str, Shown]) -> Row:
+    words, _ = names(t.measure, shown)
+    nothing = Cell("–", "none")
+    why = "this run has no measure of that name"
+    where = Cell(t.decision_maker or "any")
+    return (state_cell(State.NOT_RUN), Cell(words), where, nothing, nothing, nothing, nothing, Cell(_limit(t)), Cell(why))
+
+
+def _applies(t: Threshold, m: Measure) -> bool:
+    return t.measure == m.measure and t.method in (None, m.method) and t.decision_maker in (None, m.decision_maker)
+
+
+def _limit(t: Threshold) -> str:
+    low = None if t.minimum is None else f"at least {significant(t.minimum)}"
+    high = None if t.maximum is None else f"at most {significant(t.maximum)}"
+    return " and ".join(x for x in (low, high) if x)

@@ -1,0 +1,87 @@
+"""The first page: the question, what the audit cannot tell, what identifies the run, and how decisions were read."""
+
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from tasks.sections._limits import limits, swapped
+from tasks.sections._material import Material, listed, maker_words
+from tasks.sections._numbers import n_cell, value_cell
+from tasks.sections._section import Cell, Notice, Row, TableView
+from tasks.sections.waterfall import Waterfall
+
+
+@dataclass(frozen=True)
+class Cover:
+    """What a reader meets before the first result."""
+
+    title: str
+    question: str
+    limits: tuple[str, ...]
+    strip: tuple[tuple[str, str], ...]
+    """Label and value of what identifies the run."""
+    decisions: tuple[str, ...]
+    rates: TableView
+    warning: Notice | None
+
+
+def cover(material: Material, falls: tuple[Waterfall, ...]) -> Cover:
+    """The first page."""
+    s = material.settings
+    return Cover(
+        title=s.title or s.name,
+        question=_question(material),
+        limits=limits(material, falls),
+        strip=_strip(material),
+        decisions=(
+            f"The decision is read from column {s.decision.column}. Favourable to the applicant: "
+            f"{listed(s.decision.favourable)}. Unfavourable: {listed(s.decision.unfavourable)}. Rows with any other value "
+            "are refused and counted under Exclusions.",
+        ),
+        rates=_rates(material),
+        warning=swapped(material),
+    )
+
+
+def _question(material: Material) -> str:
+    s = material.settings
+    by = listed(f"{p.name} (reference: {p.reference})" for p in s.protected)
+    return (
+        f"Do decisions of {s.year} differ between groups by {by}, and what would those with an unfavourable decision have "
+        "needed to look like, within their own group, to receive a favourable one?"
+    )
+
+
+def _strip(material: Material) -> tuple[tuple[str, str], ...]:
+    s = material.settings
+    named = PurePath(s.source.path.replace("\\", "/")).name if s.source.path else s.source.kind
+    rounding = "" if material.policy.round_to == 1 else f", others rounded to {material.policy.round_to}"
+    model = "none" if s.model.kind == "none" else f"{s.model.kind.replace('_', ' ')}, {s.model.split}"
+    return (
+        ("Run", s.run),
+        ("Audit", f"{s.name}, {s.year}"),
+        ("Source", f"{named} ({s.source.kind})"),
+        ("Source sha256", s.source_sha256),
+        ("Code digest", s.code),
+        ("Evenhand version", s.version),
+        ("Profile", s.profile),
+        ("Model", model),
+        ("Missing values", {"exclude": "rows refused", "impute": "filled in"}.get(s.missing, s.missing)),
+        ("Limits set", str(len(s.thresholds))),
+        ("Intervals", f"{100 * s.bootstrap.level:g} %, {s.bootstrap.draws:,} bootstrap draws"),
+        ("Least n for a verdict", str(s.bootstrap.minimum_n)),
+        ("Disclosure", f"{s.disclosure.profile}: counts below {material.policy.smallest} withheld{rounding}"),
+        ("Seed", str(s.seed)),
+    )
+
+
+def _rates(material: Material) -> TableView:
+    """Approval rates at a glance, so that a swapped decision cannot hide."""
+    rows: list[Row] = []
+    for maker in ("lender", "model"):
+        for view in material.views("outcomes", maker):
+            for group in view.groups:
+                m = view.get(group, "approval_rate")
+                name = f"{group} (reference)" if group == view.reference else group
+                rows.append((Cell(view.attribute), Cell(name), Cell(maker_words(maker)), n_cell(m), value_cell(m, "rate")))
+    header = ("By", "Group", "Decisions of", "Applications", "Approval rate")
+    return TableView("Approval rate by group, as the decision was read", header, tuple(rows))

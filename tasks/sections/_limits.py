@@ -1,0 +1,128 @@
+"""What the audit cannot tell: the first thing that a reader meets, with the limits of these very data.
+
+The general limits are sentences; those of the data are computed from refusals and measures as published.
+"""
+
+from collections.abc import Iterator
+
+from tasks.algorithms.disclosure import rounded, small
+from tasks.sections._material import Material, Measure, View, listed
+from tasks.sections._numbers import count, percent
+from tasks.sections._section import Notice
+from tasks.sections.waterfall import Waterfall
+
+_MISSING = ("missing_covariate", "exempt_covariate")
+_SCORES = ("credit_score", "creditscore", "fico", "bureau_score")
+
+
+def limits(material: Material, falls: tuple[Waterfall, ...]) -> tuple[str, ...]:
+    """Sentences, those of these data first."""
+    return tuple([*_of_the_rows(material, falls), *_of_the_groups(material), *_of_the_run(material), *_always(material)])
+
+
+def swapped(material: Material) -> Notice | None:
+    """A loud warning where the reference group fares worst of all with the lender."""
+    for view in material.views("outcomes", "lender"):
+        rates = _rates(view)
+        own = rates.pop(view.reference, None)
+        if own is not None and rates and all(own < other for other in rates.values()):
+            text = (
+                f"The reference group {view.reference} ({view.attribute}) has the lowest approval rate of all groups: "
+                f"{percent(own)}. Favourable and unfavourable may be swapped in the audit spec, or the wrong group is "
+                "the reference. Check both before reading on."
+            )
+            return Notice("Favourable and unfavourable may be swapped", text)
+    return None
+
+
+def _rates(view: View) -> dict[str, float]:
+    found = {group: view.get(group, "approval_rate") for group in view.groups}
+    return {group: m.value for group, m in found.items() if m and m.value is not None}
+
+
+def _of_the_rows(material: Material, falls: tuple[Waterfall, ...]) -> Iterator[str]:
+    if not falls:
+        return
+    fall, policy = falls[0], material.policy
+    source, refused = int(fall.source.sum()), int(fall.refused.sum())
+    if not small(policy, source, refused) and source:
+        share = percent(rounded(policy, refused) / max(1, rounded(policy, source)))
+        yield (
+            f"{count(rounded(policy, refused))} of {count(rounded(policy, source))} rows of the source ({share}) could not "
+            "be used. The results speak of the others only; the reasons are listed under Exclusions."
+        )
+    yield from _of_missingness(material, fall)
+
+
+def _of_missingness(material: Material, fall: Waterfall) -> Iterator[str]:
+    mine = [i for i, (_, reason, _) in enumerate(fall.lines) if reason in _MISSING]
+    n, events = int(fall.readable[mine].sum()), int(fall.favourable[mine].sum())
+    used = [m for view in material.views("outcomes", "lender")[:1] for m in view.all("approval_rate")]
+    total = sum(m.n for m in used if m.n and m.value is not None)
+    if not n or not total or small(material.policy, n, events):
+        return
+    rate = rounded(material.policy, events) / rounded(material.policy, n)
+    other = sum(m.value * m.n for m in used if m.value is not None and m.n) / total
+    related = abs(rate - other) >= 0.02
+    yield (
+        f"Rows refused for a missing or exempt value were approved in {percent(rate)} of cases, the rows used in "
+        f"{percent(other)}. "
+        + (
+            "Missingness is related to the decision, so leaving these rows out selects on it, and filling them in would "
+            "leak it."
+            if related
+            else "That gives no sign that missingness is related to the decision, and does not rule it out."
+        )
+    )
+
+
+def _of_the_groups(material: Material) -> Iterator[str]:
+    minimum = material.settings.bootstrap.minimum_n
+    for p in material.settings.protected:
+        named = [m.group for m in _counts(material, p.name) if m.n is None or m.n < minimum]
+        if named:
+            yield (
+                f"Too few to say, in at least one measure ({p.name}): {listed(dict.fromkeys(named))}. Fewer than {minimum} "
+                "units give no verdict; that is not a pass."
+            )
+    yield (
+        "Group size confounds every comparison of recourse: a small group has fewer examples to follow, whoever decides. "
+        "Only comparisons with the size-matched reference take that into account."
+    )
+
+
+def _counts(material: Material, attribute: str) -> list[Measure]:
+    plain = [m for m in material.measures if m.reference_group is None and m.subgroup == 0 and m.parameters == "{}"]
+    return [m for m in plain if m.protected_attribute == attribute]
+
+
+def _of_the_run(material: Material) -> Iterator[str]:
+    s = material.settings
+    features = [name for name, column in s.columns.items() if column.role != "excluded"]
+    score = any(word in name.lower() for name in features for word in _SCORES)
+    text = f"The audit sees {len(features)} features: {listed(features)}. What else the lender looked at is unknown to it"
+    yield text + ("." if score else "; no credit score is among them by its name.")
+    if s.model.kind != "none":
+        yield (
+            "The model that is audited here was fitted to the lender's decisions. It is not the lender's own model, and its "
+            "results describe the lender only as far as it follows the lender's decisions."
+        )
+    if s.missing == "impute":
+        yield "Missing values were filled in: this is a sensitivity run, to be read beside one that leaves them out."
+    if s.profile == "paper":
+        yield "This run uses the `paper` profile, which mimics published code, its errors included. It is no basis for a verdict."
+
+
+def _always(material: Material) -> Iterator[str]:
+    tests = sum(1 for m in material.measures if m.p is not None)
+    if tests:
+        yield f"{count(tests)} comparisons carry a p-value. Some are small by chance; q takes their number into account."
+    yield (
+        "No causal reading is licensed: a difference between groups does not say what brought it about, and the absence of "
+        "one does not say that individuals were treated alike."
+    )
+    yield (
+        "A feasible path is a chain of applications that occurred. It is no advice to an applicant and no promise that the "
+        "lender would decide that way; its cost is in encoded units, not in money or time."
+    )
+    yield "Whether a difference is lawful is a question for people, with evidence that is not in these data."

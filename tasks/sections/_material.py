@@ -1,0 +1,188 @@
+"""What the sections are given: the settings of the report and the measures, found by name.
+
+Here belongs looking up. Nothing is computed from measures: what is printed is what was measured.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from schemas.settings import (
+    Bootstrap,
+    ColumnSpec,
+    Decision,
+    Disclosure,
+    Explain,
+    Methods,
+    Model,
+    Protected,
+    Source,
+    StageSettings,
+    Threshold,
+)
+from schemas.terms import DecisionMaker
+from tasks.algorithms.disclosure import POLICIES, Policy
+
+Unit = Literal["rate", "number", "count"]
+
+
+class ReportSettings(StageSettings):
+    """All of the audit spec that a reader of the report is told, and what identifies the run."""
+
+    name: str
+    title: str
+    year: int
+    profile: str
+    source: Source
+    decision: Decision
+    protected: tuple[Protected, ...]
+    columns: dict[str, ColumnSpec]
+    model: Model
+    explain: Explain
+    methods: Methods
+    thresholds: tuple[Threshold, ...]
+    disclosure: Disclosure
+    bootstrap: Bootstrap
+    seed: int
+    missing: str
+    run: str
+    source_sha256: str
+    code: str
+    """Digest of the code that made the numbers."""
+    command: str
+    """How to make the run again."""
+    version: str
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How a measure is written: its name in words and its unit."""
+
+    words: str
+    unit: Unit
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One row of the table of measures."""
+
+    dataset: str
+    year: int
+    method: str
+    decision_maker: str
+    protected_attribute: str
+    group: str
+    reference_group: str | None
+    subgroup: int
+    measure: str
+    parameters: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int | None
+    events: int | None
+    p: float | None
+    q: float | None
+    state: str
+    reason: str
+
+    @property
+    def withheld(self) -> bool:
+        """Whether disclosure control took the value away (an undefined value keeps its n)."""
+        return self.value is None and (self.n is None or self.reason.startswith("withheld"))
+
+    @cached_property
+    def said(self) -> dict[str, Any]:
+        """The parameters."""
+        return dict(json.loads(self.parameters or "{}"))
+
+
+@dataclass(frozen=True)
+class View:
+    """The measures of one method, decision maker and protected attribute."""
+
+    rows: tuple[Measure, ...]
+    maker: str
+    attribute: str
+    reference: str
+
+    @cached_property
+    def _index(self) -> dict[tuple[str, str, str, int], Measure]:
+        return {(m.group, m.measure, json.dumps(m.said, sort_keys=True), m.subgroup): m for m in self.rows}
+
+    @cached_property
+    def groups(self) -> tuple[str, ...]:
+        """The groups, the reference first, then by falling size; groups without a printed size last."""
+        size: dict[str, int] = {}
+        for m in self.rows:
+            if m.subgroup == 0 and m.reference_group is None:
+                size[m.group] = max(size.get(m.group, -1), -1 if m.n is None else m.n)
+        return tuple(sorted(size, key=lambda g: (g != self.reference, -size[g], g)))
+
+    def get(self, group: str, measure: str, subgroup: int = 0, **parameters: float | str) -> Measure | None:
+        """One measure, or nothing where the run did not make it."""
+        return self._index.get((group, measure, json.dumps(parameters, sort_keys=True), subgroup))
+
+    def all(self, measure: str) -> tuple[Measure, ...]:
+        """A measure of whole groups, at all its parameters."""
+        return tuple(m for m in self.rows if m.measure == measure and m.subgroup == 0)
+
+    def subgroups(self, group: str) -> tuple[int, ...]:
+        """Numbers of the group's subgroups."""
+        return tuple(sorted({m.subgroup for m in self.rows if m.group == group and m.subgroup}))
+
+
+@dataclass(frozen=True)
+class Material:
+    """The tables of a run and its settings."""
+
+    settings: ReportSettings
+    measures: tuple[Measure, ...]
+    metrics: tuple[Mapping[str, Any], ...]
+    facts: tuple[Mapping[str, Any], ...]
+
+    @classmethod
+    def of(cls, settings: ReportSettings, measures: pa.Table, metrics: pa.Table, facts: pa.Table) -> "Material":
+        """From the tables as they are read."""
+        rows = tuple(Measure(**row) for row in measures.to_pylist())
+        return cls(settings, rows, tuple(metrics.to_pylist()), tuple(facts.to_pylist()))
+
+    @property
+    def policy(self) -> Policy:
+        """What disclosure control withholds."""
+        return POLICIES[self.settings.disclosure.profile]
+
+    def makers(self, method: str) -> tuple[str, ...]:
+        """Whose decisions the method looked at, the model first."""
+        present = {m.decision_maker for m in self.measures if m.method == method}
+        return tuple(maker for maker in DecisionMaker if maker in present)
+
+    def views(self, method: str, maker: str) -> tuple[View, ...]:
+        """One view per protected attribute, in the order of the audit spec."""
+        mine = [m for m in self.measures if m.method == method and m.decision_maker == maker]
+        return tuple(
+            View(tuple(m for m in mine if m.protected_attribute == p.name), maker, p.name, p.reference)
+            for p in self.settings.protected
+            if any(m.protected_attribute == p.name for m in mine)
+        )
+
+
+def maker_words(maker: str) -> str:
+    """Whose decisions, in words."""
+    return {"model": "the model of the lender's decisions", "lender": "the lender's own decisions"}.get(maker, maker)
+
+
+def anchor(*parts: str) -> str:
+    """A fragment identifier: letters, digits and dashes only, whatever a group is called."""
+    text = "-".join(parts).lower()
+    return "".join(c if c.isascii() and c.isalnum() else "-" for c in text).strip("-") or "part"
+
+
+def listed(words: Iterable[str]) -> str:
+    """Words as a sentence lists them."""
+    items = list(words)
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else "none"

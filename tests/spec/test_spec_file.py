@@ -1,0 +1,89 @@
+"""Errors of an audit spec: file, line, what was expected, and the nearest valid name."""
+
+import pytest
+from conftest import SPEC
+
+from schemas.errors import SpecError
+from schemas.spec_file import read_spec
+from schemas.terms import ExitCode
+
+
+def line_of(text: str, part: str) -> int:
+    return next(i for i, line in enumerate(text.splitlines(), 1) if part in line)
+
+
+CASES = {
+    "unknown key": ("seed: 1\nprofil: paper\n", "profil: paper", "profil: unknown key; did you mean 'profile'?"),
+    "wrong type": ("income: {type: continuous", "income: {type: continous", "Input should be 'continuous'"),
+    "unknown key inside": ("k: 4", "kk: 4", "methods.fgce.kk: unknown key"),
+    "reference is no group": ("reference: white", "reference: whte", "did you mean 'white'?"),
+    "missing order": (", order: [bad, fair, good]", "", "needs `order`"),
+    "up and down of a nominal": ("nominal, constraint: immutable", "nominal, constraint: up", "has no up or down"),
+    "both favourable and not": (
+        "unfavourable: ['no']",
+        "unfavourable: ['yes']",
+        "cannot be favourable and unfavourable",
+    ),
+    "empty threshold": (", minimum: 0.9", "", "needs a minimum or a maximum"),
+    "year": ("year: 2024", "year: soon", "got 'soon'"),
+    "path in a name": ("name: loans", "name: ../../loans", "String should match pattern"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_error_names_file_line_and_expectation(case: str) -> None:
+    old, new, message = CASES[case]
+    text = SPEC.replace(old, new) if old in SPEC else SPEC + new + "\n"
+    with pytest.raises(SpecError) as error:
+        read_spec(text, "loans.yaml")
+    told = str(error.value)
+    assert message in told
+    assert "loans.yaml, line " in told
+    if new:
+        assert f"line {line_of(text, new)}:" in told or case in (
+            "missing order",
+            "reference is no group",
+            "empty threshold",
+        )
+    assert error.value.exit_code == ExitCode.USAGE
+
+
+def test_a_cyclic_causal_graph_shows_its_cycle() -> None:
+    text = SPEC + "causal_graph:\n  edges: [[race, income], [income, amount], [amount, race]]\n"
+    with pytest.raises(SpecError, match=r"line \d+: causal_graph.edges: .* cycle: .*income.* -> ") as error:
+        read_spec(text, "loans.yaml")
+    assert "remove one edge" in str(error.value)
+
+
+def test_an_unknown_node_of_the_causal_graph_offers_the_nearest() -> None:
+    with pytest.raises(SpecError, match="unknown node 'incme'; did you mean 'income'"):
+        read_spec(SPEC + "causal_graph: {edges: [[race, incme]]}\n", "loans.yaml")
+
+
+@pytest.mark.parametrize("text", ["a: [", "- 1\n", "", "\x00"])
+def test_what_is_no_mapping_is_said_so(text: str) -> None:
+    with pytest.raises(SpecError, match=r"loans\.yaml: "):
+        read_spec(text, "loans.yaml")
+
+
+def test_overrides_by_dotted_key() -> None:
+    given = {"methods.fgce.epsilon": "0.3", "protected.0.reference": "Black", "seed": "9"}
+    spec = read_spec(SPEC, "loans.yaml", given).spec
+    assert spec.methods.fgce is not None
+    assert (spec.methods.fgce.epsilon, spec.protected[0].reference, spec.seed) == (0.3, "Black", 9)
+
+
+@pytest.mark.parametrize("key", ["methods.fgce.epsilo", "nonsense", "protected.7.name", "name.x"])
+def test_an_override_of_nothing_is_an_error(key: str) -> None:
+    with pytest.raises(SpecError, match="--set"):
+        read_spec(SPEC, "loans.yaml", {key: "1"})
+
+
+def test_the_paper_profile_changes_only_what_was_left_open() -> None:
+    paper = read_spec(SPEC.replace("model: {kind: logistic_regression, folds: 5}\n", "") + "profile: paper\n", "x").spec
+    assert (paper.model.split, paper.model.threshold, paper.explain.candidate_score) == ("holdout", 0.5, 0.6)
+    assert paper.methods.fgce is not None
+    assert paper.methods.fgce.strict
+    assert paper.methods.fgce.size_matched_draws == 5  # the spec's own value wins
+    kept = read_spec(SPEC + "profile: paper\nexplain: {candidate_score: 0.7}\n", "x").spec
+    assert kept.explain.candidate_score == 0.7

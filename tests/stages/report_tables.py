@@ -1,0 +1,252 @@
+"""Synthetic tables of a run, as the stages before the report would leave them. No numbers here mean anything."""
+
+import json
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from schemas.applications import ENCODINGS, MEMBERSHIPS, MODEL_METRICS, REFUSALS
+from schemas.graph import FEASIBILITY_FACTS
+from schemas.measures import MEASURES
+from schemas.settings import AuditSpec
+from tasks._validate import VALIDATIONS
+from tasks.sections._material import ReportSettings
+
+REFERENCE = "white"
+HOSTILE = ("<script>alert(1)</script>", "'; DROP TABLE x; --")
+SIZES = {REFERENCE: 4200, HOSTILE[0]: 610, HOSTILE[1]: 240, "Asian": 20}
+
+
+@dataclass
+class Rows:
+    """Rows of MEASURES under construction."""
+
+    year: int = 1990
+    rows: list[dict] = field(default_factory=list)
+
+    def add(self, method, maker, group, measure, value, *, spread=0.05, reference=None, subgroup=0, n=None, **more):
+        parameters = more.pop("parameters", {})
+        missing = value is None
+        self.rows.append(
+            {
+                "dataset": "example",
+                "year": self.year,
+                "method": method,
+                "decision_maker": maker,
+                "protected_attribute": "race",
+                "group": group,
+                "reference_group": reference,
+                "subgroup": subgroup,
+                "measure": measure,
+                "parameters": json.dumps(parameters, sort_keys=True),
+                "value": value,
+                "low": None if missing else value - spread,
+                "high": None if missing else value + spread,
+                "n": n,
+                "events": None,
+                "p": None,
+                "q": None,
+                "state": "not_run",
+                "reason": "no threshold set",
+                **more,
+            }
+        )
+
+
+def _outcomes(rows, maker, approval):
+    for group, n in SIZES.items():
+        rate = approval[group]
+        rows.add("outcomes", maker, group, "approval_rate", rate, n=n, spread=2 * math.sqrt(rate * (1 - rate) / n))
+        rows.add("outcomes", maker, group, "denial_rate", 1 - rate, n=n, spread=0.03)
+        if group == REFERENCE:
+            continue
+        for name, own, other in (
+            ("approval_rate", rate, approval[REFERENCE]),
+            ("denial_rate", 1 - rate, 1 - approval[REFERENCE]),
+        ):
+            compared = {"reference": REFERENCE, "n": n, "p": 0.0004, "q": 0.003}
+            rows.add("outcomes", maker, group, f"{name}_difference", own - other, **compared)
+            state = {}
+            if name == "approval_rate":
+                few = n < 30
+                verdict = "insufficient_evidence" if few else "breach" if own / other < 0.8 else "within"
+                why = (
+                    "20 units, 30 are needed for a verdict"
+                    if few
+                    else "the whole interval lies on one side of [0.8, inf]"
+                )
+                state = {"state": verdict, "reason": why}
+            rows.add("outcomes", maker, group, f"{name}_ratio", own / other, **compared, **state)
+
+
+def _fgce(rows, maker):
+    for i, (group, size) in enumerate(SIZES.items()):
+        n = max(4, size // 9)
+        share, burden = 0.1 + 0.12 * i, 0.69 + 0.1 * i
+        headline = {"infeasible_share": (share, {}), "burden": (burden, {}), "burden_at_k": (burden * 1.2, {"k": 10})}
+        headline["coverage_at_k"] = (1 - share - 0.05, {"k": 10})
+        withheld = n < 5
+        for measure, (value, parameters) in headline.items():
+            if withheld:
+                why = "withheld: a small cell, or one that would give a small cell away"
+                rows.add("fgce", maker, group, measure, None, parameters=parameters, reason=why)
+                continue
+            rows.add("fgce", maker, group, measure, value, n=n, parameters=parameters)
+            if group == REFERENCE:
+                continue
+            compared = {"reference": REFERENCE, "parameters": parameters}
+            matched = value * (0.97 if i == 1 else 0.7)
+            rows.add("fgce", maker, group, f"{measure}_size_matched", matched, n=20, spread=0.06, **compared)
+            rows.add(
+                "fgce",
+                maker,
+                group,
+                f"{measure}_size_matched_difference",
+                value - matched,
+                n=n,
+                p=0.048,
+                q=0.1,
+                **compared,
+            )
+            rows.add("fgce", maker, group, f"{measure}_difference", value - 0.1, n=n, **compared)
+            rows.add("fgce", maker, group, f"{measure}_ratio", value / 0.1, n=n, **compared)
+        if withheld:
+            continue
+        for k in range(1, 11):
+            at_k = (1 - share) * (1 - 0.6**k)
+            if k < 10:
+                rows.add("fgce", maker, group, "coverage_at_k", at_k, n=n, parameters={"k": k})
+            for d in np.round(np.arange(0.1, 3.2, 0.3), 1):
+                for denominator, top in (("all", 1.0), ("feasible", 1 / (1 - share))):
+                    value = at_k * top * (1 - math.exp(-d / burden))
+                    said = {"d": float(d), "denominator": denominator, "k": k}
+                    rows.add("fgce", maker, group, "coverage", value, n=n, parameters=said)
+        for subgroup in range(1, 9 - 2 * i):
+            for measure, value in (("component_nodes", 400 // subgroup), ("component_candidates", 200 // subgroup)):
+                rows.add("fgce", maker, group, measure, float(value), subgroup=subgroup, n=n // subgroup)
+            rows.add("fgce", maker, group, "infeasible_share", share / subgroup, subgroup=subgroup, n=n // subgroup)
+            value = None if subgroup == 3 else burden / subgroup
+            rows.add("fgce", maker, group, "burden", value, subgroup=subgroup, n=n // subgroup)
+
+
+def _refusals():
+    lines = [
+        ("ingest", "decision_not_audited", "action_taken", 300, None),
+        ("ingest", "malformed_line", None, 3, None),
+        ("ingest", "missing_decision", "action_taken", 40, None),
+        ("preprocess", "missing_covariate", "debt_to_income", 220, 0.35),
+        ("preprocess", "missing_covariate", "loan_to_value", 90, 0.36),
+        ("score", "failed_expectation", "income", 12, 0.5),
+    ]
+    rng = np.random.default_rng(7)
+    names = list(SIZES)
+    out, members = [], []
+    for stage, reason, column, n, rate in lines:
+        for _ in range(n):
+            row_id = f"r{len(out)}"
+            favourable = None if rate is None else bool(rng.random() < rate)
+            out.append((row_id, len(out) + 1, stage, reason, column, None, favourable))
+            if reason != "malformed_line":
+                members.append((row_id, names[rng.choice(4, p=[0.78, 0.15, 0.06, 0.01])]))
+    for group, size in SIZES.items():
+        members += [(f"{len(members)}-kept", group) for _ in range(size)]
+    fields = [c.name for c in REFUSALS.columns]
+    refusals = REFUSALS.build(**{name: [row[i] for row in out] for i, name in enumerate(fields)})
+    ids, groups = zip(*members, strict=True)
+    memberships = MEMBERSHIPS.build(row_id=ids, protected_attribute=["race"] * len(ids), group=groups)
+    return refusals, memberships
+
+
+def _validations():
+    rows = []
+    for stage, table in (("ingest", "applications"), ("preprocess", "features"), ("score", "decisions")):
+        for name, column in (
+            ("expect_column_values_to_not_be_null", "row_id"),
+            ("expect_column_values_to_be_between", "income"),
+        ):
+            bad = stage == "score" and column == "income"
+            rows.append(
+                (stage, table, name, column, '{"max_value": null, "min_value": 0}', not bad, 5070, 12 * bad, bad)
+            )
+    fields = [c.name for c in VALIDATIONS.columns]
+    return VALIDATIONS.build(**{name: [row[i] for row in rows] for i, name in enumerate(fields)})
+
+
+def _encodings():
+    income = {"encoded": "income", "kind": "continuous", "low": 12.0, "high": 480.0, "bins": 11, "clipped": 101}
+    sex = {"encoded": "sex", "kind": "binary", "categories": '["Female", "Male"]', "constraint": "immutable"}
+    purpose = {"kind": "nominal", "categories": '["buy", "refinance"]', "transitions": '{"buy": []}'}
+    rows = [
+        {"feature": "income", "feature_index": 0, **income, "constraint": "up", "implausible": 14},
+        {"feature": "sex", "feature_index": 1, **sex},
+        {"feature": "purpose", "feature_index": 2, **purpose, "encoded": "purpose=buy", "category": "buy"},
+        {"feature": "purpose", "feature_index": 2, **purpose, "encoded": "purpose=refinance", "category": "refinance"},
+    ]
+    usual = {"clipped": 0, "implausible": 0, "constraint": "free"}
+    return ENCODINGS.build(**{c.name: [(usual | row).get(c.name) for row in rows] for c in ENCODINGS.columns})
+
+
+def _metrics():
+    rows = [
+        (group, metric, None if group == "Asian" and metric == "auc" else 0.8 - 0.03 * i, size)
+        for i, (group, size) in enumerate(SIZES.items())
+        for metric in ("accuracy", "auc", "predicted_denial_rate", "true_positive_rate", "false_positive_rate")
+    ]
+    groups, metrics, values, n = zip(*rows, strict=True)
+    return MODEL_METRICS.build(
+        protected_attribute=["race"] * len(rows), group=groups, metric=metrics, value=values, n=n
+    )
+
+
+def spec() -> AuditSpec:
+    """The audit spec of the synthetic run."""
+    return AuditSpec.model_validate(
+        {
+            "name": "example",
+            "title": "Mortgage applications, an example",
+            "year": 1990,
+            "source": {"kind": "csv", "path": "/srv/secret place/applications.csv"},
+            "decision": {"column": "action_taken", "favourable": [1, 2], "unfavourable": [3]},
+            "protected": [{"name": "race", "columns": ["race"], "reference": REFERENCE}],
+            "columns": {
+                "income": {"type": "continuous", "constraint": "up", "label": "Income, thousands"},
+                "sex": {"type": "binary", "constraint": "immutable"},
+                "purpose": {"type": "nominal"},
+            },
+            "thresholds": [{"measure": "approval_rate_ratio", "minimum": 0.8}],
+        }
+    )
+
+
+def settings(audit: AuditSpec | None = None) -> ReportSettings:
+    """The report's settings of the synthetic run."""
+    return ReportSettings.of(
+        audit or spec(),
+        run="example-1990-0a1b2c3d",
+        source_sha256="ab" * 32,
+        code="cd" * 16,
+        command="evenhand audit data/audits/example.yaml --year 1990",
+        version="0.1.0",
+    )
+
+
+def tables(approval: dict[str, float] | None = None) -> tuple[pa.Table, ...]:
+    """The seven tables that the report reads, in its order."""
+    rows = Rows()
+    for maker in ("model", "lender"):
+        _outcomes(rows, maker, approval or {REFERENCE: 0.86, HOSTILE[0]: 0.61, HOSTILE[1]: 0.79, "Asian": 0.8})
+        _fgce(rows, maker)
+    names = [c.name for c in MEASURES.columns]
+    measures = MEASURES.build(**{name: [row[name] for row in rows.rows] for name in names})
+    facts = FEASIBILITY_FACTS.build(
+        fact=["epsilon", "nodes"],
+        value=[0.524, 43916.0],
+        words=[
+            "one feasible step reaches 0.524 in encoded units",
+            "43,916 distinct rows stand for 51,002 applications",
+        ],
+    )
+    refusals, memberships = _refusals()
+    return measures, refusals, _validations(), memberships, _encodings(), _metrics(), facts
