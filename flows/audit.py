@@ -1,19 +1,24 @@
 """The audit as a Prefect flow: every stage a task, the lake the truth.
 
-The flow takes and gives plain values, so that it can be deployed as ``flows.audit.audit``. Only artifacts travel between
-tasks. A task's cache key is its stage's key, and counts only while the lake holds the partition: Prefect's own record
-of a result is no proof that the files are there.
+The flow takes and gives plain values, so that it can be deployed as ``flows.audit.audit``. Only artifacts travel
+between tasks. A task's cache key is its stage's key, and counts only while the lake holds the partition: Prefect's own
+record of a result is no proof that the files are there.
 """
 
-import json
+import hashlib
 import logging
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+from uuid import UUID
 
 from prefect import flow, task
-from prefect.artifacts import create_markdown_artifact, create_progress_artifact, create_table_artifact
-from prefect.artifacts import update_progress_artifact
+from prefect.artifacts import (
+    create_markdown_artifact,
+    create_progress_artifact,
+    create_table_artifact,
+    update_progress_artifact,
+)
 from prefect.context import TaskRunContext
 
 from flows.plan import STAGES, Inputs, Step, inputs, plan
@@ -40,7 +45,7 @@ def audit(spec: dict[str, Any], lake: str, command: str = "") -> list[dict[str, 
         The partition of every stage, in order.
     """
     planned = plan(AuditSpec.model_validate(spec), command)
-    progress = create_progress_artifact(progress=0.0, description=f"stages of {planned.run}")
+    progress = cast("UUID", create_progress_artifact(progress=0.0, description=f"stages of {planned.run}"))
     done: list[Partition] = []
     for i, step in enumerate(planned.steps):
         clock = time.perf_counter()
@@ -56,7 +61,8 @@ def _stage_key(_: TaskRunContext, parameters: dict[str, Any]) -> str | None:
     stage, given, settings = _restored(parameters["stage"], parameters["given"], parameters["settings"])
     key = stage.key(given, settings, parameters["modules"])
     lake = Lake(Path(parameters["lake"]))
-    return f"{lake.root}/{stage.name}/{key}" if lake.find(stage.name, key) else None
+    where = hashlib.sha256(str(lake.root).encode()).hexdigest()[:12]  # one server may serve several lakes
+    return f"{stage.name}-{key}-{where}" if lake.find(stage.name, key) else None
 
 
 def _is_transient(_: Any, __: Any, state: Any) -> bool:
@@ -73,12 +79,11 @@ def _is_transient(_: Any, __: Any, state: Any) -> bool:
     retry_delay_seconds=[1, 5],
     retry_condition_fn=_is_transient,
 )
-def run_stage(
-    stage: str, given: Given, settings: dict[str, Any], modules: list[str], lake: str
-) -> dict[str, Any]:
+def run_stage(stage: str, given: Given, settings: dict[str, Any], modules: list[str], lake: str) -> dict[str, Any]:
     """Run one stage on its artifacts; returns its partition."""
     declared, artifacts, stage_settings = _restored(stage, given, settings)
-    return declared.run(Lake(Path(lake)), artifacts, stage_settings, modules).model_dump(mode="json")
+    partition: Partition = declared.run(Lake(Path(lake)), artifacts, stage_settings, modules)
+    return partition.model_dump(mode="json")
 
 
 def _restored(name: str, given: Given, settings: dict[str, Any]) -> tuple[Any, Inputs, Any]:
@@ -108,5 +113,7 @@ def _tell(step: Step, partition: Partition, seconds: float) -> None:
 def _publish(run: str, lake: Lake, done: list[Partition]) -> None:
     """Prefect artifacts: aggregates only."""
     rows = headline(lake, done)
-    create_table_artifact(key="findings", table=json.dumps(rows), description=f"headline measures of {run}")
-    create_markdown_artifact(key="report", markdown=f"Report of run `{run}`: `reports/{run}/report.html` beside the lake.")
+    create_table_artifact(key="findings", table=rows, description=f"headline measures of {run}")
+    create_markdown_artifact(
+        key="report", markdown=f"Report of run `{run}`: `reports/{run}/report.html` beside the lake."
+    )

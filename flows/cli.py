@@ -4,13 +4,13 @@ import json
 import logging
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from flows.results import app as results_app
+from flows.summary import print_rows, print_summary
 from schemas.errors import EvenhandError, SpecError
 from schemas.spec_file import SpecFile, read_spec
 from schemas.terms import ExitCode
@@ -23,8 +23,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.registered_commands += results_app.registered_commands
-console = Console(highlight=False, soft_wrap=True)
-errors = Console(stderr=True, highlight=False, soft_wrap=True)
+_WIDE = None if sys.stdout.isatty() else 160
+console = Console(highlight=False, width=_WIDE)
+errors = Console(stderr=True, highlight=False, soft_wrap=True, width=_WIDE)
 
 _HERE = Path(__file__).parent
 _PLACES = (_HERE.parent / "data" / "audits" / "boston1990.yaml", _HERE / "bundled" / "boston1990.yaml")
@@ -44,7 +45,9 @@ def audit(
     year: Annotated[int | None, typer.Option(help="Year of the decisions, instead of the spec's.")] = None,
     method: Annotated[list[str] | None, typer.Option(help="Run this method only; may be given again.")] = None,
     profile: Annotated[str | None, typer.Option(help="default, or paper to reproduce published figures.")] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set any key of the spec.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set any key of the spec.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run one audit; print a summary, the run id and the path of the report. A finished audit is not run again."""
@@ -61,7 +64,7 @@ def audit(
         said = {"run": summary.run, "state": summary.state, "report": str(summary.report)}
         console.print_json(json.dumps({**said, "computed": summary.computed, "measures": summary.headline}))
     else:
-        _print_summary(read.spec.title or read.spec.name, summary)
+        print_summary(console, read.spec.title or read.spec.name, summary)
     raise typer.Exit(summary.exit_code)
 
 
@@ -98,7 +101,7 @@ def doctor(lake: LakeOption = Path("data/lake"), as_json: JsonOption = False) ->
     if as_json:
         console.print_json(json.dumps(checks))
     else:
-        print_table("environment", checks)
+        print_rows(console, "environment", checks)
     if not all(check["ok"] for check in checks):
         raise typer.Exit(ExitCode.INFRASTRUCTURE)
 
@@ -107,7 +110,9 @@ def doctor(lake: LakeOption = Path("data/lake"), as_json: JsonOption = False) ->
 def bench(
     name: Annotated[str, typer.Argument(help="Name of the benchmark: overhead.")],
     spec: Annotated[Path | None, typer.Option(help="Audit spec; the bundled boston1990 if left out.")] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set any key of the spec.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set any key of the spec.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Time the same work with and without the frame around it, and print the ratio."""
@@ -119,7 +124,7 @@ def bench(
     if as_json:
         console.print_json(json.dumps(rows))
     else:
-        print_table(f"bench {name}", rows)
+        print_rows(console, f"bench {name}", rows)
 
 
 def load_spec(path: Path | None, overrides: dict[str, str]) -> SpecFile:
@@ -135,35 +140,6 @@ def load_spec(path: Path | None, overrides: dict[str, str]) -> SpecFile:
         raise SpecError(f"no audit spec at {str(file)!r}; `evenhand init FILE.csv` drafts one from a table") from error
     except UnicodeDecodeError as error:
         raise SpecError(f"{file}: an audit spec is UTF-8 text") from error
-
-
-def print_table(title: str, rows: list[dict[str, Any]]) -> None:
-    """Print rows as a table; text is never read as markup."""
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for name in rows[0] if rows else []:
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(*(_plain(cell) for cell in row.values()))
-    console.print(table)
-
-
-def _plain(cell: object) -> Any:
-    from rich.text import Text
-
-    if isinstance(cell, float):
-        return Text(f"{cell:.4f}")
-    return Text("" if cell is None else str(cell))
-
-
-def _print_summary(title: str, summary: Any) -> None:
-    wanted = ("decision_maker", "group", "measure", "value", "low", "high", "n")
-    print_table(title, [{name: row[name] for name in wanted} for row in summary.headline])
-    console.print()
-    checked = ("decision_maker", "group", "measure", "value", "low", "high", "state", "reason")
-    print_table("checks against the thresholds", [{name: row[name] for name in checked} for row in summary.checks])
-    console.print(f"\nstate   {summary.state.value.replace('_', ' ')}", markup=False)
-    console.print(f"run     {summary.run}", markup=False)
-    console.print(f"report  {summary.report}", markup=False)
 
 
 def _overrides(year: int | None, method: list[str] | None, profile: str | None, pairs: list[str]) -> dict[str, str]:
@@ -191,7 +167,9 @@ def _pair(text: str) -> tuple[str, str]:
     return key, value
 
 
-def _command(spec: Path | None, year: int | None, method: list[str] | None, profile: str | None, pairs: list[str]) -> str:
+def _command(
+    spec: Path | None, year: int | None, method: list[str] | None, profile: str | None, pairs: list[str]
+) -> str:
     """The command that reproduces the audit; paths are given by their names alone."""
     words = ["evenhand", "audit", *([spec.name] if spec else [])]
     words += ["--year", str(year)] if year is not None else []

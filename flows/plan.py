@@ -110,4 +110,6 @@ def held(lake: Lake, steps: Sequence[Step]) -> list[Partition]:
     Raises:
         IntegrityError: one of them has been altered.
     """
-    return walk(steps, lambda step, given: lake.find(step.stage.name, step.stage.key(given, step.settings, step.modules)))
+    return walk(
+        steps, lambda step, given: lake.find(step.stage.name, step.stage.key(given, step.settings, step.modules))
+    )

@@ -10,7 +10,9 @@ from typing import Annotated, Any, Literal
 import duckdb
 import pyarrow as pa
 import typer
+from rich.console import Console
 
+from flows.summary import print_rows
 from schemas.errors import SpecError
 from tasks._store import Lake
 from tasks._views import latest_run, open_views
@@ -99,7 +101,12 @@ def _show(table: pa.Table, format_: str) -> None:
         writer.writerows(row.values() for row in rows)
         sys.stdout.write(sink.getvalue())
     else:
-        from flows.cli import print_table
+        print_rows(
+            Console(highlight=False, width=None if sys.stdout.isatty() else 200), "", [_short(row) for row in rows]
+        )
 
-        hidden = ("run", "dataset", "year")
-        print_table("", [{k: v for k, v in row.items() if k not in hidden or len(row) < 6} for row in rows])
+
+def _short(row: dict[str, Any]) -> dict[str, Any]:
+    """A wide row without the columns that are the same in every row of one run."""
+    hidden = ("run", "dataset", "year") if len(row) > 12 else ()
+    return {k: v for k, v in row.items() if k not in hidden}

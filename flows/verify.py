@@ -24,8 +24,12 @@ def verify_run(root: Path, run: str) -> dict[str, Any]:
         manifest = json.loads((lake.root / "runs" / run / "manifest.json").read_text(encoding="utf-8"))
         partitions = [Partition.model_validate(entry) for entry in manifest["partitions"]]
     except (ValueError, KeyError) as error:
-        raise IntegrityError(f"the manifest of {run} cannot be read: it has been altered; run the audit again") from error
-    wanted = {a.path: a.sha256 for p in partitions for a in p.tables} | {k: v for p in partitions for k, v in p.files.items()}
+        raise IntegrityError(
+            f"the manifest of {run} cannot be read: it has been altered; run the audit again"
+        ) from error
+    wanted = {a.path: a.sha256 for p in partitions for a in p.tables} | {
+        k: v for p in partitions for k, v in p.files.items()
+    }
     problems = []
     for path, digest in sorted(wanted.items()):
         try:
@@ -33,5 +37,7 @@ def verify_run(root: Path, run: str) -> dict[str, Any]:
         except IntegrityError as error:
             problems.append(str(error))
     if problems:
-        raise IntegrityError(f"run {run}: {len(problems)} of {len(wanted)} files are not as they were written:\n" + "\n".join(problems))
+        raise IntegrityError(
+            f"run {run}: {len(problems)} of {len(wanted)} files are not as they were written:\n" + "\n".join(problems)
+        )
     return {"run": run, "files": len(wanted), "partitions": len(partitions), "altered": 0}

@@ -5,7 +5,7 @@
     EvenhandError
     ├── SpecError              2  the audit spec, or a word on the command line, is not usable
     ├── DataQualityError       4  the data do not keep what the tables declare
-    │   └── SuiteFailed           a stage's table failed its expectations
+    │   └── SuiteError           a stage's table failed its expectations
     ├── InfrastructureError    5  a file, a disk or a server is not there
     └── IntegrityError         6  what is on disk is not what was written
 
@@ -44,7 +44,7 @@ class DataQualityError(EvenhandError):
     exit_code = ExitCode.DATA_QUALITY
 
 
-class SuiteFailed(DataQualityError):
+class SuiteError(DataQualityError):
     """A stage's table failed expectations that no quarantine can mend."""
 
 

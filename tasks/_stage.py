@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from schemas.applications import REFUSALS
 from schemas.artifact import Artifact, Partition
-from schemas.errors import DataQualityError, EvenhandError, SuiteFailed
+from schemas.errors import DataQualityError, EvenhandError, SuiteError
 from schemas.settings import StageSettings
 from schemas.table import Table
 from schemas.terms import Refusal
@@ -70,7 +70,7 @@ class Stage:
         """The stage's partition: the one in the lake if its key is there, else computed, validated and published.
 
         Raises:
-            SuiteFailed: what it wrote does not keep its declaration.
+            SuiteError: what it wrote does not keep its declaration.
             EvenhandError: as the stage's function says.
         """
         key = self.key(inputs, settings, modules)
@@ -113,7 +113,7 @@ def hold(stage: Stage, produced: Produced, rows_in: int) -> tuple[dict[str, pa.T
         The tables kept, all refusals, and the results in the shape of ``VALIDATIONS``.
 
     Raises:
-        SuiteFailed: a failure that no quarantine mends, named with table, column, expectation, counts and row ids.
+        SuiteError: a failure that no quarantine mends, named with table, column, expectation, counts and row ids.
     """
     from tasks._validate import Outcome, as_table, validate, validate_balance
 
@@ -127,7 +127,7 @@ def hold(stage: Stage, produced: Produced, rows_in: int) -> tuple[dict[str, pa.T
         mendable = table.per_application and all(o.row_ids for o in failed)
         results += [(table.name, o, mendable and not o.success) for o in outcomes]
         if failed and not mendable:
-            raise SuiteFailed(_describe(stage.name, table.name, failed))
+            raise SuiteError(_describe(stage.name, table.name, failed))
         if failed:
             content, aside = _quarantine(stage.name, content, failed)
             refusals = pa.concat_tables([refusals, aside])
@@ -137,7 +137,7 @@ def hold(stage: Stage, produced: Produced, rows_in: int) -> tuple[dict[str, pa.T
         balance = validate_balance(rows_in, kept[stage.writes[0].name].num_rows, refusals.num_rows)
         results += [(stage.writes[0].name, o, False) for o in balance]
         if not all(o.success for o in balance):
-            raise SuiteFailed(_describe(stage.name, f"{stage.writes[0].name} and refusals", balance))
+            raise SuiteError(_describe(stage.name, f"{stage.writes[0].name} and refusals", balance))
     return kept, refusals, as_table(stage.name, results)
 
 

@@ -6,6 +6,7 @@ an expectation if any does. An expectation that raised is a fault of the engine,
 """
 
 import json
+import logging
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -36,6 +37,7 @@ VALIDATIONS = Table(
         Column("quarantined", "bool", "whether the rows that broke it were set aside and the rest kept"),
     ),
 )
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -93,25 +95,27 @@ def validate_balance(rows_in: int, rows_out: int, refused: int) -> list[Outcome]
 
 def witnesses(table: pa.Table, declared: Table) -> pa.Table:
     """The rows of a large table that break an expectation if any row does: extremes, nulls, codes, repeated keys."""
+    picks = [pick for column in declared.columns for pick in _breaking(column)]
+    if declared.key:
+        keys = ", ".join(_quoted(k) for k in declared.key)
+        twice = f"SELECT {keys} FROM whole GROUP BY ALL HAVING count(*) > 1 LIMIT 3"
+        picks.append(f"(SELECT rowid FROM whole SEMI JOIN ({twice}) USING ({keys}) LIMIT 6)")
     with duckdb.connect() as connection:
         connection.register("arrow", table)
         connection.execute("CREATE TEMP TABLE whole AS SELECT * FROM arrow")
-        picks = []
-        for column in declared.columns:
-            name = _quoted(column.name)
-            picks.append(f"(SELECT rowid FROM whole WHERE {name} IS NULL LIMIT 3)")
-            if column.minimum is not None or column.maximum is not None:
-                for side in ("", " DESC"):
-                    picks.append(f"(SELECT rowid FROM whole ORDER BY {name}{side} NULLS LAST LIMIT 1)")
-            if column.codes:
-                codes = ", ".join("'" + code.replace("'", "''") + "'" for code in column.codes)
-                picks.append(f"(SELECT rowid FROM whole WHERE {name} NOT IN ({codes}) LIMIT 3)")
-        if declared.key:
-            keys = ", ".join(_quoted(k) for k in declared.key)
-            twice = f"SELECT {keys} FROM whole GROUP BY ALL HAVING count(*) > 1 LIMIT 3"
-            picks.append(f"(SELECT rowid FROM whole SEMI JOIN ({twice}) USING ({keys}) LIMIT 6)")
-        rows = " UNION ".join(picks)
-        return connection.sql(f"SELECT * FROM whole WHERE rowid IN ({rows})").to_arrow_table()  # noqa: S608
+        return connection.sql(f"SELECT * FROM whole WHERE rowid IN ({' UNION '.join(picks)})").to_arrow_table()
+
+
+def _breaking(column: Column) -> list[str]:
+    """Queries for the rows that break a rule of a column if any does."""
+    name = _quoted(column.name)
+    picks = [f"(SELECT rowid FROM whole WHERE {name} IS NULL LIMIT 3)"]
+    if column.minimum is not None or column.maximum is not None:
+        picks += [f"(SELECT rowid FROM whole ORDER BY {name}{side} NULLS LAST LIMIT 1)" for side in ("", " DESC")]
+    if column.codes:
+        codes = ", ".join("'" + code.replace("'", "''") + "'" for code in column.codes)
+        picks.append(f"(SELECT rowid FROM whole WHERE {name} NOT IN ({codes}) LIMIT 3)")
+    return picks
 
 
 def as_table(stage: str, results: Sequence[tuple[str, Outcome, bool]]) -> pa.Table:
@@ -158,6 +162,7 @@ def _expectations(declared: Table) -> list[Any]:
 @lru_cache(maxsize=1)
 def _batch() -> Any:
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
+    logging.getLogger("great_expectations").setLevel(logging.WARNING)
     import great_expectations as gx
 
     context = gx.get_context(mode="ephemeral")

@@ -13,9 +13,19 @@ from schemas.settings import AuditSpec, StageSettings
 from schemas.terms import Constraint, Kind
 from tasks._stage import Produced, stage
 from tasks.algorithms import encoding
-from tasks.algorithms.feasibility import DOWN, FREE, IMMUTABLE, UP, Built, Distinct, Epsilon, Rules
+from tasks.algorithms.feasibility import (
+    DOWN,
+    FREE,
+    IMMUTABLE,
+    UP,
+    Built,
+    Distinct,
+    Epsilon,
+    Rules,
+    choose_epsilon,
+    collapse,
+)
 from tasks.algorithms.feasibility import build as build_graph
-from tasks.algorithms.feasibility import choose_epsilon, collapse
 
 _DIRECTION = {Constraint.FREE: FREE, Constraint.UP: UP, Constraint.DOWN: DOWN, Constraint.IMMUTABLE: IMMUTABLE}
 
@@ -31,9 +41,7 @@ def settings_of(spec: AuditSpec) -> ConnectSettings:
     return ConnectSettings(graph=spec.methods.fgce or FgceSettings())
 
 
-@stage(
-    reads=(FEATURES, ENCODINGS, MEMBERSHIPS), writes=(FEASIBILITY_NODES, FEASIBILITY_EDGES, FEASIBILITY_FACTS)
-)
+@stage(reads=(FEATURES, ENCODINGS, MEMBERSHIPS), writes=(FEASIBILITY_NODES, FEASIBILITY_EDGES, FEASIBILITY_FACTS))
 def connect(features: pa.Table, encodings: pa.Table, memberships: pa.Table, *, settings: ConnectSettings) -> Produced:
     """Nodes, edges and what was decided on the way. Protected groups are never crossed."""
     ids = features["row_id"].to_pylist()
@@ -72,7 +80,9 @@ def _rules(encoded: NDArray[np.float64], encodings: pa.Table) -> tuple[Rules, ND
         categories = json.loads(first["categories"])
         block = encoded[:, members.index]
         one_hot = first["kind"] == Kind.NOMINAL
-        codes.append(encoding.decode_one_hot(block) if one_hot else encoding.decode_ordered(block[:, 0], len(categories)))
+        codes.append(
+            encoding.decode_one_hot(block) if one_hot else encoding.decode_ordered(block[:, 0], len(categories))
+        )
         transitions.append((len(codes) - 1, _allowed(categories, json.loads(first["transitions"]))))
     stacked = np.column_stack(codes) if codes else np.zeros((len(encoded), 0))
     return Rules(direction, tuple(transitions)), stacked.astype(np.int32)

@@ -36,7 +36,7 @@ class DetectSettings(StageSettings):
 
 def settings_of(spec: AuditSpec, method: str) -> DetectSettings:
     """The stage's settings for one method: a change to another method's settings does not touch it."""
-    only = {name: None for name in Methods.model_fields} | {method: getattr(spec.methods, method)}
+    only = dict.fromkeys(Methods.model_fields) | {method: getattr(spec.methods, method)}
     return DetectSettings.of(spec, method=method, methods=Methods.model_validate(only))
 
 
@@ -169,7 +169,7 @@ def _tables(method: str, case: _Case, found: Detected) -> Mapping[str, pa.Table]
             high=nothing,
             p=nothing,
             q=nothing,
-            refusal=np.where(refused, f.refusal, None),
+            refusal=[str(reason) or None for reason in f.refusal],
         ),
         EVIDENCE.name: EVIDENCE.build(
             **shared(len(e.row)),

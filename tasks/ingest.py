@@ -153,7 +153,7 @@ def _decide(
     out = np.full(len(frame), None, dtype=object)
     out[values.isin(decision.favourable).to_numpy()] = True
     out[values.isin(decision.unfavourable).to_numpy()] = False
-    unknown = np.equal(out, None)
+    unknown = np.array([decided is None for decided in out], dtype=bool)
     absent = missing[decision.column].to_numpy()
     refused.mark(unknown & absent, Refusal.MISSING_DECISION, decision.column)
     refused.mark(unknown & ~absent, Refusal.DECISION_NOT_AUDITED, decision.column)
@@ -231,8 +231,13 @@ def _check_groups(memberships: pa.Table, usable: "np.ndarray[Any, Any]", protect
                 raise SpecError(f"no row belongs to group {group!r}; {nearest(group, seen)}", ("protected", i, *where))
         if len(left[p.name]) == 1:
             raise DataQualityError(
-                f"protected attribute {p.name!r} has one group only among the usable rows ({next(iter(left[p.name]))!r}, "
-                f"{len(usable):,} rows): there is no group to compare it with"
+                f"protected attribute {p.name!r} has one group only among the {len(usable):,} usable rows "
+                f"({next(iter(left[p.name]))!r}): there is no group to compare it with"
+            )
+        if p.reference not in left[p.name]:
+            raise DataQualityError(
+                f"every row of the reference group {p.reference!r} of {p.name!r} was refused: "
+                "look at `columns` (types and bounds), or choose another reference"
             )
 
 

@@ -12,12 +12,14 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from schemas.applications import DECISIONS, MEMBERSHIPS
+from schemas.applications import APPLICATIONS, DECISIONS, MEMBERSHIPS
+from schemas.errors import SpecError, nearest
 from schemas.findings import DRAWS, TALLIES
 from schemas.measures import MEASURES
 from schemas.settings import Bootstrap, Disclosure, Protected, StageSettings, Threshold
 from tasks._stage import Produced, stage
 from tasks.algorithms import measures as algorithm
+from tasks.algorithms import verdicts
 from tasks.algorithms.disclosure import POLICIES
 
 _SQL = Path(__file__).parent / "sql"
@@ -35,23 +37,52 @@ class MeasureSettings(StageSettings):
     seed: int
 
 
-@stage(reads=(DECISIONS, MEMBERSHIPS, TALLIES, DRAWS), writes=(MEASURES,), resources=("sql/*.sql",), balanced=False)
+@stage(
+    reads=(APPLICATIONS, DECISIONS, MEMBERSHIPS, TALLIES, DRAWS),
+    writes=(MEASURES,),
+    resources=("sql/*.sql",),
+    balanced=False,
+)
 def measure(
-    decisions: pa.Table, memberships: pa.Table, tallies: pa.Table, draws: pa.Table, *, settings: MeasureSettings
+    applications: pa.Table,
+    decisions: pa.Table,
+    memberships: pa.Table,
+    tallies: pa.Table,
+    draws: pa.Table,
+    *,
+    settings: MeasureSettings,
 ) -> Produced:
-    """Every measure of the run."""
+    """Every measure of the run.
+
+    Raises:
+        SpecError: a threshold names a measure that no method makes.
+    """
     with duckdb.connect() as connection:
-        for name, table in (("decisions", decisions), ("memberships", memberships), ("tallies", tallies), ("draws", draws)):
+        for name, table in (
+            ("applications", applications.select(["row_id", "favourable"])),
+            ("decisions", decisions),
+            ("memberships", memberships),
+            ("tallies", tallies),
+            ("draws", draws),
+        ):
             connection.register(name, table)
         connection.execute(f"CREATE TEMP VIEW tallied AS FROM tallies UNION ALL BY NAME ({_query('outcomes')})")
         statistics = [_statistic(row) for row in connection.sql(_query("tallies")).to_arrow_table().to_pylist()]
         matched = dict(_matched(row) for row in connection.sql(_query("draws")).to_arrow_table().to_pylist())
     plan = algorithm.Plan(
-        {p.name: p.reference for p in settings.protected}, settings.bootstrap.draws, settings.bootstrap.level, settings.seed
+        {p.name: p.reference for p in settings.protected},
+        settings.bootstrap.draws,
+        settings.bootstrap.level,
+        settings.seed,
     )
     found = algorithm.summarise(statistics, matched, plan)
-    judged = algorithm.judge(found, [_limit(t) for t in settings.thresholds], settings.bootstrap.minimum_n)
+    limits = [_limit(t) for t in settings.thresholds]
+    for position, known in verdicts.unknown(found, limits):
+        name = settings.thresholds[position].measure
+        raise SpecError(f"no method makes a measure {name!r}; {nearest(name, known)}", ("thresholds", position))
+    judged = verdicts.judge(found, limits, settings.bootstrap.minimum_n)
     published = algorithm.withhold(judged, POLICIES[settings.disclosure.profile])
+    published += verdicts.unmeasured(found, limits, plan.references)
     return Produced({MEASURES.name: _table(published, settings)})
 
 
@@ -79,10 +110,10 @@ def _matched(row: dict[str, Any]) -> tuple[tuple[algorithm.Family, str], "np.nda
     return (_family(row), row["group"]), np.array(row["values"], dtype=float)
 
 
-def _limit(t: Threshold) -> algorithm.Limit:
+def _limit(t: Threshold) -> verdicts.Limit:
     low = -math.inf if t.minimum is None else t.minimum
     high = math.inf if t.maximum is None else t.maximum
-    return algorithm.Limit(t.measure, t.method, t.decision_maker, low, high)
+    return verdicts.Limit(t.measure, t.method, t.decision_maker, low, high)
 
 
 def _table(found: list[algorithm.Measure], settings: MeasureSettings) -> pa.Table:

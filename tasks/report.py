@@ -155,7 +155,7 @@ def _json(material: Material, measures: pa.Table, sections: Sequence[Section]) -
 def _tables(section: Section) -> list[dict[str, Any]]:
     """A section's tables as printed."""
     mine = [
-        {"title": t.title, "header": t.header, "rows": [[cell.text for cell in row] for row in t.rows], "note": t.note}
+        {"title": t.title, "header": t.header, "rows": [[cell.whole for cell in row] for row in t.rows], "note": t.note}
         for t in section.tables
     ]
     return mine + [t for part in section.parts for t in _tables(part)]

@@ -101,7 +101,7 @@ def _scored(x: Floats, y: Bools, settings: ScoreSettings) -> tuple[Floats, float
 
 
 def _threshold(scores: Floats, y: Bools, model: Model) -> float:
-    """The score from which a decision is favourable: as given, or such that predicted and observed denial rates agree."""
+    """The score from which a decision is favourable: as given, or such that predicted and observed denials agree."""
     if model.threshold != "rate_matched":
         return float(model.threshold)
     denied = int((~y).sum())

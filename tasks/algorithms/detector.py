@@ -129,4 +129,6 @@ class Detected:
 class Detector(Protocol):
     """A method of detection."""
 
-    def __call__(self, problem: Problem, settings: Any, rng: np.random.Generator) -> Detected: ...
+    def __call__(self, problem: Problem, settings: Any, rng: np.random.Generator) -> Detected:
+        """Look at a problem; refusals are findings, and no exception is raised for them."""
+        ...

@@ -31,7 +31,7 @@ POLICIES = {
 
 
 def small(policy: Policy, n: int, events: int | None = None) -> bool:
-    """Whether a count, or a share by its count and events, is to be withheld. A count of zero says nothing of anyone."""
+    """Whether a count, or a share by its count and events, is to be withheld. Zero says nothing of anyone."""
     counts = [n]
     if policy.events_too and events is not None:
         counts += [events, n - events]

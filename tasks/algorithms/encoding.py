@@ -55,7 +55,7 @@ def encode_continuous(values: Floats, scale: Scale) -> Floats:
 
 
 def decode_continuous(encoded: Floats, scale: Scale) -> tuple[Floats, Floats]:
-    """The range of source values behind each encoded value, as ``(low, high)`` arrays; equal where there are no bins."""
+    """The range of source values behind each encoded value: ``(low, high)`` arrays, equal where there are no bins."""
     width = scale.high - scale.low
     if scale.bins is None:
         exact = scale.low + encoded * width
@@ -66,22 +66,26 @@ def decode_continuous(encoded: Floats, scale: Scale) -> tuple[Floats, Floats]:
 
 def encode_ordered(codes: Codes, categories: int) -> Floats:
     """Category numbers ``(n,)`` from 0 spread over [0, 1]."""
-    return codes / max(categories - 1, 1)
+    out: Floats = codes / max(categories - 1, 1)
+    return out
 
 
 def decode_ordered(encoded: Floats, categories: int) -> Codes:
     """The category numbers behind ``encode_ordered``."""
-    return np.rint(encoded * max(categories - 1, 1)).astype(np.int32)
+    out: Codes = np.rint(encoded * max(categories - 1, 1)).astype(np.int32)
+    return out
 
 
 def encode_one_hot(codes: Codes, categories: int) -> Floats:
     """``(n, categories)`` of 0 and 1."""
-    return (codes[:, None] == np.arange(categories)).astype(np.float64)
+    out: Floats = (codes[:, None] == np.arange(categories)).astype(np.float64)
+    return out
 
 
 def decode_one_hot(encoded: Floats) -> Codes:
     """The category numbers behind ``encode_one_hot``."""
-    return encoded.argmax(axis=1).astype(np.int32)
+    out: Codes = encoded.argmax(axis=1).astype(np.int32)
+    return out
 
 
 def category_codes(values: Sequence[str], categories: Sequence[str]) -> Codes:

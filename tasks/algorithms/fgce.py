@@ -13,7 +13,8 @@ Here belongs the order of the method. Its parts are in ``reachability`` and ``se
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ SUBGROUPS = 10
 """Subgroups with tallies of their own: those with most factuals."""
 
 _SHARE = np.array([0.0, 1.0])
+_Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -53,17 +55,6 @@ class Explained:
     rank: Longs
     """``(m,)`` its place in the order of selection, from 0, or -1."""
     selected: selection.Selection
-
-
-@dataclass(frozen=True)
-class Statistic:
-    """The distribution of one statistic over factual rows; fields as in ``Tally``."""
-
-    measure: str
-    parameters: Mapping[str, float | str]
-    values: Floats
-    counts: Longs
-    headline: bool
 
 
 def detect(problem: Problem, settings: FgceSettings, rng: np.random.Generator) -> Detected:
@@ -99,13 +90,9 @@ def cost_grid(problem: Problem) -> Floats:
 def explain(problem: Problem, rows: Longs, grid: Floats, k: int) -> Explained:
     """Run FGCE on some rows of one group: their induced graph, reach, prices and selection.
 
-    Args:
-        problem: Where the rows are from.
-        rows: ``(r,)`` rows, ascending.
-        grid: Limits on cost.
-        k: Most counterfactuals selected.
+    ``rows`` ``(r,)`` are ascending; ``grid`` holds the limits on cost; at most ``k`` candidates are selected.
     """
-    nodes, first, local = np.unique(problem.node[rows], return_index=True, return_inverse=True)
+    nodes, first, local = np.unique(problem.node[rows].astype(np.int64), return_index=True, return_inverse=True)
     points = problem.encoded[rows[first]]
     factual, candidates = problem.factual[rows], np.flatnonzero(problem.candidate[rows])
     weight = np.bincount(local[factual], minlength=len(nodes)).astype(np.int64)
@@ -120,7 +107,7 @@ def explain(problem: Problem, rows: Longs, grid: Floats, k: int) -> Explained:
         at=local[factual],
         subgroup=_number(reach.component, weight),
         candidate=candidate,
-        cheapest=_spread(np.where(offers.choice >= 0, offers.cheapest, np.nan), offers.factual, len(nodes), np.nan),
+        cheapest=_spread(offers.cheapest, offers.factual, len(nodes), np.nan),
         choice=_spread(offers.choice, offers.factual, len(nodes), -1),
         assigned=_spread(assigned, offers.factual, len(nodes), np.nan),
         rank=_spread(rank, offers.factual, len(nodes), -1),
@@ -128,7 +115,7 @@ def explain(problem: Problem, rows: Longs, grid: Floats, k: int) -> Explained:
     )
 
 
-def _spread(values: NDArray[np.generic], nodes: Longs, size: int, missing: float) -> NDArray[np.generic]:
+def _spread(values: NDArray[_Scalar], nodes: Longs, size: int, missing: float) -> NDArray[_Scalar]:
     """Values of some nodes as an array over all of them."""
     out = np.full(size, missing, dtype=values.dtype)
     out[nodes] = values
@@ -145,11 +132,11 @@ def _number(component: Ints, weight: Longs) -> Ints:
     return np.where(rows > 0, number, 0).astype(np.int32)[inverse]
 
 
-def statistics(found: Explained, grid: Floats) -> Iterator[Statistic]:
-    """Every statistic of a whole group, always the same ones in the same order."""
+def statistics(found: Explained, grid: Floats) -> Iterator[Tally]:
+    """Every statistic of a whole group, always the same ones in the same order; the group's number is still open."""
     n, k = len(found.factuals), found.selected.picks.shape[1]
     yield from _costs(found.cheapest[found.at])
-    yield Statistic("burden_at_k", {"k": k}, *_distribution(found.assigned[found.at]), True)
+    yield Tally(0, 0, "burden_at_k", {"k": k}, *_distribution(found.assigned[found.at]), True)
     refused = int(np.isnan(found.cheapest[found.at]).sum())
     for chosen in range(1, k + 1):
         *by_limit, free = found.selected.covered[:, chosen - 1].tolist()
@@ -160,19 +147,19 @@ def statistics(found: Explained, grid: Floats) -> Iterator[Statistic]:
             yield _share("coverage", at | {"denominator": "feasible"}, covered, n - refused, undefined=refused)
 
 
-def _costs(costs: Floats) -> Iterator[Statistic]:
+def _costs(costs: Floats) -> Iterator[Tally]:
     """Share of factual rows without a feasible counterfactual, and the cost of the cheapest one of the others."""
     yield _share("infeasible_share", {}, int(np.isnan(costs).sum()), len(costs), headline=True)
-    yield Statistic("burden", {}, *_distribution(costs), True)
+    yield Tally(0, 0, "burden", {}, *_distribution(costs), True)
 
 
 def _share(
     measure: str, parameters: Mapping[str, float | str], yes: int, n: int, undefined: int = 0, headline: bool = False
-) -> Statistic:
+) -> Tally:
     """A share as a distribution of 0 and 1, and of NaN over the ``undefined`` rows on which it says nothing."""
     if not undefined:
-        return Statistic(measure, parameters, _SHARE, np.array([n - yes, yes]), headline)
-    return Statistic(measure, parameters, np.append(_SHARE, np.nan), np.array([n - yes, yes, undefined]), headline)
+        return Tally(0, 0, measure, parameters, _SHARE, np.array([n - yes, yes]), headline)
+    return Tally(0, 0, measure, parameters, np.append(_SHARE, np.nan), np.array([n - yes, yes, undefined]), headline)
 
 
 def _distribution(values: Floats) -> tuple[Floats, Longs]:
@@ -186,16 +173,14 @@ def _tallies(group: int, found: Explained, grid: Floats) -> Iterator[Tally]:
     if not len(found.factuals):
         return
     for each in statistics(found, grid):
-        yield Tally(group, 0, each.measure, each.parameters, each.values, each.counts, each.headline)
+        yield replace(each, group=group)
     of_row = found.subgroup[found.at]
     for subgroup in range(1, min(int(of_row.max()), SUBGROUPS) + 1):
         for each in _costs(found.cheapest[found.at[of_row == subgroup]]):
-            yield Tally(group, subgroup, each.measure, {}, each.values, each.counts, False)
+            yield replace(each, group=group, subgroup=subgroup, headline=False)
         inside = found.subgroup == subgroup
-        for measure, size in (
-            ("component_nodes", inside.sum()),
-            ("component_candidates", (inside & (found.candidate >= 0)).sum()),
-        ):
+        sizes = {"component_nodes": inside.sum(), "component_candidates": (inside & (found.candidate >= 0)).sum()}
+        for measure, size in sizes.items():
             yield Tally(group, subgroup, measure, {}, np.array([float(size)]), np.array([1]), False)
 
 

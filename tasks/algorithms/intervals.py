@@ -42,7 +42,9 @@ def estimate(values: Floats, counts: Longs, rng: np.random.Generator, draws: int
     replicates = _resample(values, counts, rng, draws)
     low, high = percentile_interval(replicates, level)
     defined = values[~np.isnan(values)]
-    events = int(counts[values == 1].sum()) if np.isin(defined, (0.0, 1.0)).all() and len(defined) == len(values) else None
+    events = (
+        int(counts[values == 1].sum()) if np.isin(defined, (0.0, 1.0)).all() and len(defined) == len(values) else None
+    )
     if events in (0, n):
         exact = binomtest(events or 0, n).proportion_ci(level)
         low, high = float(exact.low), float(exact.high)
@@ -100,4 +102,4 @@ def _means(values: Floats, counts: NDArray[np.integer]) -> Floats:
     defined = ~np.isnan(values)
     total = counts[:, defined] @ values[defined]
     n = counts[:, defined].sum(axis=1)
-    return np.divide(total, n, out=np.full(len(counts), np.nan), where=n > 0)
+    return np.asarray(np.divide(total, n, out=np.full(len(counts), np.nan), where=n > 0), dtype=np.float64)

@@ -7,7 +7,7 @@ for which the reference group was redrawn at the group's size is printed beside 
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from zlib import crc32
 
@@ -19,6 +19,9 @@ from tasks.algorithms.disclosure import Policy, complement, rounded, small
 from tasks.algorithms.intervals import Estimate, benjamini_hochberg, estimate, fisher_p, percentile_interval, rank_p
 
 Floats = NDArray[np.float64]
+
+SUFFIXES = ("_size_matched_difference", "_size_matched", "_difference", "_ratio")
+"""How comparisons with the reference group are named, the longest first."""
 
 
 @dataclass(frozen=True, order=True)
@@ -65,17 +68,6 @@ class Measure:
 
 
 @dataclass(frozen=True)
-class Limit:
-    """A threshold: which measures it holds for, and on which side they must lie."""
-
-    measure: str
-    method: str | None
-    decision_maker: str | None
-    minimum: float
-    maximum: float
-
-
-@dataclass(frozen=True)
 class Plan:
     """How measures are made: references, intervals and their seed."""
 
@@ -109,11 +101,6 @@ def summarise(
         if (s.family, s.group) in matched:
             out += _size_matched(s, own, matched[s.family, s.group], reference, plan.level)
     return _with_q(out)
-
-
-def judge(measures: Iterable[Measure], limits: Sequence[Limit], minimum_n: int) -> list[Measure]:
-    """Give each measure its state: a verdict needs enough units and a whole interval on one side of the limit."""
-    return [_judged(m, [limit for limit in limits if _applies(limit, m)], minimum_n) for m in measures]
 
 
 def withhold(measures: Sequence[Measure], policy: Policy) -> list[Measure]:
@@ -187,45 +174,25 @@ def _named(family: Family, suffix: str) -> Family:
 
 def _with_q(measures: list[Measure]) -> list[Measure]:
     """One q per hypothesis: a difference and its ratio share one p, and so one q."""
-    keys = [(replace(m.family, measure=m.family.measure.removesuffix("_ratio").removesuffix("_difference")), m.group) for m in measures]
+    keys = [
+        (replace(m.family, measure=m.family.measure.removesuffix("_ratio").removesuffix("_difference")), m.group)
+        for m in measures
+    ]
     p_of = {k: m.p for k, m in zip(keys, measures, strict=True) if math.isfinite(m.p)}
     q_of = dict(zip(p_of, benjamini_hochberg(np.array(list(p_of.values()))), strict=True))
     return [replace(m, q=float(q_of[k])) if math.isfinite(m.p) else m for k, m in zip(keys, measures, strict=True)]
 
 
-def _applies(limit: Limit, m: Measure) -> bool:
-    return (
-        limit.measure == m.family.measure
-        and limit.method in (None, m.family.method)
-        and limit.decision_maker in (None, m.family.decision_maker)
-        and m.family.subgroup == 0
-    )
-
-
-def _judged(m: Measure, limits: Sequence[Limit], minimum_n: int) -> Measure:
-    if not limits:
-        return replace(m, state=State.NOT_RUN, reason="no threshold set")
-    if m.fewest < minimum_n:
-        return replace(
-            m, state=State.INSUFFICIENT_EVIDENCE, reason=f"{m.fewest} units, {minimum_n} are needed for a verdict"
-        )
-    if not all(math.isfinite(x) for x in (m.value, m.low, m.high)):
-        return replace(m, state=State.INSUFFICIENT_EVIDENCE, reason="the measure or its interval is not defined")
-    low, high = max(limit.minimum for limit in limits), min(limit.maximum for limit in limits)
-    side = f"[{low:g}, {high:g}]"
-    if m.high < low or m.low > high:
-        return replace(m, state=State.BREACH, reason=f"the whole interval lies outside {side}")
-    if low <= m.low and m.high <= high:
-        return replace(m, state=State.WITHIN, reason=f"the whole interval lies inside {side}")
-    return replace(m, state=State.INSUFFICIENT_EVIDENCE, reason=f"the interval reaches over a limit of {side}")
+def base_name(measure: str) -> str:
+    """The measure that a comparison compares: its name without the suffix."""
+    for suffix in SUFFIXES:
+        measure = measure.removesuffix(suffix)
+    return measure
 
 
 def _base(m: Measure) -> Family:
     """The family whose counts a measure shows: comparisons show the counts of what they compare."""
-    name = m.family.measure
-    for suffix in ("_size_matched_difference", "_size_matched", "_difference", "_ratio"):
-        name = name.removesuffix(suffix)
-    return replace(m.family, measure=name)
+    return replace(m.family, measure=base_name(m.family.measure))
 
 
 def _hidden(measures: Sequence[Measure], policy: Policy) -> set[tuple[Family, str]]:

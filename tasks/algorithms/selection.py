@@ -45,7 +45,7 @@ class Offers:
     total: Floats
     """``(c, L)`` total cost of covering them."""
     cheapest: Floats
-    """``(f,)`` cost of the cheapest feasible candidate, ``inf`` where there is none."""
+    """``(f,)`` cost of the cheapest feasible candidate, NaN where there is none."""
     choice: Longs
     """``(f,)`` its node (the smallest of several), -1 where there is none."""
 
@@ -119,7 +119,7 @@ def _price(
     level = np.full(near.shape[0] * far.shape[0], NEVER, dtype=np.uint8)
     gain = np.zeros((far.shape[0], grid.shape[0] + 1), dtype=np.int64)
     total = np.zeros((far.shape[0], grid.shape[0] + 1))
-    cheapest = np.full(near.shape[0], np.inf)
+    cheapest = np.full(near.shape[0], np.nan)
     choice = np.full(near.shape[0], -1, dtype=np.int64)
     for i in range(near.shape[0]):
         for j in range(far.shape[0]):
@@ -130,7 +130,7 @@ def _price(
             level[i * far.shape[0] + j] = step
             gain[j, step] += weight[i]
             total[j, step] += weight[i] * cost
-            if cost < cheapest[i]:
+            if choice[i] < 0 or cost < cheapest[i]:
                 cheapest[i] = cost
                 choice[i] = j
     return level, gain, total, cheapest, choice

@@ -10,7 +10,7 @@ from tasks.sections._numbers import count, number_cell, significant
 from tasks.sections._section import Cell, Row, Section, TableView
 
 _QUALITY = ("Stage", "Table", "Expectations", "Held", "Failed", "Rows set aside for it")
-_EXPECTATIONS = ("Result", "Expectation", "Column", "Expected", "Values looked at", "Broken by")
+_EXPECTATIONS = ("Table", "Result", "Expectation", "Column", "Expected", "Values looked at", "Broken by")
 
 
 def quality(material: Material, validations: Sequence[Mapping[str, Any]]) -> Section:
@@ -19,8 +19,8 @@ def quality(material: Material, validations: Sequence[Mapping[str, Any]]) -> Sec
     rows = [_summary(material, validations, stage, table) for stage, table in tables]
     failed = sum(not v["success"] for v in validations)
     words = (
-        f"{count(len(validations))} expectations were held against the tables of this run; {count(failed)} failed. Where a "
-        "failed expectation could be blamed on rows, these rows were set aside and stand in the waterfall.",
+        f"{count(len(validations))} expectations were held against the tables of this run; {count(failed)} failed. "
+        "Where a failed expectation could be blamed on rows, these rows were set aside and stand in the waterfall.",
     )
     view = TableView("Expectations by stage and table", _QUALITY, tuple(rows))
     return Section("Data quality", "quality", words, tables=(view,))
@@ -38,13 +38,19 @@ def expectations(material: Material, validations: Sequence[Mapping[str, Any]]) -
     """Every expectation, one table per stage."""
     stages = dict.fromkeys(v["stage"] for v in validations)
     return tuple(
-        TableView(stage, ("Table", *_EXPECTATIONS), tuple(_expectation(material, v) for v in validations if v["stage"] == stage))
+        TableView(
+            stage,
+            _EXPECTATIONS,
+            tuple(_expectation(material, v) for v in validations if v["stage"] == stage),
+        )
         for stage in stages
     )
 
 
 def _expectation(material: Material, v: Mapping[str, Any]) -> Row:
-    ended = ("set aside", "quarantined") if v["quarantined"] else ("held", "held") if v["success"] else ("failed", "failed")
+    ended = (
+        ("set aside", "quarantined") if v["quarantined"] else ("held", "held") if v["success"] else ("failed", "failed")
+    )
     return (
         Cell(v["table"]),
         Cell(ended[0], "state", ended[1]),
@@ -58,8 +64,10 @@ def _expectation(material: Material, v: Mapping[str, Any]) -> Row:
 
 def _expected(text: str) -> str:
     """The arguments of an expectation as words, without the engine's own."""
-    said = {k: v for k, v in json.loads(text or "{}").items() if v is not None and k not in ("strict_min", "strict_max")}
-    return "; ".join(f"{k.replace('_', ' ')}: {', '.join(map(str, v)) if isinstance(v, list) else v}" for k, v in said.items())
+    quiet = ("strict_min", "strict_max")
+    said = {k: v for k, v in json.loads(text or "{}").items() if v is not None and k not in quiet}
+    words = {k.replace("_", " "): ", ".join(map(str, v)) if isinstance(v, list) else str(v) for k, v in said.items()}
+    return "; ".join(f"{key}: {value}" for key, value in words.items())
 
 
 def _withheld(material: Material, n: int) -> Cell:
@@ -74,8 +82,8 @@ def encodings(material: Material, rows: Sequence[Mapping[str, Any]]) -> Section:
     for row in rows:
         features.setdefault(row["feature"], []).append(row)
     words = (
-        "Features are scaled to between 0 and 1. Continuous columns are clipped at their 1st and 99th percentile before they "
-        "are cut into bins, so that a few extreme entries do not push all others into one bin.",
+        "Features are scaled to between 0 and 1. Continuous columns are clipped at their 1st and 99th percentile "
+        "before they are cut into bins, so that a few extreme entries do not push all others into one bin.",
     )
     header = (
         "Feature",
@@ -98,7 +106,8 @@ def _encoding(material: Material, name: str, rows: Sequence[Mapping[str, Any]]) 
     spec = material.settings.columns.get(name)
     categories = json.loads(row["categories"]) if row["categories"] else [r["category"] for r in rows if r["category"]]
     # without clipping, the ends are the values of two applicants
-    personal = row["kind"] == "continuous" and spec is not None and not spec.clip and material.settings.disclosure.profile != "public"
+    strict = material.settings.disclosure.profile != "public"
+    personal = strict and row["kind"] == "continuous" and spec is not None and not spec.clip
     moves = json.loads(row["transitions"]) if row["transitions"] else {}
     return (
         Cell(f"{spec.label} ({name})" if spec and spec.label else name),

@@ -57,7 +57,7 @@ def table(material: Material, shown: Mapping[str, Shown]) -> TableView:
     """Every check with its limit, its state and the reason for it."""
     rows = [_row(material, m, shown) for m in checked(material)]
     rows += [_idle_row(t, shown) for t in _idle(material)]
-    header = ("State", "Measure", "Decisions of", "Group", "Value", "n", "q", "Limit", "Why")
+    header = ("State", "Measure", "Decisions of", "Group", "Value", "n", "q", "Why")
     note = (
         "A verdict needs enough people and the whole interval on one side of the limit. q: p after Benjamini-Hochberg "
         "over all comparisons of this run."
@@ -78,8 +78,7 @@ def _row(material: Material, m: Measure, shown: Mapping[str, Shown]) -> Row:
         value_cell(m, known.unit),
         n_cell(m),
         p_cell(m.q),
-        Cell(limits or "–"),
-        Cell(m.reason),
+        Cell(m.reason if limits and limits in m.reason else f"limit {limits}: {m.reason}"),
     )
 
 
@@ -94,7 +93,8 @@ def _idle_row(t: Threshold, shown: Mapping[str, Shown]) -> Row:
     nothing = Cell("–", "none")
     why = "this run has no measure of that name"
     where = Cell(t.decision_maker or "any")
-    return (state_cell(State.NOT_RUN), Cell(words), where, nothing, nothing, nothing, nothing, Cell(_limit(t)), Cell(why))
+    blank = (nothing, nothing, nothing, nothing)
+    return (state_cell(State.NOT_RUN), Cell(words), where, *blank, Cell(f"limit {_limit(t)}: {why}"))
 
 
 def _applies(t: Threshold, m: Measure) -> bool:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from tasks.sections._limits import limits, swapped
-from tasks.sections._material import Material, listed, maker_words
+from tasks.sections._material import Material, listed
 from tasks.sections._numbers import n_cell, value_cell
 from tasks.sections._section import Cell, Notice, Row, TableView
 from tasks.sections.waterfall import Waterfall
@@ -34,8 +34,8 @@ def cover(material: Material, falls: tuple[Waterfall, ...]) -> Cover:
         strip=_strip(material),
         decisions=(
             f"The decision is read from column {s.decision.column}. Favourable to the applicant: "
-            f"{listed(s.decision.favourable)}. Unfavourable: {listed(s.decision.unfavourable)}. Rows with any other value "
-            "are refused and counted under Exclusions.",
+            f"{listed(s.decision.favourable)}. Unfavourable: {listed(s.decision.unfavourable)}. Rows with any "
+            "other value are refused and counted under Exclusions.",
         ),
         rates=_rates(material),
         warning=swapped(material),
@@ -46,8 +46,8 @@ def _question(material: Material) -> str:
     s = material.settings
     by = listed(f"{p.name} (reference: {p.reference})" for p in s.protected)
     return (
-        f"Do decisions of {s.year} differ between groups by {by}, and what would those with an unfavourable decision have "
-        "needed to look like, within their own group, to receive a favourable one?"
+        f"Do decisions of {s.year} differ between groups by {by}, and what would those with an unfavourable "
+        "decision have needed to look like, within their own group, to receive a favourable one?"
     )
 
 
@@ -77,11 +77,14 @@ def _strip(material: Material) -> tuple[tuple[str, str], ...]:
 def _rates(material: Material) -> TableView:
     """Approval rates at a glance, so that a swapped decision cannot hide."""
     rows: list[Row] = []
-    for maker in ("lender", "model"):
-        for view in material.views("outcomes", maker):
-            for group in view.groups:
-                m = view.get(group, "approval_rate")
-                name = f"{group} (reference)" if group == view.reference else group
-                rows.append((Cell(view.attribute), Cell(name), Cell(maker_words(maker)), n_cell(m), value_cell(m, "rate")))
-    header = ("By", "Group", "Decisions of", "Applications", "Approval rate")
+    modelled = {view.attribute: view for view in material.views("outcomes", "model")}
+    for view in material.views("outcomes", "lender"):
+        for group in view.groups:
+            own = view.get(group, "approval_rate")
+            name = f"{group} (reference)" if group == view.reference else group
+            row: Row = (Cell(name), Cell(view.attribute), n_cell(own), value_cell(own, "rate"))
+            if modelled:
+                row += (value_cell(modelled[view.attribute].get(group, "approval_rate"), "rate"),)
+            rows.append(row)
+    header = ("Group", "By", "Applications", "Approved by the lender", *(["Approved by the model"] if modelled else []))
     return TableView("Approval rate by group, as the decision was read", header, tuple(rows))

@@ -13,11 +13,13 @@ from tasks.sections.waterfall import Waterfall
 
 _MISSING = ("missing_covariate", "exempt_covariate")
 _SCORES = ("credit_score", "creditscore", "fico", "bureau_score")
+_RELATED = 0.02
+"""Approval rates further apart than this are called related to missingness."""
 
 
 def limits(material: Material, falls: tuple[Waterfall, ...]) -> tuple[str, ...]:
     """Sentences, those of these data first."""
-    return tuple([*_of_the_rows(material, falls), *_of_the_groups(material), *_of_the_run(material), *_always(material)])
+    return (*_of_the_rows(material, falls), *_of_the_groups(material), *_of_the_run(material), *_always(material))
 
 
 def swapped(material: Material) -> Notice | None:
@@ -45,11 +47,14 @@ def _of_the_rows(material: Material, falls: tuple[Waterfall, ...]) -> Iterator[s
         return
     fall, policy = falls[0], material.policy
     source, refused = int(fall.source.sum()), int(fall.refused.sum())
-    if not small(policy, source, refused) and source:
+    said = f"of {count(rounded(policy, source))} rows of the source"
+    if 0 < refused < policy.smallest:
+        yield f"Fewer than {policy.smallest} {said} could not be used; the reasons are listed under Exclusions."
+    elif refused:
         share = percent(rounded(policy, refused) / max(1, rounded(policy, source)))
         yield (
-            f"{count(rounded(policy, refused))} of {count(rounded(policy, source))} rows of the source ({share}) could not "
-            "be used. The results speak of the others only; the reasons are listed under Exclusions."
+            f"{count(rounded(policy, refused))} {said} ({share}) could not be used. Results of the model and of "
+            "recourse speak of the others only; the reasons are listed under Exclusions."
         )
     yield from _of_missingness(material, fall)
 
@@ -57,23 +62,26 @@ def _of_the_rows(material: Material, falls: tuple[Waterfall, ...]) -> Iterator[s
 def _of_missingness(material: Material, fall: Waterfall) -> Iterator[str]:
     mine = [i for i, (_, reason, _) in enumerate(fall.lines) if reason in _MISSING]
     n, events = int(fall.readable[mine].sum()), int(fall.favourable[mine].sum())
-    used = [m for view in material.views("outcomes", "lender")[:1] for m in view.all("approval_rate")]
-    total = sum(m.n for m in used if m.n and m.value is not None)
-    if not n or not total or small(material.policy, n, events):
+    complete = _complete(material, fall)
+    if not n or complete is None or small(material.policy, n, events):
         return
     rate = rounded(material.policy, events) / rounded(material.policy, n)
-    other = sum(m.value * m.n for m in used if m.value is not None and m.n) / total
-    related = abs(rate - other) >= 0.02
+    related = "Missingness is related to the decision, so leaving these rows out selects on it, and filling them in would leak it."
+    unrelated = "That gives no sign that missingness is related to the decision, and does not rule it out."
     yield (
-        f"Rows refused for a missing or exempt value were approved in {percent(rate)} of cases, the rows used in "
-        f"{percent(other)}. "
-        + (
-            "Missingness is related to the decision, so leaving these rows out selects on it, and filling them in would "
-            "leak it."
-            if related
-            else "That gives no sign that missingness is related to the decision, and does not rule it out."
-        )
+        f"The lender approved {percent(rate)} of the rows refused for a missing or exempt value, and "
+        f"{percent(complete)} of the rows used. {related if abs(rate - complete) >= _RELATED else unrelated}"
     )
+
+
+def _complete(material: Material, fall: Waterfall) -> float | None:
+    """The lender's approval rate on the rows used: its rate on all applications, less those refused after ingest."""
+    found = [m for view in material.views("outcomes", "lender")[:1] for m in view.all("approval_rate")]
+    known = [(m.n, m.value) for m in found if m.n and m.value is not None]
+    later = [i for i, (stage, _, _) in enumerate(fall.lines) if stage != "ingest"]
+    n = sum(a for a, _ in known) - int(fall.readable[later].sum())
+    events = sum(a * share for a, share in known) - int(fall.favourable[later].sum())
+    return min(1.0, max(0.0, events / n)) if n > 0 else None
 
 
 def _of_the_groups(material: Material) -> Iterator[str]:
@@ -82,12 +90,12 @@ def _of_the_groups(material: Material) -> Iterator[str]:
         named = [m.group for m in _counts(material, p.name) if m.n is None or m.n < minimum]
         if named:
             yield (
-                f"Too few to say, in at least one measure ({p.name}): {listed(dict.fromkeys(named))}. Fewer than {minimum} "
-                "units give no verdict; that is not a pass."
+                f"Too few to say, in at least one measure ({p.name}): {listed(dict.fromkeys(named))}. Fewer than "
+                f"{minimum} units give no verdict; that is not a pass."
             )
     yield (
-        "Group size confounds every comparison of recourse: a small group has fewer examples to follow, whoever decides. "
-        "Only comparisons with the size-matched reference take that into account."
+        "Group size confounds every comparison of recourse: a small group has fewer examples to follow, whoever "
+        "decides. Only comparisons with the size-matched reference take that into account."
     )
 
 
@@ -100,29 +108,36 @@ def _of_the_run(material: Material) -> Iterator[str]:
     s = material.settings
     features = [name for name, column in s.columns.items() if column.role != "excluded"]
     score = any(word in name.lower() for name in features for word in _SCORES)
-    text = f"The audit sees {len(features)} features: {listed(features)}. What else the lender looked at is unknown to it"
+    text = (
+        f"The audit sees {len(features)} features: {listed(features)}. What else the lender looked at is unknown to it"
+    )
     yield text + ("." if score else "; no credit score is among them by its name.")
     if s.model.kind != "none":
         yield (
-            "The model that is audited here was fitted to the lender's decisions. It is not the lender's own model, and its "
-            "results describe the lender only as far as it follows the lender's decisions."
+            "The model that is audited here was fitted to the lender's decisions. It is not the lender's own "
+            "model, and its results describe the lender only as far as it follows the lender's decisions."
         )
     if s.missing == "impute":
         yield "Missing values were filled in: this is a sensitivity run, to be read beside one that leaves them out."
     if s.profile == "paper":
-        yield "This run uses the `paper` profile, which mimics published code, its errors included. It is no basis for a verdict."
+        yield (
+            "This run uses the `paper` profile, which mimics published code, its errors included. It is no basis for a "
+            "verdict."
+        )
 
 
 def _always(material: Material) -> Iterator[str]:
     tests = sum(1 for m in material.measures if m.p is not None)
     if tests:
-        yield f"{count(tests)} comparisons carry a p-value. Some are small by chance; q takes their number into account."
+        yield (
+            f"{count(tests)} comparisons carry a p-value. Some are small by chance; q takes their number into account."
+        )
     yield (
-        "No causal reading is licensed: a difference between groups does not say what brought it about, and the absence of "
-        "one does not say that individuals were treated alike."
+        "No causal reading is licensed: a difference between groups does not say what brought it about, and the "
+        "absence of one does not say that individuals were treated alike."
     )
     yield (
-        "A feasible path is a chain of applications that occurred. It is no advice to an applicant and no promise that the "
-        "lender would decide that way; its cost is in encoded units, not in money or time."
+        "A feasible path is a chain of applications that occurred. It is no advice to an applicant and no "
+        "promise that the lender would decide that way; its cost is in encoded units, not in money or time."
     )
     yield "Whether a difference is lawful is a question for people, with evidence that is not in these data."

@@ -123,9 +123,11 @@ class View:
                 size[m.group] = max(size.get(m.group, -1), -1 if m.n is None else m.n)
         return tuple(sorted(size, key=lambda g: (g != self.reference, -size[g], g)))
 
-    def get(self, group: str, measure: str, subgroup: int = 0, **parameters: float | str) -> Measure | None:
+    def get(
+        self, group: str, measure: str, parameters: Mapping[str, float | str] | None = None, subgroup: int = 0
+    ) -> Measure | None:
         """One measure, or nothing where the run did not make it."""
-        return self._index.get((group, measure, json.dumps(parameters, sort_keys=True), subgroup))
+        return self._index.get((group, measure, json.dumps(dict(parameters or {}), sort_keys=True), subgroup))
 
     def all(self, measure: str) -> tuple[Measure, ...]:
         """A measure of whole groups, at all its parameters."""

@@ -18,6 +18,7 @@ STATES = {
 }
 """Only WITHIN reads as a pass."""
 
+SPACE = "\N{NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
 
 
@@ -41,13 +42,13 @@ def significant(value: float) -> str:
 def percent(value: float) -> str:
     """A share as percent with one decimal; a sign only where it is not zero as printed."""
     text = f"{100 * value:.1f}"
-    return ("0.0" if text == "-0.0" else text.replace("-", MINUS)) + " %"
+    return ("0.0" if text == "-0.0" else text.replace("-", MINUS)) + f"{SPACE}%"
 
 
 def points(value: float) -> str:
     """A difference of shares in percentage points, always signed."""
     text = f"{100 * value:+.1f}"
-    return "0.0 pp" if text in ("+0.0", "-0.0") else text.replace("-", MINUS) + " pp"
+    return ("0.0" if text in ("+0.0", "-0.0") else text.replace("-", MINUS)) + f"{SPACE}pp"
 
 
 def written(value: float, unit: Unit, measure: str = "") -> str:
@@ -81,13 +82,17 @@ def interval_text(m: Measure, unit: Unit) -> str:
     """The interval in brackets, its unit said once by the value before it."""
     if m.low is None or m.high is None:
         return ""
-    low, high = (written(x, unit, m.measure).removesuffix(" %").removesuffix(" pp") for x in (m.low, m.high))
+    low, high = (
+        written(x, unit, m.measure).removesuffix(f"{SPACE}%").removesuffix(f"{SPACE}pp") for x in (m.low, m.high)
+    )
     return f"[{low}, {high}]"
 
 
 def value_cell(m: Measure | None, unit: Unit, interval: bool = True) -> Cell:
     """A measure as a cell."""
-    return Cell(value(m, unit, interval), "number" if m and m.value is not None else "none")
+    if m is None or m.value is None:
+        return Cell(missing_words(m), "none")
+    return Cell(value(m, unit, interval=False), "number", detail=interval_text(m, unit) if interval else "")
 
 
 def n_cell(m: Measure | None) -> Cell:
@@ -101,7 +106,7 @@ def p_cell(p: float | None) -> Cell:
     """A p or q as a cell."""
     if p is None:
         return Cell("–", "none")
-    return Cell("< 0.001" if p < 0.001 else f"{p:.3f}", "number")
+    return Cell(f"<{SPACE}0.001" if p < 0.001 else f"{p:.3f}", "number")
 
 
 def number_cell(text: str) -> Cell:

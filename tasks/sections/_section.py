@@ -17,6 +17,13 @@ class Cell:
     """``none`` is a number that is not there: withheld, undefined or not computed, as its text says."""
     state: str = ""
     """For a state: its code, which decides colour and shape; the words stand in ``text``."""
+    detail: str = ""
+    """The interval of a number, which may stand on a line of its own."""
+
+    @property
+    def whole(self) -> str:
+        """The cell as one line."""
+        return f"{self.text} {self.detail}".strip()
 
 
 Row = tuple[Cell, ...]

@@ -14,15 +14,15 @@ def reading(view: View, measure: str, shown: Shown, minimum: int) -> list[str]:
 
 def _sentence(view: View, group: str, measure: str, shown: Shown, minimum: int) -> str:
     own = view.get(group, measure)
-    subject = f"{group}, {shown.words}"
+    subject = f"{group}: the {shown.words}"
     if own is None or own.value is None:
-        return f"{subject}: {missing_words(own)}. Nothing can be said, and that is no pass."
+        return f"{subject} is {missing_words(own)}. Nothing can be said, and that is no pass."
     text = written(own.value, shown.unit)
     if own.n is not None and own.n < minimum:
-        return f"{subject} ({text}): too few to say. It rests on fewer than {minimum} factuals."
+        return f"{subject} ({text}) rests on fewer than {minimum} factuals: too few to say, and that is no pass."
     matched = view.get(group, f"{measure}_size_matched")
     if matched is None or matched.value is None or matched.low is None or matched.high is None:
-        return f"{subject} ({text}): no size-matched reference, so an effect of size cannot be told from any other."
+        return f"{subject} ({text}) has no size-matched reference, so an effect of size cannot be told from any other."
     return f"{subject} ({text}) {_against(own.value, matched, shown, view.reference)}"
 
 
@@ -33,5 +33,7 @@ def _against(value: float, matched: Measure, shown: Shown, reference: str) -> st
     if value < (matched.low or 0.0):
         return f"lies below {named}: lower than group size alone would lead one to expect. Why, this figure cannot say."
     if value > (matched.high or 0.0):
-        return f"lies above {named}: higher than group size alone would lead one to expect. Why, this figure cannot say."
+        return (
+            f"lies above {named}: higher than group size alone would lead one to expect. Why, this figure cannot say."
+        )
     return f"lies inside {named}: not distinguishable from an effect of size."

@@ -1,7 +1,7 @@
 """Charts: Vega-Lite specs built with Altair, and their static SVG, which needs no script, font or network.
 
-Every chart is one narrow panel (360 px), so that panels flow beside or under each other on any screen; legends are
-HTML. Group names enter as data only. The reference group is always dark grey, and no line is told by colour alone.
+Every chart is one panel of a third or a half of the page, so that panels flow beside or under each other on any screen.
+Legends are HTML. Group names enter as data only. The reference group is dark grey, and no line is told by colour alone.
 """
 
 import re
@@ -18,7 +18,7 @@ from tasks.sections._section import Panel, Swatch
 ACCENT, QUIET, REFERENCE = "#0b5394", "#8a8f98", "#33373d"
 _PALETTE = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7a5195", "#5c7f00")
 _DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (12, 4), (4, 2, 1, 2))
-WIDTH, HEIGHT = 360, 250
+NARROW, WIDE, HEIGHT = 285, 430, 225
 _CONFIG = {
     "font": "Arial, Helvetica, sans-serif",
     "background": "transparent",
@@ -88,12 +88,10 @@ def curves(
         strokeDash=alt.StrokeDash("group:N", legend=None, scale=alt.Scale(domain=domain, range=dashes))
     )
     mark = base.mark_point(filled=True, size=28 if stepped else 14, opacity=1)
-    return _panel(title, label, line + mark, HEIGHT)
+    return _panel(title, label, line + mark, HEIGHT, wide=stepped)
 
 
-def intervals(
-    title: str, label: str, rows: Sequence[Mapping[str, Any]], groups: Sequence[str], share: bool, wide: bool = False
-) -> Panel:
+def intervals(title: str, label: str, rows: Sequence[Mapping[str, Any]], groups: Sequence[str], share: bool) -> Panel:
     """Dots with intervals, one line a group, and under each the size-matched reference where there is one.
 
     Args:
@@ -102,15 +100,12 @@ def intervals(
         rows: ``group``, ``what`` (``own`` or ``matched``), ``value``, ``low``, ``high`` and ``shown``.
         groups: order of the lines.
         share: whether values are shares, written as percent.
-        wide: whether the panel takes the whole width.
     """
-    axis = alt.Axis(format="%", tickCount=5) if share else alt.Axis(tickCount=5)
+    axis = alt.Axis(format="%", tickCount=4) if share else alt.Axis(tickCount=5)
     base = alt.Chart(alt.Data(values=[dict(row) for row in rows])).encode(
         y=alt.Y("group:N", title=None, sort=list(groups), scale=alt.Scale(domain=list(groups), padding=0.35)),
         yOffset=alt.YOffset("what:N", sort=["own", "matched"], scale=alt.Scale(domain=["own", "matched"])),
-        color=alt.Color(
-            "what:N", legend=None, scale=alt.Scale(domain=["own", "matched"], range=[ACCENT, QUIET])
-        ),
+        color=alt.Color("what:N", legend=None, scale=alt.Scale(domain=["own", "matched"], range=[ACCENT, QUIET])),
         tooltip=[alt.Tooltip("group:N", title="group"), alt.Tooltip("shown:N", title="value")],
     )
     rule = base.mark_rule(strokeWidth=3, opacity=0.55).encode(
@@ -120,11 +115,11 @@ def intervals(
         x="value:Q",
         shape=alt.Shape("what:N", legend=None, scale=alt.Scale(domain=["own", "matched"], range=["circle", "diamond"])),
     )
-    return _panel(title, label, rule + dot, 60 + 44 * len(groups), wide)
+    return _panel(title, label, rule + dot, 60 + 44 * len(groups), wide=True)
 
 
 def _panel(title: str, label: str, chart: Any, height: int, wide: bool = False) -> Panel:
-    width = 2 * WIDTH if wide else WIDTH
+    width = WIDE if wide else NARROW
     sized = chart.properties(width=width, height=height, autosize=alt.AutoSizeParams(type="fit", contains="padding"))
     spec = sized.configure(**_CONFIG).to_dict(validate=False)
     spec.pop("$schema", None)
@@ -140,4 +135,4 @@ def with_unique_ids(svg: str, prefix: str) -> str:
 @lru_cache(maxsize=1)
 def bundle() -> str:
     """Vega, Vega-Lite and their embedding as one script, to be inlined once."""
-    return str(vl_convert.javascript_bundle())
+    return str(vl_convert.javascript_bundle())  # type: ignore[call-arg]  # its stub forgets the default

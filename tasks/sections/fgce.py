@@ -1,43 +1,36 @@
 """FGCE's section: how the graph was built, what recourse costs, and for whom there is none.
 
 Every measure stands beside its size-matched reference, because a small group has a thinner graph and fewer candidates,
-and that alone raises its infeasible share and its costs. Sentences that read the figures are in ``_size``.
+and that alone raises its infeasible share and its costs. Sentences that read the figures are in ``_size``, tables in
+``_recourse``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from tasks.sections import charts
-from tasks.sections._material import Material, Measure, Shown, View, anchor, maker_words
-from tasks.sections._numbers import n_cell, number_cell, p_cell, significant, value, value_cell
-from tasks.sections._section import Cell, Figure, Panel, Row, Section, Swatch, TableView
+from tasks.sections._material import Material, Measure, View, anchor, listed, maker_words
+from tasks.sections._numbers import value
+from tasks.sections._recourse import MEASURES, selected_ks, tables
+from tasks.sections._section import Figure, Panel, Section, Swatch
 from tasks.sections._size import reading
 
-MEASURES = {
-    "infeasible_share": Shown("infeasible share", "rate"),
-    "burden": Shown("burden", "number"),
-    "burden_at_k": Shown("burden with k counterfactuals", "number"),
-    "coverage": Shown("coverage", "rate"),
-    "coverage_at_k": Shown("coverage with k counterfactuals", "rate"),
-    "component_nodes": Shown("nodes of the component", "count"),
-    "component_candidates": Shown("candidates of the component", "count"),
-}
+__all__ = ["GLOSSARY", "MEASURES", "chapter"]
+
 GLOSSARY = {
     "factual": "an applicant with an unfavourable decision, to be explained",
     "candidate": "an applicant with a favourable decision, who may serve as a counterfactual",
-    "feasible": "a candidate is feasible for a factual if a path of feasible steps inside the group's graph leads to it",
-    "feasibility graph": "distinct applications, joined where one could come to look like the other in one small step that "
-    "breaks no constraint",
+    "feasible": "a candidate is feasible for a factual if feasible steps inside the group's graph lead to it",
+    "feasibility graph": "distinct applications, joined where one could come to look like the other in one small step "
+    "that breaks no constraint",
     "epsilon": "the longest that one feasible step may be, in encoded units",
     "recourse cost": "distance between a factual and a feasible candidate, in encoded units (each feature from 0 to 1)",
     "infeasible share": "share of a group's factuals without any feasible candidate",
-    "burden": "mean cost of the cheapest recourse over the factuals that have one; always read with the infeasible share",
-    "coverage": "share of factuals that at least one of k selected candidates serves, within a cost limit where one is set",
+    "burden": "mean cost of the cheapest recourse of the factuals that have one; read it with the infeasible share",
+    "coverage": "share of factuals served by at least one of k selected candidates, within a cost limit if set",
     "k": "number of candidates selected to serve a whole group",
     "size-matched reference": "the measure on the reference group, subsampled again and again to the size of the group",
     "subgroup": "weakly connected component of a group's graph, numbered from 1 by falling number of factuals",
 }
-_SHOWN_K = (1, 3, 10)
-_MOST_SUBGROUPS = 6
 
 
 def chapter(material: Material) -> Section:
@@ -70,15 +63,12 @@ def _attribute(material: Material, view: View) -> Section:
     minimum = material.settings.bootstrap.minimum_n
     read = [s for m in ("infeasible_share", "burden") for s in reading(view, m, MEASURES[m], minimum)]
     figures = [*_beside_size(view), *_against_cost(view, swatches), *_against_k(view, swatches)]
-    tables = [_headline(view, m) for m in ("infeasible_share", "burden")]
-    tables += [_at_k(view, m) for m in ("burden_at_k", "coverage_at_k")]
-    tables += [*_cost_table(view), *_subgroups(view)]
     return Section(
         f"By {view.attribute}",
         anchor("fgce", view.maker, view.attribute),
         points=tuple(read),
         figures=tuple(figures),
-        tables=tuple(t for t in tables if t.rows),
+        tables=tables(view),
     )
 
 
@@ -90,7 +80,9 @@ def _beside_size(view: View) -> list[Figure]:
             for what, name in (("own", measure), ("matched", f"{measure}_size_matched")):
                 m = view.get(group, name)
                 if m and m.value is not None:
-                    said = value(m, shown.unit) + (f", {view.reference} at this group's size" if what == "matched" else "")
+                    said = value(m, shown.unit) + (
+                        f", {view.reference} at this group's size" if what == "matched" else ""
+                    )
                     rows.append(
                         {"group": group, "what": what, "value": m.value, "low": m.low, "high": m.high, "shown": said}
                     )
@@ -100,8 +92,8 @@ def _beside_size(view: View) -> list[Figure]:
             title = shown.words.capitalize() + (" (encoded units)" if shown.unit == "number" else "")
             panels.append(charts.intervals(title, label, rows, groups, shown.unit == "rate"))
     caption = (
-        f"Above: the group's own value with its interval. Below: {view.reference} applicants subsampled to the size of the "
-        "group, mean and range of the subsamples. A group whose own value lies inside the grey range is not "
+        f"Above: the group's own value with its interval. Below: {view.reference} applicants subsampled to the size "
+        "of the group, mean and range of the subsamples. A group whose own value lies inside the grey range is not "
         "distinguishable from an effect of size."
     )
     legend = (
@@ -109,12 +101,13 @@ def _beside_size(view: View) -> list[Figure]:
         Swatch(f"{view.reference} at the group's size, with range", charts.QUIET),
     )
     title = f"Who has no recourse, and what it costs the others, by {view.attribute}"
-    return [Figure(title, tuple(panels), caption, legend)] if panels else []
+    drawn = {m.group for m in view.rows if m.measure == "infeasible_share" and m.subgroup == 0 and m.value is not None}
+    return [Figure(title, tuple(panels), caption + _undrawn(view.groups, drawn), legend)] if panels else []
 
 
 def _against_cost(view: View, swatches: dict[str, Swatch]) -> list[Figure]:
     panels: list[Panel] = []
-    for k in _ks(view):
+    for k in selected_ks(view):
         rows = [
             _point(m, d=m.said["d"])
             for m in view.all("coverage")
@@ -127,12 +120,16 @@ def _against_cost(view: View, swatches: dict[str, Swatch]) -> list[Figure]:
             rows.sort(key=lambda r: (str(r["group"]), float(str(r["d"]))))
             panels.append(charts.curves(few, label, rows, swatches, ("d", "cost limit d (encoded units)")))
     caption = (
-        "Share of all the group's factuals for whom one of k selected candidates lies within the cost limit. Measured at "
-        "the marked limits, joined by straight lines. A curve that levels off below 100 % leaves factuals without "
-        "recourse at any cost. Compare groups of different size with the size-matched values in the tables only."
+        "Share of all the group's factuals for whom one of k selected candidates lies within the cost limit. "
+        "Measured at the marked limits, joined by straight lines. A curve that levels off below 100 % leaves "
+        "factuals without recourse at any cost. Compare groups of different size with the size-matched values in "
+        "the tables only."
     )
     title = f"Coverage against cost, by {view.attribute}"
-    return [Figure(title, tuple(panels), caption, tuple(swatches.values()))] if panels else []
+    drawn = {m.group for m in view.all("coverage") if m.value is not None}
+    return (
+        [Figure(title, tuple(panels), caption + _undrawn(swatches, drawn), _legend(swatches, drawn))] if panels else []
+    )
 
 
 def _against_k(view: View, swatches: dict[str, Swatch]) -> list[Figure]:
@@ -143,104 +140,20 @@ def _against_k(view: View, swatches: dict[str, Swatch]) -> list[Figure]:
     label = f"Coverage against the number of counterfactuals, one line for each group of {view.attribute}."
     panel = charts.curves("No cost limit", label, rows, swatches, ("k", "selected counterfactuals k"), stepped=True)
     caption = "Share of all the group's factuals that k selected candidates serve, whatever it costs."
-    return [Figure(f"Coverage against k, by {view.attribute}", (panel,), caption, tuple(swatches.values()))]
+    drawn = {str(row["group"]) for row in rows}
+    title = f"Coverage against k, by {view.attribute}"
+    return [Figure(title, (panel,), caption + _undrawn(swatches, drawn), _legend(swatches, drawn))]
+
+
+def _legend(swatches: dict[str, Swatch], drawn: set[str]) -> tuple[Swatch, ...]:
+    return tuple(swatch for group, swatch in swatches.items() if group in drawn)
+
+
+def _undrawn(groups: Iterable[str], drawn: set[str]) -> str:
+    """Whom a figure leaves out: a group must not be overlooked because its numbers are withheld."""
+    out = [group for group in groups if group not in drawn]
+    return f" Not drawn, because withheld or undefined: {listed(out)}." if out else ""
 
 
 def _point(m: Measure, **at: float) -> dict[str, object]:
     return {"group": m.group, "value": m.value, "shown": value(m, "rate"), **at}
-
-
-def _ks(view: View) -> list[int]:
-    """The k to draw: 1, 3 and 10 where measured, else the smallest, the middle and the largest."""
-    found = sorted({int(m.said["k"]) for m in view.all("coverage") if "k" in m.said})
-    if set(_SHOWN_K) <= set(found) or len(found) <= len(_SHOWN_K):
-        return [k for k in found if k in _SHOWN_K] or found
-    return sorted({found[0], found[len(found) // 2], found[-1]})
-
-
-def _headline(view: View, measure: str, **parameters: float) -> TableView:
-    shown, rows = MEASURES[measure], list[Row]()
-    for group in view.groups:
-        own = view.get(group, measure, **parameters)
-        if own is None:
-            continue
-        rest: tuple[Cell, ...] = tuple(Cell("–", "none") for _ in range(5))
-        if group != view.reference:
-            matched, difference, against = (
-                view.get(group, f"{measure}_{form}", **parameters)
-                for form in ("size_matched", "size_matched_difference", "difference")
-            )
-            best = difference or against
-            rest = (
-                value_cell(matched, shown.unit),
-                value_cell(difference, shown.unit),
-                value_cell(against, shown.unit),
-                p_cell(difference.p if difference else None),
-                p_cell(best.q if best else None),
-            )
-        name = f"{group} (reference)" if group == view.reference else group
-        rows.append((Cell(name), n_cell(own), value_cell(own, shown.unit), *rest))
-    said = "".join(f", {k} = {v:g}" for k, v in parameters.items())
-    header = (
-        "Group",
-        "Factuals",
-        shown.words.capitalize(),
-        f"{view.reference} at this size",
-        "Difference from that",
-        f"Raw difference from {view.reference}",
-        "p (rank)",
-        "q",
-    )
-    note = (
-        "In brackets: bootstrap intervals; for the size-matched value the range of the subsamples. p is the rank of the "
-        "group's own value among the subsamples, and cannot be smaller than their number allows."
-    )
-    return TableView(f"{shown.words.capitalize()}{said}, beside the size-matched reference", header, tuple(rows), note)
-
-
-def _at_k(view: View, measure: str) -> TableView:
-    """The headline table of a measure at its largest k."""
-    ks = [int(m.said["k"]) for m in view.all(measure) if "k" in m.said]
-    return _headline(view, measure, k=max(ks)) if ks else TableView(measure, (), ())
-
-
-def _cost_table(view: View) -> list[TableView]:
-    """The numbers behind the coverage curves, for readers who cannot or will not read charts."""
-    limits = sorted({float(m.said["d"]) for m in view.all("coverage") if "d" in m.said})
-    rows: list[Row] = []
-    for k in _ks(view):
-        for d in limits:
-            found = [view.get(g, "coverage", d=d, denominator="all", k=k) for g in view.groups]
-            if any(found):
-                cells = (value_cell(m, "rate", interval=False) for m in found)
-                rows.append((number_cell(str(k)), number_cell(significant(d)), *cells))
-    title = f"Coverage at each cost limit, by {view.attribute}: the numbers of the figure"
-    return [TableView(title, ("k", "Cost limit d", *view.groups), tuple(rows), folded=True)] if rows else []
-
-
-def _subgroups(view: View) -> list[TableView]:
-    rows: list[Row] = []
-    left_out = 0
-    for group in view.groups:
-        numbers = view.subgroups(group)
-        left_out += len(numbers[_MOST_SUBGROUPS:])
-        rows += [_subgroup(view, group, number) for number in numbers[:_MOST_SUBGROUPS]]
-    note = f"The {_MOST_SUBGROUPS} subgroups with the most factuals of each group; {left_out:,} smaller ones are in report.json."
-    title = f"Burden by subgroup (weakly connected component), by {view.attribute}"
-    header = ("Group", "Subgroup", "Nodes", "Candidates", "Factuals", "Infeasible share", "Burden")
-    return [TableView(title, header, tuple(rows), note if left_out else "", folded=len(rows) > 12)] if rows else []
-
-
-def _subgroup(view: View, group: str, number: int) -> Row:
-    share = view.get(group, "infeasible_share", number)
-    sizes: Sequence[Measure | None] = [view.get(group, f"component_{x}", number) for x in ("nodes", "candidates")]
-    return (
-        Cell(group),
-        number_cell(str(number)),
-        *(value_cell(m, "count", interval=False) for m in sizes),
-        n_cell(share),
-        value_cell(share, "rate"),
-        value_cell(view.get(group, "burden", number), "number"),
-    )
-
-

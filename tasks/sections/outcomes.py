@@ -38,8 +38,9 @@ def chapter(material: Material) -> Section:
     """Rates by group, first for the model, then for the lender's own decisions."""
     parts = tuple(_maker(material, maker) for maker in material.makers("outcomes"))
     words = (
-        "Rates are compared as they are: nothing is held constant between the groups. A difference may have causes that "
-        "the data do not show.",
+        "Rates are compared as they are: nothing is held constant between the groups. A difference may have causes "
+        "that the data do not show. The lender's rates count every application with a decision; the model's only "
+        "those rows that it could score.",
     )
     return Section("Decisions by group", "outcomes", words, parts=parts)
 
@@ -77,7 +78,9 @@ def _figures(material: Material, view: View) -> tuple[Figure, ...]:
     title = f"Approval rate by {view.attribute}: {maker_words(view.maker)}"
     said = "; ".join(f"{r['group']} {r['shown']}" for r in rows)
     panel = charts.intervals(title, f"{title}. {said}", rows, [str(r["group"]) for r in rows], share=True)
-    caption = f"Dots are approval rates, bars their {level} bootstrap intervals. {view.reference} is the reference group."
+    caption = (
+        f"Dots are approval rates, bars their {level} bootstrap intervals. {view.reference} is the reference group."
+    )
     return (Figure(title, (panel,), caption, (Swatch("approval rate with interval", charts.ACCENT),)),)
 
 
@@ -105,7 +108,7 @@ def _comparisons(view: View) -> TableView:
             rows.append((Cell(group), Cell(words), *cells))
     header = ("Group", "Rate", "Difference", "Ratio", "p", "q")
     note = (
-        f"Against {view.reference}. p: Fisher's exact test; q: p after Benjamini-Hochberg over all comparisons of this run."
+        f"Against {view.reference}. p: Fisher's exact test; q: p after Benjamini-Hochberg over the run's comparisons."
     )
     return TableView(f"Against {view.reference}: {maker_words(view.maker)}", header, tuple(rows), note)
 

@@ -78,15 +78,17 @@ def waterfall(refusals: pa.Table, memberships: pa.Table, attribute: str) -> Wate
     counts = np.zeros((3, len(lines), len(groups)), dtype=np.int64)
     for stage, reason, column, group, *found in cells:
         counts[:, lines.index((stage, reason, column)), groups.index(group)] = found
-    return Waterfall(attribute, groups, lines, *counts, np.array([n for _, n in sizes], dtype=np.int64))
+    source = np.array([n for _, n in sizes], dtype=np.int64)
+    return Waterfall(attribute, groups, lines, counts[0], counts[1], counts[2], source)
 
 
 def chapter(material: Material, falls: tuple[Waterfall, ...]) -> Section:
     """One table of counts and one of approval rates for every protected attribute."""
     policy = material.policy
     words = (
-        "Every row of the source is either used or refused with a reason. Which rows are refused decides whom the audit "
-        "speaks of: where their approval rate differs from that of the rows used, the results hold for the rows used only.",
+        "Every row of the source is either used or refused with a reason. Which rows are refused decides whom the "
+        "audit speaks of: where their approval rate differs from that of the rows used, the results hold for the "
+        "rows used only.",
     )
     parts = tuple(
         Section(f"By {f.attribute}", anchor("waterfall", f.attribute), tables=(_counts(f, policy), _rates(f, policy)))
@@ -165,7 +167,7 @@ def _rates(fall: Waterfall, policy: Policy) -> TableView:
         words = f"{stage}: {reason.replace('_', ' ')}" + (f" ({column})" if column else "")
         rows.append((Cell(words), whole, *each))
     title = f"The lender's approval rate among refused rows, by {fall.attribute}"
-    note = "Only refused rows whose decision could be read; – where there is none. To be held against the approval rates of the rows used."
+    note = "Only refused rows whose decision could be read; – where there is none. To be held against the rows used."
     return TableView(title, ("Refused by", _ALL, *fall.groups), tuple(rows), note)
 
 

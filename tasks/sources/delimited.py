@@ -1,4 +1,4 @@
-"""Delimited text and Parquet files, read as text; compression by the file's ending; a BOM, CRLF and quotes understood."""
+"""Delimited text and Parquet files, read as text; compressed or not; a BOM, CRLF and quotes understood."""
 
 import csv
 from collections.abc import Sequence

@@ -86,7 +86,7 @@ def _fgce(rows, maker):
         n = max(4, size // 9)
         share, burden = 0.1 + 0.12 * i, 0.69 + 0.1 * i
         headline = {"infeasible_share": (share, {}), "burden": (burden, {}), "burden_at_k": (burden * 1.2, {"k": 10})}
-        headline["coverage_at_k"] = (1 - share - 0.05, {"k": 10})
+        headline["coverage_at_k"] = ((1 - share) * (1 - 0.6**10), {"k": 10})
         withheld = n < 5
         for measure, (value, parameters) in headline.items():
             if withheld:

@@ -63,7 +63,7 @@ def test_a_directory_without_its_record_does_not_exist(lake: Lake) -> None:
 
 def test_a_lake_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InfrastructureError, match="cannot be written .*--lake") as error:
+    with pytest.raises(InfrastructureError, match=r"cannot be written .*--lake") as error:
         Lake(tmp_path / "file" / "lake")
     assert error.value.exit_code == ExitCode.INFRASTRUCTURE
 

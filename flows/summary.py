@@ -1,0 +1,91 @@
+"""What an audit prints at its end: one line per group, one line per check, and where to read on."""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from flows.record import Summary
+from schemas.terms import State
+
+_COLUMNS = {
+    "approval_rate": "approved",
+    "infeasible_share": "no feasible path",
+    "infeasible_share_size_matched": "reference at its size",
+    "burden": "burden",
+}
+_STYLE = {State.BREACH: "bold red", State.WITHIN: "green", State.INSUFFICIENT_EVIDENCE: "yellow"}
+
+
+def print_summary(console: Console, title: str, summary: Summary) -> None:
+    """Print groups, checks, state, run and report. Text is never read as markup."""
+    console.print(f"{title}\n", markup=False, style="bold")
+    console.print(_groups(summary.headline))
+    console.print()
+    console.print(_checks(summary.checks) if summary.checks else Text("no thresholds set: nothing was checked"))
+    state = Text(summary.state.value.replace("_", " "), style=_STYLE.get(summary.state, ""))
+    console.print(Text("\nstate   ").append_text(state))
+    console.print(f"run     {summary.run}", markup=False)
+    console.print(f"report  {summary.report}", markup=False)
+
+
+def print_rows(console: Console, title: str, rows: list[dict[str, Any]]) -> None:
+    """Print rows as a table."""
+    table = _table(title, list(rows[0]) if rows else [])
+    for row in rows:
+        table.add_row(*(_cell(value) for value in row.values()))
+    console.print(table)
+
+
+def _groups(rows: list[dict[str, Any]]) -> Table:
+    table = _table("measure [interval] by group; n = decisions", ["decision maker", "group", "n", *_COLUMNS.values()])
+    keys = dict.fromkeys((r["decision_maker"], r["protected_attribute"], r["group"]) for r in rows)
+    by = {(r["decision_maker"], r["protected_attribute"], r["group"], r["measure"]): r for r in rows}
+    for maker, attribute, group in keys:
+        cells = [by.get((maker, attribute, group, measure)) for measure in _COLUMNS]
+        n = cells[0]["n"] if cells[0] else None
+        table.add_row(
+            maker, Text(f"{attribute}: {group}"), "" if n is None else f"{n:,}", *(_interval(c) for c in cells)
+        )
+    return table
+
+
+def _checks(rows: Iterable[dict[str, Any]]) -> Table:
+    table = _table("checks against the thresholds of the spec", ["decision maker", "group", "measure", "state", "why"])
+    for r in rows:
+        state = State(r["state"])
+        value = f"{r['measure'].replace('_', ' ')} {_interval(r)}"
+        shown = Text(state.value.replace("_", " "), style=_STYLE.get(state, ""))
+        table.add_row(
+            r["decision_maker"],
+            Text(f"{r['protected_attribute']}: {r['group']}"),
+            Text(value),
+            shown,
+            Text(r["reason"]),
+        )
+    return table
+
+
+def _table(title: str, columns: list[str]) -> Table:
+    table = Table(title=Text(title), title_justify="left", box=None, pad_edge=False, title_style="italic")
+    for name in columns:
+        table.add_column(name, overflow="fold")
+    return table
+
+
+def _interval(row: dict[str, Any] | None) -> str:
+    if row is None:
+        return ""
+    if row["value"] is None:
+        return "withheld" if row["n"] is None else "undefined"
+    low, high = (math.nan if row[end] is None else row[end] for end in ("low", "high"))
+    return f"{row['value']:.4f} [{low:.3f}, {high:.3f}]"
+
+
+def _cell(value: object) -> Text:
+    if isinstance(value, float):
+        return Text(f"{value:.4f}")
+    return Text("" if value is None else str(value))

@@ -1,0 +1,83 @@
+"""Intervals: they resample the printed statistic, and cover it as often as they say."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from tasks.algorithms.intervals import benjamini_hochberg, estimate, fisher_p, percentile_interval, rank_p
+
+
+def share(events: int, n: int, seed: int = 0, draws: int = 400):  # type: ignore[no-untyped-def]
+    values, counts = np.array([0.0, 1.0]), np.array([n - events, events])
+    return estimate(values, counts, np.random.default_rng(seed), draws, 0.95)
+
+
+def test_a_share_by_hand() -> None:
+    found = share(30, 120)
+    assert (found.value, found.n, found.events) == (0.25, 120, 30)
+    assert found.low < 0.25 < found.high
+    # normal approximation: 1.96 * sqrt(0.25 * 0.75 / 120) = 0.0775
+    assert found.high - found.low == pytest.approx(2 * 0.0775, rel=0.15)
+
+
+def test_the_interval_covers_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(1)
+    truth, hits, trials = 0.3, 0, 300
+    for seed in range(trials):
+        found = share(int(rng.binomial(200, truth)), 200, seed)
+        hits += found.low <= truth <= found.high
+    assert 0.91 <= hits / trials <= 0.98
+
+
+@pytest.mark.parametrize(("events", "low", "high"), [(0, 0.0, 0.1157), (30, 0.8843, 1.0)])
+def test_none_or_all_take_the_exact_interval(events: int, low: float, high: float) -> None:
+    found = share(events, 30)  # Clopper-Pearson for 0 of 30: 1 - 0.025 ** (1 / 30) = 0.1157
+    assert_allclose([found.low, found.high], [low, high], atol=1e-4)
+
+
+def test_units_without_a_value_are_resampled_and_left_out_of_the_mean() -> None:
+    values, counts = np.array([2.0, 4.0, np.nan]), np.array([10, 10, 80])
+    found = estimate(values, counts, np.random.default_rng(0), 2000, 0.95)
+    assert (found.value, found.n, found.events) == (3.0, 100, None)
+    assert found.replicates.std() == pytest.approx(1 / np.sqrt(20), rel=0.15)  # only some 20 units carry it
+
+
+def test_both_ways_of_resampling_agree() -> None:
+    rng = np.random.default_rng(3)
+    many = np.round(rng.normal(5, 1, 500), 6)  # distinct values: resampled by unit
+    few, counts = np.unique(np.round(many, 1), return_counts=True)  # fewer than 64: resampled by count
+    one = estimate(many, np.ones(500, dtype=np.int64), rng, 1000, 0.95)
+    two = estimate(few, counts, rng, 1000, 0.95)
+    assert_allclose([one.low, one.high], [two.low, two.high], atol=0.03)
+
+
+def test_nobody_gives_no_number() -> None:
+    found = estimate(np.array([]), np.array([], dtype=np.int64), np.random.default_rng(0), 100, 0.95)
+    assert found.n == 0
+    assert np.isnan([found.value, found.low, found.high]).all()
+
+
+@settings(max_examples=25)
+@given(st.integers(1, 60), st.integers(0, 60))
+def test_same_seed_same_interval(n: int, events: int) -> None:
+    events = min(events, n)
+    one, two = share(events, n, 5, 100), share(events, n, 5, 100)
+    assert (one.low, one.high) == (two.low, two.high)
+
+
+def test_an_interval_of_mostly_undefined_replicates_is_undefined() -> None:
+    assert np.isnan(percentile_interval(np.array([1.0] * 8 + [np.nan] * 2), 0.95)).all()
+
+
+def test_rank_p_by_hand() -> None:
+    draws = np.arange(19.0)
+    assert rank_p(100.0, draws) == pytest.approx(0.1)  # 2 * (1 + 0) / 20
+    assert rank_p(9.0, draws) == 1.0
+    assert np.isnan(rank_p(1.0, np.array([np.nan])))
+
+
+def test_fisher_and_benjamini_hochberg_by_hand() -> None:
+    assert fisher_p((3, 1), (4, 4)) == pytest.approx(0.4857, abs=1e-4)  # the tea taster
+    assert_allclose(benjamini_hochberg(np.array([0.01, np.nan, 0.04, 0.03])), [0.03, np.nan, 0.04, 0.04])

@@ -1,0 +1,358 @@
+"""The audit as a user runs it: processes, a real Prefect server, a real lake."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import duckdb
+import httpx
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from conftest import REPOSITORY, environment, evenhand, loans
+
+STAGES = ("ingest", "preprocess", "score", "connect", "detect", "measure", "report")
+RAN = (0, 1, 3)
+
+
+def digests(lake: Path) -> dict[str, str]:
+    """Stage and table -> sha256 of every Parquet file of a lake."""
+    out = {}
+    for record in lake.glob("stages/*/*/partition.json"):
+        for artifact in json.loads(record.read_text())["tables"]:
+            out[f"{artifact['path']}"] = artifact["sha256"]
+    return out
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory, server: str) -> tuple[Path, dict[str, object]]:
+    """One audit of the loans, run to its end on the server: its directory and what it printed."""
+    place = tmp_path_factory.mktemp("loans")
+    loans().to_csv(place / "loans.csv", index=False)
+    from conftest import SPEC
+
+    (place / "loans.yaml").write_text(SPEC.replace("path: loans.csv", f"path: {place / 'loans.csv'}"))
+    done = evenhand("audit", str(place / "loans.yaml"), "--lake", str(place / "lake"), "--json", server=server)
+    assert done.returncode in RAN, done.stderr
+    return place, json.loads(done.stdout)
+
+
+def test_an_audit_leaves_report_manifest_and_measures(finished: tuple[Path, dict[str, object]]) -> None:
+    place, said = finished
+    home = Path(str(said["report"])).parent
+    assert {p.name for p in home.iterdir()} == {"report.html", "quality.html", "report.json", "measures.parquet"}
+    manifest = json.loads((place / "lake" / "runs" / str(said["run"]) / "manifest.json").read_text())
+    assert [p["stage"] for p in manifest["partitions"]] == list(STAGES)
+    assert all(line["rows"]["in"] is not None and line["seconds"] >= 0 for line in manifest["lineage"])
+    measures = pq.read_table(home / "measures.parquet").to_pandas()
+    assert set(measures["run"]) == {said["run"]}
+    rate = measures[(measures["measure"] == "approval_rate") & (measures["decision_maker"] == "lender")].set_index(
+        "group"
+    )
+    truth = loans().assign(approved=lambda f: f["approved"] == "yes").groupby("race")["approved"].mean()
+    assert rate.loc["white", "value"] == pytest.approx(truth["w"])
+    assert rate.loc["Black", "value"] == pytest.approx(truth["b"])
+    assert rate.loc["(missing)", "value"] == pytest.approx(truth[""])
+
+
+def test_rows_in_are_rows_out_and_rows_refused(finished: tuple[Path, dict[str, object]]) -> None:
+    place, said = finished
+    manifest = json.loads((place / "lake" / "runs" / str(said["run"]) / "manifest.json").read_text())
+    balanced = [line for line in manifest["lineage"] if line["stage"] not in ("measure", "report")]
+    assert all(line["rows"]["in"] == line["rows"]["out"] + line["rows"]["refused"] for line in balanced)
+
+
+def test_an_unchanged_audit_computes_nothing_and_starts_no_prefect(finished: tuple[Path, dict[str, object]]) -> None:
+    place, said = finished
+    code = (
+        "import sys; sys.argv = ['evenhand', *sys.argv[1:]]\n"
+        "from flows.cli import main\n"
+        "try:\n    main()\nfinally:\n    assert 'prefect' not in sys.modules, 'prefect was started'\n"
+    )
+    arguments = ["audit", str(place / "loans.yaml"), "--lake", str(place / "lake"), "--json"]
+    again = subprocess.run(
+        [sys.executable, "-c", code, *arguments], env=environment(None), cwd=REPOSITORY, capture_output=True, text=True
+    )
+    assert again.returncode in RAN, again.stderr
+    told = json.loads(again.stdout)
+    assert told["computed"] == 0
+    assert told["run"] == said["run"]
+
+
+def test_a_changed_setting_recomputes_only_what_depends_on_it(
+    finished: tuple[Path, dict[str, object]], server: str
+) -> None:
+    place, _ = finished
+    arguments = ("audit", str(place / "loans.yaml"), "--lake", str(place / "lake"), "--json")
+    done = evenhand(*arguments, "--set", "bootstrap.draws=250", server=server)
+    assert done.returncode in RAN, done.stderr
+    assert json.loads(done.stdout)["computed"] == 2  # measure and report
+
+
+def test_the_server_saw_the_run_and_its_artifacts_hold_aggregates_only(
+    finished: tuple[Path, dict[str, object]], server: str
+) -> None:
+    runs = httpx.post(f"{server}/flow_runs/filter", json={}).json()
+    assert "COMPLETED" in {run["state_type"] for run in runs}
+    tasks = {run["name"] for run in httpx.post(f"{server}/task_runs/filter", json={}).json()}
+    assert {"ingest", "connect", "detect fgce", "report"} <= tasks
+    artifacts = httpx.post(f"{server}/artifacts/filter", json={}).json()
+    assert {"table", "markdown", "progress"} <= {artifact["type"] for artifact in artifacts}
+    told = json.dumps(artifacts)
+    assert not [row_id for row_id in loans()["id"] if row_id in told]
+
+
+def test_results_are_read_back_by_the_commands(finished: tuple[Path, dict[str, object]]) -> None:
+    place, said = finished
+    lake = ("--lake", str(place / "lake"))
+    run = ("--run", str(said["run"]))
+    rates = json.loads(evenhand("measures", *lake, *run, "--measure", "approval_rate", "--json").stdout)
+    assert {row["group"] for row in rates} == {"white", "Black", "(missing)"}
+    counted = json.loads(evenhand("findings", *lake, *run, "--json").stdout)
+    assert {row["verdict"] for row in counted} <= {"feasible", "infeasible"}
+    query = f"SELECT count(*) AS n FROM applications WHERE run = '{said['run']}'"
+    assert json.loads(evenhand("sql", query, *lake, "--json").stdout) == [{"n": 500}]
+    assert "n\n500" in evenhand("sql", query, *lake, "--format", "csv").stdout
+    bad = evenhand("sql", "SELECT * FROM applicatons", *lake)
+    assert bad.returncode == 2
+    assert "applications" in bad.stderr
+    outside = evenhand("sql", f"SELECT * FROM '{place / 'loans.csv'}'", *lake)
+    assert outside.returncode == 2
+
+
+def test_verify_names_every_altered_file(finished: tuple[Path, dict[str, object]], tmp_path: Path) -> None:
+    place, said = finished
+    copy = tmp_path / "lake"
+    shutil.copytree(place / "lake", copy)
+    assert evenhand("verify", str(said["run"]), "--lake", str(copy)).returncode == 0
+    victims = [
+        next(copy.glob(f"stages/{stage}/*/{name}"))
+        for stage, name in (("score", "model.skops"), ("ingest", "applications.parquet"))
+    ]
+    victims[0].write_bytes(b"altered")
+    victims[1].write_bytes(victims[1].read_bytes()[:100])
+    told = evenhand("verify", str(said["run"]), "--lake", str(copy))
+    assert told.returncode == 6
+    assert all(str(victim) in told.stderr.replace("\n", "") for victim in victims)
+    again = evenhand("audit", str(place / "loans.yaml"), "--lake", str(copy))
+    assert again.returncode == 6
+    assert "run the audit again" in again.stderr.replace("\n", " ")
+
+
+def start(place: Path, lake: Path, server: str) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "flows.cli", "audit", str(place / "loans.yaml"), "--lake", str(lake), "--json"],
+        env=environment(server),
+        cwd=REPOSITORY,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_kill_9_during_any_stage_is_resumed_byte_for_byte(
+    stage: str, finished: tuple[Path, dict[str, object]], tmp_path: Path, server: str
+) -> None:
+    """The stages before are copied into a fresh lake, so that the audit comes to the stage quickly; then it is killed."""
+    place, _ = finished
+    lake = tmp_path / "lake"
+    reference = digests(place / "lake")
+    before = STAGES[: STAGES.index(stage)]
+    for name in before:
+        shutil.copytree(place / "lake" / "stages" / name, lake / "stages" / name)
+    process = start(place, lake, server)
+    until = time.monotonic() + 120
+    while not list(lake.glob(f"locks/{stage}-*.lock")):  # the stage has begun
+        assert process.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.005)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    kept = {path: os.stat(lake / path).st_mtime_ns for path in digests(lake)}
+    done = evenhand("audit", str(place / "loans.yaml"), "--lake", str(lake), "--json", server=server)
+    assert done.returncode in RAN, done.stderr
+    assert {path: os.stat(lake / path).st_mtime_ns for path in kept} == kept  # finished stages were not repeated
+    assert all(reference[path] == digest for path, digest in digests(lake).items())
+    assert {Path(path).parts[1] for path in digests(lake)} == set(STAGES)
+
+
+def test_two_runs_of_the_same_audit_at_once(
+    finished: tuple[Path, dict[str, object]], tmp_path: Path, server: str
+) -> None:
+    place, said = finished
+    lake = tmp_path / "lake"
+    both = [start(place, lake, server) for _ in range(2)]
+    assert {process.wait(timeout=240) for process in both} <= set(RAN)
+    assert evenhand("verify", str(said["run"]), "--lake", str(lake)).returncode == 0
+    reference = digests(place / "lake")
+    assert all(reference[path] == digest for path, digest in digests(lake).items())
+
+
+def test_without_a_server_the_embedded_api_serves(finished: tuple[Path, dict[str, object]], tmp_path: Path) -> None:
+    place, said = finished
+    lake = tmp_path / "lake"
+    for name in STAGES[:-2]:
+        shutil.copytree(place / "lake" / "stages" / name, lake / "stages" / name)
+    done = evenhand("audit", str(place / "loans.yaml"), "--lake", str(lake))
+    assert done.returncode in RAN, done.stderr
+    assert str(said["run"]) in done.stdout
+    assert "Traceback" not in done.stderr
+    assert (lake / "prefect").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "message"),
+    [
+        (("set", "columns.incme.type=continuous"), 2, "the source has no column 'incme'; did you mean 'income'?"),
+        (("set", "protected.0.groups.Asian=[a]"), 2, "no row belongs to group 'Asian'"),
+        (("set", "protected.0.reference=whte"), 2, "did you mean 'white'?"),
+        (("set", "source.path=nowhere.csv"), 5, "no file at source.path 'nowhere.csv'"),
+        (("set", "thresholds.0.measure=aproval_rate"), 2, "did you mean 'approval_rate'?"),
+        (("set", "methods.fgce.kk=3"), 2, "unknown key; did you mean 'k'?"),
+        (("method", "fgcee"), 2, "no such method; did you mean 'fgce'?"),
+    ],
+)
+def test_mistakes_end_with_a_code_and_a_sentence(
+    finished: tuple[Path, dict[str, object]], server: str, change: tuple[str, str], code: int, message: str
+) -> None:
+    place, _ = finished
+    flag, value = change
+    done = evenhand(
+        "audit", str(place / "loans.yaml"), "--lake", str(place / "lake"), f"--{flag}", value, server=server
+    )
+    told = " ".join(done.stderr.split())
+    assert done.returncode == code, told
+    assert message in told
+    assert "Traceback" not in told
+
+
+def test_a_spec_error_found_in_the_data_names_the_line(
+    finished: tuple[Path, dict[str, object]], tmp_path: Path, server: str
+) -> None:
+    place, _ = finished
+    text = (place / "loans.yaml").read_text().replace("Black: [b]", "Black: [b], Asian: [a]")
+    (tmp_path / "x.yaml").write_text(text)
+    done = evenhand("audit", str(tmp_path / "x.yaml"), "--lake", str(tmp_path / "lake"), server=server)
+    line = next(i for i, row in enumerate(text.splitlines(), 1) if "Asian" in row)
+    assert f"line {line}: protected.0.groups.Asian: no row belongs to group 'Asian'" in " ".join(done.stderr.split())
+
+
+def test_bad_data_and_bad_lake_have_their_codes(
+    finished: tuple[Path, dict[str, object]], tmp_path: Path, server: str
+) -> None:
+    place, _ = finished
+    loans().assign(approved="yes").to_csv(tmp_path / "same.csv", index=False)
+    path = f"source.path={tmp_path / 'same.csv'}"
+    done = evenhand("audit", str(place / "loans.yaml"), "--lake", str(tmp_path / "lake"), "--set", path, server=server)
+    assert done.returncode == 4
+    assert "all 500 usable decisions are favourable" in " ".join(done.stderr.split())
+    (tmp_path / "file").write_text("")
+    done = evenhand("audit", str(place / "loans.yaml"), "--lake", str(tmp_path / "file" / "lake"), server=server)
+    assert done.returncode == 5
+    assert "--lake" in done.stderr
+
+
+HOSTILE = ("<script>alert(1)</script>", "'; DROP TABLE measures; --", "../../x")
+
+
+def test_hostile_names_are_escaped_quoted_and_confined(tmp_path: Path, server: str) -> None:
+    frame = loans()
+    frame["race"] = frame["race"].replace({"b": HOSTILE[0], "": HOSTILE[1]}).mask(frame.index % 7 == 0, HOSTILE[2])
+    frame = frame.rename(columns={"income": HOSTILE[0], "amount": HOSTILE[1], "history": HOSTILE[2]})
+    frame.to_csv(tmp_path / "loans.csv", index=False)
+    quoted = {name: json.dumps(name) for name in HOSTILE}
+    (tmp_path / "loans.yaml").write_text(
+        "name: hostile\nyear: 2024\n"
+        f"source: {{kind: csv, path: {tmp_path / 'loans.csv'}}}\nrow_id: id\n"
+        "decision: {column: approved, favourable: ['yes'], unfavourable: ['no']}\n"
+        "protected: [{name: " + quoted[HOSTILE[0]] + ", columns: [race], reference: w}]\n"
+        "columns:\n"
+        f"  {quoted[HOSTILE[0]]}: {{type: continuous, constraint: up}}\n"
+        f"  {quoted[HOSTILE[1]]}: {{type: continuous, constraint: down}}\n"
+        f"  {quoted[HOSTILE[2]]}: {{type: nominal}}\n"
+        "methods: {fgce: {size_matched_draws: 3, k: 3}}\nbootstrap: {draws: 100}\n"
+        "thresholds: [{measure: approval_rate_ratio, minimum: 0.9}]\n"
+    )
+    lake = tmp_path / "home" / "lake"
+    done = evenhand("audit", str(tmp_path / "loans.yaml"), "--lake", str(lake), "--json", server=server)
+    assert done.returncode in RAN, done.stderr
+    said = json.loads(done.stdout)
+    for name in ("report.html", "quality.html"):
+        page = (Path(said["report"]).parent / name).read_text()
+        assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(1)" in Path(said["report"]).read_text()
+    assert {p.name for p in tmp_path.iterdir()} == {"loans.csv", "loans.yaml", "home"}
+    assert {p.name for p in (tmp_path / "home").iterdir()} == {"lake", "reports"}
+    groups = json.loads(evenhand("measures", "--lake", str(lake), "--measure", "approval_rate", "--json").stdout)
+    assert {row["group"] for row in groups} == {"w", *HOSTILE}
+
+
+def test_init_drafts_a_spec_that_runs(tmp_path: Path, server: str) -> None:
+    loans().to_csv(tmp_path / "loans.csv", index=False)
+    drafted = evenhand("init", str(tmp_path / "loans.csv"))
+    assert drafted.returncode == 0, drafted.stderr
+    (tmp_path / "drafted.yaml").write_text(drafted.stdout)
+    assert drafted.stdout.count("CHECK") >= 6
+    done = evenhand(
+        "audit", str(tmp_path / "drafted.yaml"), "--lake", str(tmp_path / "lake"), "--json",
+        "--set", "methods.fgce.size_matched_draws=2", server=server,
+    )  # fmt: skip
+    assert done.returncode in RAN, done.stderr
+    assert {m["group"] for m in json.loads(done.stdout)["measures"]} == {"w", "b", "(missing)"}
+
+
+def test_doctor_and_help() -> None:
+    examined = evenhand("doctor", "--json")
+    assert {"python", "prefect", "fastapi", "lake", "free disk"} <= {
+        check["check"] for check in json.loads(examined.stdout)
+    }
+    shutil.rmtree(REPOSITORY / "nothing", ignore_errors=True)
+    for command in ("audit", "init", "measures", "findings", "sql", "verify", "doctor", "bench"):
+        told = evenhand(command, "--help")
+        assert told.returncode == 0
+        assert "Example: evenhand" in told.stdout
+
+
+def test_the_three_packages_belong_to_this_distribution() -> None:
+    from importlib.metadata import packages_distributions
+
+    owners = packages_distributions()
+    # an editable install lists no files of its own: the names are then found in the checkout
+    for name in ("flows", "tasks", "schemas"):
+        module = __import__(name)
+        assert owners.get(name, ["evenhand"]) == ["evenhand"]
+        assert Path(str(module.__file__)).is_relative_to(REPOSITORY)
+
+
+def test_a_boundary_check_sees_a_group_of_three(tmp_path: Path, server: str) -> None:
+    frame = loans()
+    frame["race"] = frame["race"].replace({"": "w"})
+    frame.loc[:2, "race"] = "a"
+    frame["constant"] = 1.0
+    frame.to_csv(tmp_path / "loans.csv", index=False)
+    from conftest import SPEC
+
+    (tmp_path / "loans.yaml").write_text(
+        SPEC.replace("path: loans.csv", f"path: {tmp_path / 'loans.csv'}")
+        .replace("Black: [b]}", "Black: [b], Asian: [a]}")
+        .replace("  purpose:", "  constant: {type: continuous}\n  purpose:")
+    )
+    done = evenhand("audit", str(tmp_path / "loans.yaml"), "--lake", str(tmp_path / "lake"), "--json", server=server)
+    assert done.returncode in (1, 3), done.stderr
+    rows = json.loads(evenhand("measures", "--lake", str(tmp_path / "lake"), "--all", "--json").stdout)
+    asian = [row for row in rows if row["group"] == "Asian" and row["state"] != "not_run"]
+    assert asian
+    assert {row["state"] for row in asian} == {"insufficient_evidence"}
+    with duckdb.connect() as connection:
+        encodings = next((tmp_path / "lake").glob("stages/preprocess/*/encodings.parquet"))
+        low, high = connection.execute(
+            f"SELECT low, high FROM '{encodings}' WHERE feature = 'constant'"
+        ).fetchone() or (0, 1)
+    assert low == high
+    assert isinstance(rows, list)
+    assert pd.DataFrame(rows)["run"].nunique() == 1

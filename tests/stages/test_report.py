@@ -1,0 +1,210 @@
+"""The report escapes what it is given, asks nothing of the network, and lets too little evidence read as no pass."""
+
+import json
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import pytest
+import report_tables
+from report_tables import HOSTILE, REFERENCE
+
+from schemas.report_index import REPORT_INDEX
+from tasks._validate import validate
+from tasks.report import report
+
+
+@pytest.fixture(scope="module")
+def produced():
+    return report.function(*report_tables.tables(), settings=report_tables.settings())
+
+
+@pytest.fixture(scope="module")
+def page(produced):
+    return produced.files["report.html"].decode()
+
+
+class Reader(HTMLParser):
+    """Collects what a browser would see: tags, the text of tables, and scripts."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.scripts, self.rows, self._inside = [], [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self._inside.append(tag)
+        if tag == "script":
+            self.scripts.append([dict(attrs).get("type"), ""])
+        if tag == "tr":
+            self.rows.append("")
+
+    def handle_endtag(self, tag):
+        while self._inside and self._inside.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        if "script" in self._inside:
+            self.scripts[-1][1] += data
+        elif "tr" in self._inside:
+            self.rows[-1] += data + " "
+
+
+def unscripted(text):
+    """The page as it is where scripts are off."""
+    return re.sub(r"<script.*?</script>", "", text, flags=re.S)
+
+
+@pytest.fixture(scope="module")
+def read(page):
+    return Reader(page)
+
+
+def test_the_index_names_the_files_and_their_sizes(produced):
+    index = produced.tables["report_index"]
+    assert index.to_pydict() == {"file": list(produced.files), "bytes": [len(b) for b in produced.files.values()]}
+    assert set(produced.files) == {"report.html", "quality.html", "report.json"}
+    assert all(outcome.success for outcome in validate(index, REPORT_INDEX))
+
+
+def test_each_file_is_small(produced):
+    assert all(len(content) < 5_000_000 for content in produced.files.values())
+    assert len(produced.files["report.html"]) < 2_500_000
+
+
+def test_a_hostile_group_name_is_text_everywhere(page, read):
+    assert HOSTILE[0] not in page
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert any(HOSTILE[0] in row for row in read.rows)
+    assert any(HOSTILE[1] in row for row in read.rows)
+    kinds = [kind for kind, _ in read.scripts]
+    assert kinds.count(None) == 2, "the bundle and our own script, and no third one"
+    assert set(kinds) == {None, "application/json"}
+
+
+def test_chart_specs_survive_their_inlining(read):
+    specs = [json.loads(text) for kind, text in read.scripts if kind == "application/json"]
+    assert specs
+    groups = {row["group"] for spec in specs for rows in [spec.get("data", {}).get("values", [])] for row in rows}
+    groups |= {row["group"] for spec in specs for rows in spec.get("datasets", {}).values() for row in rows}
+    assert set(HOSTILE) <= groups
+
+
+def test_a_hostile_title_and_column_are_text_too(produced):
+    raw = report_tables.spec().model_dump(mode="json")
+    raw["title"] = "</title><script>alert(2)</script>"
+    raw["columns"]["income"]["label"] = "<img src=x onerror=alert(3)>"
+    audit = type(report_tables.spec()).model_validate(raw)
+    files = report.function(*report_tables.tables(), settings=report_tables.settings(audit)).files
+    for name in ("report.html", "quality.html"):
+        text = files[name].decode()
+        assert "<script>alert" not in text
+        assert "<img" not in unscripted(text)
+
+
+@pytest.mark.parametrize("name", ["report.html", "quality.html"])
+def test_nothing_is_fetched(produced, name):
+    text = produced.files[name].decode()
+    read = Reader(text)
+    for tag, attrs in read.tags:
+        for key in ("src", "href", "xlink:href", "data", "action", "poster", "srcset"):
+            target = attrs.get(key) or ""
+            assert not re.match(r"(https?:)?//", target), f"<{tag} {key}={target}>"
+    assert not re.search(r"url\(\s*['\"]?(?!#)", unscripted(text))
+    assert "@import" not in unscripted(text)
+    policy = next(attrs["content"] for tag, attrs in read.tags if attrs.get("http-equiv") == "Content-Security-Policy")
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe-eval" not in policy
+
+
+def test_figures_are_there_without_scripts(page):
+    bare = unscripted(page)
+    panels = bare.count('class="chart"')
+    assert panels >= 10
+    charts = re.findall(r'<div class="chart" role="img" aria-label="[^"]+"><svg', bare)
+    assert len(charts) == panels
+    ids = re.findall(r'\bid="([^"]+)"', bare)
+    assert len(set(ids)) == len(ids)
+
+
+def test_too_few_never_reads_as_a_pass(page, read):
+    rows = [row for row in read.rows if "insufficient evidence" in row]
+    assert len(rows) == 2
+    assert not any("within" in row for row in rows)
+    badges = re.findall(r'<span class="badge (\w+)">([^<]+)</span>', page)
+    assert ("insufficient_evidence", "insufficient evidence") in badges
+    assert all(words != "within limit" for state, words in badges if state != "within")
+
+
+def test_the_overall_state_is_the_worst(page):
+    assert re.search(r'class="overall breach"', page)
+
+
+def test_without_a_limit_nothing_was_checked():
+    raw = report_tables.spec().model_dump(mode="json") | {"thresholds": []}
+    audit = type(report_tables.spec()).model_validate(raw)
+    tables = list(report_tables.tables())
+    states = ["not_run"] * tables[0].num_rows
+    schema = tables[0].schema
+    tables[0] = tables[0].set_column(schema.get_field_index("state"), schema.field("state"), [states])
+    text = report.function(*tables, settings=report_tables.settings(audit)).files["report.html"].decode()
+    assert 'class="overall not_run"' in text
+    assert "within limit" not in text
+
+
+def test_limits_stand_before_results(page):
+    assert page.index('<section id="limits">') < page.index('<section id="status">') < page.index('<section id="fgce">')
+    assert "Missingness is related to the decision" in page
+    assert "no credit score is among them" in page
+
+
+def test_a_swapped_decision_is_shouted():
+    worse = {REFERENCE: 0.2, HOSTILE[0]: 0.6, HOSTILE[1]: 0.7, "Asian": 0.8}
+    files = report.function(*report_tables.tables(worse), settings=report_tables.settings()).files
+    assert "may be swapped" in files["report.html"].decode()
+
+
+def test_no_warning_where_the_reference_group_is_not_worst(page):
+    assert "may be swapped" not in page
+
+
+def test_machine_paths_stay_out(produced):
+    for content in produced.files.values():
+        assert b"secret place" not in content
+        assert b"/srv" not in content
+
+
+def test_withheld_and_undefined_are_two_things(read):
+    assert any("Asian" in row and "withheld" in row for row in read.rows)
+    assert any("undefined" in row for row in read.rows)
+
+
+def test_small_counts_of_the_waterfall_are_withheld(read):
+    line = next(row for row in read.rows if "malformed line" in row)
+    assert "3" not in line
+    assert "withheld" in line
+
+
+def test_headings_do_not_skip_levels(read):
+    levels = [int(tag[1]) for tag, _ in read.tags if re.fullmatch(r"h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(b <= a + 1 for a, b in pairwise(levels))
+
+
+def test_words_that_are_not_ours(page):
+    text = unscripted(page).lower()
+    assert "unbiased" not in text
+    assert "discrimination" not in text
+
+
+def test_every_table_has_a_caption(page):
+    bare = unscripted(page)
+    assert bare.count("<table>") == bare.count("<caption>")
+
+
+def test_the_same_tables_give_the_same_bytes(produced):
+    again = report.function(*report_tables.tables(), settings=report_tables.settings())
+    assert again.files == produced.files

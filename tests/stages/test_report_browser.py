@@ -1,0 +1,94 @@
+"""The report in a real browser: no error, interactive figures with scripts, figures all the same without."""
+
+import re
+import shutil
+import struct
+import subprocess
+import zlib
+
+import pytest
+import report_tables
+
+from tasks.report import report
+
+CHROMIUM = shutil.which("chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed: apt-get install chromium")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("report")
+    files = report.function(*report_tables.tables(), settings=report_tables.settings()).files
+    for name, content in files.items():
+        (path / name).write_bytes(content)
+    return path
+
+
+def _browse(folder, *options, name="report.html"):
+    quiet = ["--no-sandbox", "--headless", "--disable-gpu", "--enable-logging=stderr", "--v=0"]
+    profile = f"--user-data-dir={folder / 'profile'}"
+    command = [CHROMIUM, *quiet, profile, "--virtual-time-budget=20000", *options, (folder / name).as_uri()]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+
+
+def _pixels(path):
+    """The bytes of a PNG's scan lines; filters do not matter to tell a blank page from a full one."""
+    data, at, packed = path.read_bytes(), 8, b""
+    while at < len(data):
+        (length,) = struct.unpack(">I", data[at : at + 4])
+        if data[at + 4 : at + 8] == b"IDAT":
+            packed += data[at + 8 : at + 8 + length]
+        at += 12 + length
+    return zlib.decompress(packed)
+
+
+@pytest.fixture(scope="module")
+def live(folder):
+    return _browse(folder, "--dump-dom")
+
+
+def test_no_console_message(live):
+    assert [line for line in live.stderr.splitlines() if "CONSOLE" in line] == []
+
+
+def test_every_figure_becomes_interactive(live, folder):
+    panels = len(re.findall(r'class="chart"', (folder / "report.html").read_text(encoding="utf-8")))
+    assert 'data-figures="live"' in live.stdout
+    assert live.stdout.count('data-live="true"') == panels
+    assert live.stdout.count("vega-embed") >= panels
+
+
+def test_no_script_of_a_group_name_ran(live):
+    assert "<script>alert" not in live.stdout
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in live.stdout
+
+
+def test_the_page_is_not_blank(folder):
+    shot = folder / "shot.png"
+    _browse(folder, f"--screenshot={shot}", "--window-size=1280,1600", "--hide-scrollbars")
+    pixels = _pixels(shot)
+    assert len(pixels) > 1280 * 1600 * 3
+    assert len(set(pixels[::997])) > 20
+
+
+def test_nothing_is_wider_than_a_telephone(folder):
+    """Tables and figures scroll or shrink inside the page: the page itself never scrolls sideways.
+
+    Chromium gives a window no less than 500 pixels, so the page is looked at in a frame.
+    """
+    probe = folder / "narrow.html"
+    probe.write_text(
+        "<body><iframe id=f width=400 height=800 src=report.html></iframe><script>onload = () => setTimeout(() => {"
+        "const d = f.contentDocument.documentElement; document.title = d.scrollWidth; }, 3000)</script>",
+        encoding="utf-8",
+    )
+    dom = _browse(folder, "--dump-dom", "--allow-file-access-from-files", name="narrow.html").stdout
+    width = re.search(r"<title>(\d+)</title>", dom)
+    assert width, dom[:500]
+    assert int(width[1]) <= 400
+
+
+def test_the_quality_page_opens_too(folder):
+    found = _browse(folder, "--dump-dom", name="quality.html")
+    assert "Every expectation" in found.stdout or "every expectation" in found.stdout
+    assert "CONSOLE" not in found.stderr
