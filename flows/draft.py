@@ -1,5 +1,6 @@
 """Draft an audit spec from a table: every guess is written down, and marked as one to be confirmed."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,15 @@ from jinja2 import Environment, StrictUndefined
 
 from schemas.errors import SpecError
 from schemas.settings import Source
-from tasks.ingest import canonical
 from tasks.sources import delimited
+from tasks.sources.cells import canonical
 
-_DECISION_WORDS = ("approve", "decision", "action_taken", "outcome", "status", "denied", "deny", "target", "label")
-_PROTECTED_WORDS = ("race", "sex", "gender", "ethnic", "age", "marital", "religion", "nationality")
+_DECISION_WORDS = ("approve", "decision", "action_taken", "denied", "deny", "outcome", "target", "label", "status")
+_PROTECTED_WORDS = ("race", "ethnicity", "sex", "gender", "age", "marital", "religion", "nationality", "married")
+_GROUPS_UP_TO = 30
 _FAVOURABLE_WORDS = ("1", "yes", "true", "approved", "approve", "good", "granted", "y")
+_HMDA_ACTIONS = (["1", "2"], ["3"])
+"""action_taken: originated and approved but not accepted, against denied; the other actions are no decisions."""
 _ORDERED_UP_TO = 15
 """Up to this many distinct numbers a column reads as categories when it is a code, and is offered as nominal."""
 
@@ -68,10 +72,13 @@ def draft(file: Path) -> str:
     source = Source(kind="csv", path=str(file), delimiter=_delimiter(file))
     names = delimited.header(source)
     frame = delimited.read(source, names).table.to_pandas().apply(lambda column: column.map(canonical))
-    decision = _first(names, _DECISION_WORDS, [n for n in names if frame[n].nunique() == 2], "a decision (two values)")
+    few = [n for n in names if 2 <= frame[n].nunique() <= 10]
+    decision = _first(names, _DECISION_WORDS, few, "a decision (two values or a few)")
     others = [n for n in names if n != decision]
-    protected = _first(others, _PROTECTED_WORDS, [n for n in others if frame[n].nunique() <= _ORDERED_UP_TO], "groups")
-    values = sorted(frame[decision].unique(), key=lambda v: str(v).lower() not in _FAVOURABLE_WORDS)
+    grouping = [n for n in others if 2 <= frame[n].nunique() <= _GROUPS_UP_TO]
+    named = [n for word in _PROTECTED_WORDS for n in grouping if word in _words(n)]
+    protected = (named or [_first(others, (), grouping, "the groups to compare")])[0]
+    favourable, unfavourable = _sides(frame[decision])
     keys = [n for n in others if frame[n].is_unique and n.lower().endswith("id")]
     told: dict[str, Any] = {
         "file": file.name,
@@ -83,14 +90,24 @@ def draft(file: Path) -> str:
         "delimiter": _quoted(source.delimiter),
         "row_id": _quoted(keys[0]) if keys else "null",
         "decision": _quoted(decision),
-        "favourable": _listed(values[:1]),
-        "unfavourable": _listed([v for v in values[1:] if v]),
+        "favourable": _listed(favourable),
+        "unfavourable": _listed(unfavourable),
         "protected": _quoted(protected),
         "reference": _quoted(frame[protected].mode()[0]),
         "columns": [_column(frame[n], n) for n in others if n not in (protected, *keys[:1])],
     }
     environment = Environment(trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, autoescape=False)  # noqa: S701 YAML, quoted by _quoted
     return environment.from_string(_TEMPLATE).render(**told)
+
+
+def _sides(values: pd.Series) -> tuple[list[str], list[str]]:
+    """A guess at the favourable and the unfavourable values of the decision."""
+    if values.name == "action_taken":
+        return _HMDA_ACTIONS
+    ordered = sorted((v for v in values.unique() if v), key=lambda v: (str(v).lower() not in _FAVOURABLE_WORDS, v))
+    if any(word in str(values.name).lower() for word in ("deni", "deny", "default", "reject")):
+        ordered = ordered[::-1]  # a flag of the unfavourable outcome
+    return ordered[:1], ordered[1:]
 
 
 def _delimiter(file: Path) -> str:
@@ -100,6 +117,11 @@ def _delimiter(file: Path) -> str:
     with pa.input_stream(str(file), compression="detect") as stream:
         head = bytes(stream.read(65536)).split(b"\n")[0].decode("latin-1")
     return max(",|;\t", key=head.count)
+
+
+def _words(name: str) -> set[str]:
+    """The words of a column name: applicant_race-1 is applicant, race and 1."""
+    return set(re.split(r"[^a-z]+", name.lower()))
 
 
 def _first(names: list[str], words: tuple[str, ...], fallback: list[str], what: str) -> str:
@@ -120,6 +142,9 @@ def _column(values: pd.Series, name: str) -> dict[str, str]:
     absent = len(values) - len(present)
     missing = f", {absent:,} missing" if absent else ""
     entry = {"name": _quoted(name), "more": "", "constraint": ", constraint: free", "type": "nominal"}
+    if _words(name) & set(_PROTECTED_WORDS):
+        told = "names a protected attribute; a feature only if the lender may use it"
+        return entry | {"more": ", role: excluded", "note": f"  # CHECK: {told}"}
     if len(unique) == 2:
         entry |= {"type": "binary", "more": f", order: {_listed(unique)}"}
     elif numbers.notna().mean() > 0.95 and len(unique) > _ORDERED_UP_TO:

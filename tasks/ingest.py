@@ -17,7 +17,7 @@ from schemas.settings import AuditSpec, ColumnSpec, Decision, Protected, Source,
 from schemas.table import Column
 from schemas.terms import Kind, Refusal, Role
 from tasks._stage import Produced, stage
-from tasks.sources import registry
+from tasks.sources import cells, registry
 
 
 class IngestSettings(StageSettings):
@@ -44,16 +44,16 @@ def ingest(*, settings: IngestSettings) -> Produced:
     _check_names(features)
     raw = registry.reader(settings.source).read(settings.source, _columns(settings, features))
     frame = raw.table.to_pandas().astype(object)
-    frame = frame.apply(lambda column: column.map(canonical))
-    missing = _missing(frame, settings.source, features)
+    frame = frame.apply(lambda column: column.map(cells.canonical))
+    missing = cells.missing_cells(frame, settings.source, features)
     exempt = frame.isin(settings.source.exempt) & ~missing
-    refused = _Refused(len(frame))
-    ids = _row_ids(frame, raw.source_row, settings.row_id, missing, refused)
-    _keep_only(frame, settings.source.keep, refused)
-    favourable = _decide(frame, missing, settings.decision, refused)
-    outcome = favourable if settings.outcome is None else _decide(frame, missing, settings.outcome, refused)
+    refused = cells.Refused(len(frame))
+    ids = cells.row_ids(frame, raw.source_row, settings.row_id, missing, refused)
+    cells.keep_only(frame, settings.source.keep, refused)
+    favourable = cells.decide(frame, missing, settings.decision, refused)
+    outcome = favourable if settings.outcome is None else cells.decide(frame, missing, settings.outcome, refused)
     absent = missing | exempt
-    typed = {n: _typed(frame[n], absent[n], n, c, refused) for n, c in features.items()}
+    typed = {n: cells.typed(frame[n], absent[n], n, c, refused) for n, c in features.items()}
     first_exempt = _first(exempt[list(features)])
     memberships = _memberships(frame, absent, ids, settings.protected)
     ok = refused.reason == ""
@@ -71,45 +71,6 @@ def ingest(*, settings: IngestSettings) -> Produced:
     )
 
 
-def canonical(value: Any) -> str:
-    """A cell as text to be compared with codes: trimmed, and 5.0 as 5."""
-    text = "" if value is None else str(value).strip()
-    head, dot, tail = text.partition(".")
-    return head if dot and tail and not tail.strip("0") and head.lstrip("-").isdigit() else text
-
-
-def _missing(frame: pd.DataFrame, source: Source, features: dict[str, ColumnSpec]) -> pd.DataFrame:
-    """Which cells hold a text that means missing, in the source or in their own column."""
-    missing = frame.isin([*source.missing, ""])
-    for name, column in features.items():
-        missing[name] |= frame[name].isin(column.missing)
-    return missing
-
-
-class _Refused:
-    """The first reason for which each row is refused, with the column to blame."""
-
-    def __init__(self, rows: int) -> None:
-        self.reason = np.full(rows, "", dtype=object)
-        self.column = np.full(rows, None, dtype=object)
-
-    def mark(self, rows: "np.ndarray[Any, np.dtype[np.bool_]]", reason: Refusal, column: str | None = None) -> None:
-        new = rows & (self.reason == "")
-        self.reason[new], self.column[new] = reason.value, column
-
-    def table(self, ids: list[str], source_row: list[int], favourable: "np.ndarray[Any, Any]") -> pa.Table:
-        at = np.flatnonzero(self.reason != "")
-        return REFUSALS.build(
-            row_id=[ids[i] for i in at],
-            source_row=[source_row[i] for i in at],
-            stage=["ingest"] * len(at),
-            reason=self.reason[at],
-            column=self.column[at],
-            detail=[None] * len(at),
-            favourable=[favourable[i] for i in at],
-        )
-
-
 def _check_names(features: dict[str, ColumnSpec]) -> None:
     reserved = [c.name for c in APPLICATIONS.columns]
     for name in features:
@@ -125,53 +86,6 @@ def _columns(settings: IngestSettings, features: dict[str, ColumnSpec]) -> list[
     named += [settings.decision.column, *([settings.outcome.column] if settings.outcome else [])]
     named += [c for p in settings.protected for c in p.columns]
     return list(dict.fromkeys([*named, *settings.source.keep, *features]))
-
-
-def _row_ids(
-    frame: pd.DataFrame, source_row: list[int], column: str | None, missing: pd.DataFrame, refused: _Refused
-) -> list[str]:
-    """Unique identifiers. Rows that share one are all refused, since none of them can be called the right one."""
-    if column is None:
-        return [str(i) for i in source_row]
-    refused.mark(missing[column].to_numpy(), Refusal.MISSING_ROW_ID, column)
-    twice = frame[column].duplicated(keep=False).to_numpy() & ~missing[column].to_numpy()
-    refused.mark(twice, Refusal.DUPLICATE_ROW_ID, column)
-    unique = ~(twice | missing[column].to_numpy())
-    return [v if ok else f"{v}#{row}" for v, ok, row in zip(frame[column], unique, source_row, strict=True)]
-
-
-def _keep_only(frame: pd.DataFrame, keep: dict[str, tuple[str, ...]], refused: _Refused) -> None:
-    for name, values in keep.items():
-        refused.mark(~frame[name].isin(values).to_numpy(), Refusal.FILTERED, name)
-
-
-def _decide(
-    frame: pd.DataFrame, missing: pd.DataFrame, decision: Decision, refused: _Refused
-) -> "np.ndarray[Any, np.dtype[np.object_]]":
-    """True, False, or None where the value is neither."""
-    values = frame[decision.column]
-    out = np.full(len(frame), None, dtype=object)
-    out[values.isin(decision.favourable).to_numpy()] = True
-    out[values.isin(decision.unfavourable).to_numpy()] = False
-    unknown = np.array([decided is None for decided in out], dtype=bool)
-    absent = missing[decision.column].to_numpy()
-    refused.mark(unknown & absent, Refusal.MISSING_DECISION, decision.column)
-    refused.mark(unknown & ~absent, Refusal.DECISION_NOT_AUDITED, decision.column)
-    return out
-
-
-def _typed(values: pd.Series, absent: pd.Series, name: str, column: ColumnSpec, refused: _Refused) -> Any:
-    """The column as numbers or text, None where absent; a value that does not fit refuses its row."""
-    gone = absent.to_numpy()
-    if column.type is Kind.CONTINUOUS:
-        numbers = pd.to_numeric(values.where(~absent), errors="coerce").to_numpy(dtype=float)
-        words = values.str.lower().str.lstrip("+-").isin(["nan", "inf", "infinity"]).to_numpy()
-        refused.mark(np.isnan(numbers) & ~gone & ~words, Refusal.NOT_A_NUMBER, name)
-        refused.mark((np.isinf(numbers) | words) & ~gone, Refusal.NOT_FINITE, name)
-        return np.where(np.isfinite(numbers), numbers, np.nan)
-    if column.order:
-        refused.mark(~values.isin(column.order).to_numpy() & ~gone, Refusal.UNKNOWN_CATEGORY, name)
-    return np.where(gone, None, values.to_numpy())
 
 
 def _first(flags: pd.DataFrame) -> list[str | None]:
@@ -201,7 +115,7 @@ def _groups(frame: pd.DataFrame, absent: pd.DataFrame, p: Protected) -> list[str
     return [str(v) for v in known.where(~absent[column] | listed, p.missing)]
 
 
-def _check_usable(favourable: "np.ndarray[Any, Any]", refused: _Refused, settings: IngestSettings) -> None:
+def _check_usable(favourable: "np.ndarray[Any, Any]", refused: cells.Refused, settings: IngestSettings) -> None:
     name = settings.source.path or settings.source.kind
     if len(refused.reason) == 0:
         raise DataQualityError(f"{name} has a header and no rows: at least one application is needed")

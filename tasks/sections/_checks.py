@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from schemas.settings import Threshold
 from schemas.terms import State
 from tasks.sections._material import Material, Measure, Shown
-from tasks.sections._numbers import n_cell, p_cell, significant, state_cell, value_cell
+from tasks.sections._numbers import n_cell, p_cell, state_cell, value_cell
 from tasks.sections._section import Cell, Row, TableView
 
 SUFFIXES = {
@@ -59,8 +59,8 @@ def table(material: Material, shown: Mapping[str, Shown]) -> TableView:
     rows += [_idle_row(t, shown) for t in _idle(material)]
     header = ("State", "Measure", "Decisions of", "Group", "Value", "n", "q", "Why")
     note = (
-        "A verdict needs enough people and the whole interval on one side of the limit. q: p after Benjamini-Hochberg "
-        "over all comparisons of this run."
+        "Differences and ratios are against the reference group. A verdict needs enough people and the whole interval on "
+        "one side of the limit. q: p after Benjamini-Hochberg over all comparisons of this run."
     )
     return TableView("Checks against the limits of this audit", header, tuple(rows), note)
 
@@ -68,7 +68,7 @@ def table(material: Material, shown: Mapping[str, Shown]) -> TableView:
 def _row(material: Material, m: Measure, shown: Mapping[str, Shown]) -> Row:
     words, known = names(m.measure, shown)
     said = "".join(f", {key} = {value}" for key, value in m.said.items())
-    group = f"{m.group} ({m.protected_attribute})" + (f", against {m.reference_group}" if m.reference_group else "")
+    group = f"{m.group} ({m.protected_attribute})"
     limits = "; ".join(_limit(t) for t in material.settings.thresholds if _applies(t, m))
     return (
         state_cell(m.state),
@@ -102,6 +102,6 @@ def _applies(t: Threshold, m: Measure) -> bool:
 
 
 def _limit(t: Threshold) -> str:
-    low = None if t.minimum is None else f"at least {significant(t.minimum)}"
-    high = None if t.maximum is None else f"at most {significant(t.maximum)}"
+    low = None if t.minimum is None else f"at least {t.minimum:g}"
+    high = None if t.maximum is None else f"at most {t.maximum:g}"
     return " and ".join(x for x in (low, high) if x)

@@ -66,7 +66,10 @@ def _of_missingness(material: Material, fall: Waterfall) -> Iterator[str]:
     if not n or complete is None or small(material.policy, n, events):
         return
     rate = rounded(material.policy, events) / rounded(material.policy, n)
-    related = "Missingness is related to the decision, so leaving these rows out selects on it, and filling them in would leak it."
+    related = (
+        "Missingness is related to the decision: leaving these rows out selects on it, and filling them in would leak "
+        "it."
+    )
     unrelated = "That gives no sign that missingness is related to the decision, and does not rule it out."
     yield (
         f"The lender approved {percent(rate)} of the rows refused for a missing or exempt value, and "

@@ -133,15 +133,14 @@ def _metrics(material: Material, view: View) -> list[TableView]:
     return [TableView(f"How well the model follows the lender, by {view.attribute}", header, tuple(rows), note)]
 
 
-def _floor(material: Material) -> tuple[str, ...]:
-    return (f"fewer than {material.policy.smallest} rows",)
-
-
-def _metric(material: Material, name: str, found: object) -> Cell:
+def _metric(material: Material, view: View, group: str, name: str, found: object) -> Cell:
     if not isinstance(found, dict):
         return Cell("not computed", "none")
-    if 0 < found["n"] < material.policy.smallest:
+    rate = view.get(group, "approval_rate")
+    if (rate is not None and rate.withheld) or 0 < found["n"] < material.policy.smallest:
         return Cell("withheld", "none")
+    if found["n"] < material.settings.bootstrap.minimum_n:
+        return Cell("too few to say", "none")
     if found["value"] is None:
         return Cell("undefined", "none")
     return number_cell(significant(found["value"]) if name == "auc" else percent(found["value"]))

@@ -158,7 +158,7 @@ def start(place: Path, lake: Path, server: str) -> "subprocess.Popen[bytes]":
 def test_kill_9_during_any_stage_is_resumed_byte_for_byte(
     stage: str, finished: tuple[Path, dict[str, object]], tmp_path: Path, server: str
 ) -> None:
-    """The stages before are copied into a fresh lake, so that the audit comes to the stage quickly; then it is killed."""
+    """The stages before are copied into a fresh lake, so that the audit soon comes to the stage; then it is killed."""
     place, _ = finished
     lake = tmp_path / "lake"
     reference = digests(place / "lake")
@@ -173,10 +173,10 @@ def test_kill_9_during_any_stage_is_resumed_byte_for_byte(
         time.sleep(0.005)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    kept = {path: os.stat(lake / path).st_mtime_ns for path in digests(lake)}
+    kept = {path: (lake / path).stat().st_mtime_ns for path in digests(lake)}
     done = evenhand("audit", str(place / "loans.yaml"), "--lake", str(lake), "--json", server=server)
     assert done.returncode in RAN, done.stderr
-    assert {path: os.stat(lake / path).st_mtime_ns for path in kept} == kept  # finished stages were not repeated
+    assert {path: (lake / path).stat().st_mtime_ns for path in kept} == kept  # finished stages were not repeated
     assert all(reference[path] == digest for path, digest in digests(lake).items())
     assert {Path(path).parts[1] for path in digests(lake)} == set(STAGES)
 

@@ -10,7 +10,8 @@ from conftest import loans, spec_of
 from schemas.applications import APPLICATIONS, MEMBERSHIPS
 from schemas.errors import DataQualityError, SpecError
 from tasks._stage import Produced, hold
-from tasks.ingest import canonical, ingest, settings_of
+from tasks.ingest import ingest, settings_of
+from tasks.sources.cells import canonical
 
 
 def ingested(place: Path, **overrides: str) -> Produced:

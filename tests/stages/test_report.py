@@ -5,6 +5,7 @@ import re
 from html.parser import HTMLParser
 from itertools import pairwise
 
+import numpy as np
 import pytest
 import report_tables
 from report_tables import HOSTILE, REFERENCE
@@ -12,6 +13,7 @@ from report_tables import HOSTILE, REFERENCE
 from schemas.report_index import REPORT_INDEX
 from tasks._validate import validate
 from tasks.report import report
+from tasks.sections.waterfall import _giving_away, waterfall
 
 
 @pytest.fixture(scope="module")
@@ -208,3 +210,21 @@ def test_every_table_has_a_caption(page):
 def test_the_same_tables_give_the_same_bytes(produced):
     again = report.function(*report_tables.tables(), settings=report_tables.settings())
     assert again.files == produced.files
+
+
+def test_rows_in_are_rows_refused_and_rows_used():
+    _, refusals, _, memberships, *_ = report_tables.tables()
+    fall = waterfall(refusals, memberships, "race")
+    assert fall.source.sum() == memberships.num_rows + 3, "three malformed lines have no group"
+    assert fall.refused.sum() == refusals.num_rows
+    assert dict(zip(fall.groups, fall.used.tolist(), strict=True)) == report_tables.SIZES | {"(not readable)": 0}
+    assert (fall.favourable <= fall.readable).all()
+    assert (fall.readable <= fall.refused).all()
+
+
+def test_a_subtotal_that_gives_a_withheld_cell_away_is_withheld():
+    since, left = np.array([1, 2, 0, 0]), np.array([50, 40, 30])
+    after = np.array([[True, False, False, False], [True, True, False, False]])
+    assert _giving_away(since, after, left).tolist() == [True, True, False, False]
+    alone = _giving_away(np.array([1, 0, 0, 0]), after[:0], left)
+    assert alone.sum() == 2, "one withheld subtotal would follow from the total of its line"
