@@ -59,8 +59,8 @@ def table(material: Material, shown: Mapping[str, Shown]) -> TableView:
     rows += [_idle_row(t, shown) for t in _idle(material)]
     header = ("State", "Measure", "Decisions of", "Group", "Value", "n", "q", "Why")
     note = (
-        "Differences and ratios are against the reference group. A verdict needs enough people and the whole interval on "
-        "one side of the limit. q: p after Benjamini-Hochberg over all comparisons of this run."
+        "Differences and ratios are against the reference group. A verdict needs enough people and the whole "
+        "interval on one side of the limit. q: p after Benjamini-Hochberg over all comparisons of this run."
     )
     return TableView("Checks against the limits of this audit", header, tuple(rows), note)
 

@@ -11,10 +11,14 @@ from tasks.sections._numbers import count, percent
 from tasks.sections._section import Notice
 from tasks.sections.waterfall import Waterfall
 
-_MISSING = ("missing_covariate", "exempt_covariate")
+_MISSING = {"missing_covariate": "a missing value", "exempt_covariate": "a value exempt from reporting"}
 _SCORES = ("credit_score", "creditscore", "fico", "bureau_score")
-_RELATED = 0.02
+_APART = 0.02
 """Approval rates further apart than this are called related to missingness."""
+_RELATED = (
+    "Missingness is related to the decision: leaving these rows out selects on it, and filling them in would leak it."
+)
+_UNRELATED = "That gives no sign that missingness is related to the decision, and does not rule it out."
 
 
 def limits(material: Material, falls: tuple[Waterfall, ...]) -> tuple[str, ...]:
@@ -60,21 +64,18 @@ def _of_the_rows(material: Material, falls: tuple[Waterfall, ...]) -> Iterator[s
 
 
 def _of_missingness(material: Material, fall: Waterfall) -> Iterator[str]:
-    mine = [i for i, (_, reason, _) in enumerate(fall.lines) if reason in _MISSING]
-    n, events = int(fall.readable[mine].sum()), int(fall.favourable[mine].sum())
     complete = _complete(material, fall)
-    if not n or complete is None or small(material.policy, n, events):
-        return
-    rate = rounded(material.policy, events) / rounded(material.policy, n)
-    related = (
-        "Missingness is related to the decision: leaving these rows out selects on it, and filling them in would leak "
-        "it."
-    )
-    unrelated = "That gives no sign that missingness is related to the decision, and does not rule it out."
-    yield (
-        f"The lender approved {percent(rate)} of the rows refused for a missing or exempt value, and "
-        f"{percent(complete)} of the rows used. {related if abs(rate - complete) >= _RELATED else unrelated}"
-    )
+    said, gaps = [], []
+    for reason, words in _MISSING.items():
+        mine = [i for i, line in enumerate(fall.lines) if line[1] == reason]
+        n, events = int(fall.readable[mine].sum()), int(fall.favourable[mine].sum())
+        if n and complete is not None and not small(material.policy, n, events):
+            rate = rounded(material.policy, events) / rounded(material.policy, n)
+            said.append(f"{percent(rate)} of the rows refused for {words}")
+            gaps.append(abs(rate - complete))
+    if said and complete is not None:
+        verdict = _RELATED if max(gaps) >= _APART else _UNRELATED
+        yield f"The lender approved {listed([*said, f'{percent(complete)} of the rows used'])}. {verdict}"
 
 
 def _complete(material: Material, fall: Waterfall) -> float | None:

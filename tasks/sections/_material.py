@@ -188,3 +188,9 @@ def listed(words: Iterable[str]) -> str:
     """Words as a sentence lists them."""
     items = list(words)
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else "none"
+
+
+def undrawn(groups: Iterable[str], drawn: set[str]) -> str:
+    """Whom a figure leaves out: a group must not be overlooked because its numbers are withheld."""
+    out = [group for group in groups if group not in drawn]
+    return f" Not drawn, because withheld or undefined: {listed(out)}." if out else ""

@@ -5,10 +5,8 @@ and that alone raises its infeasible share and its costs. Sentences that read th
 ``_recourse``.
 """
 
-from collections.abc import Iterable
-
 from tasks.sections import charts
-from tasks.sections._material import Material, Measure, View, anchor, listed, maker_words
+from tasks.sections._material import Material, Measure, View, anchor, maker_words, undrawn
 from tasks.sections._numbers import value
 from tasks.sections._recourse import MEASURES, selected_ks, tables
 from tasks.sections._section import Figure, Panel, Section, Swatch
@@ -102,7 +100,7 @@ def _beside_size(view: View) -> list[Figure]:
     )
     title = f"Who has no recourse, and what it costs the others, by {view.attribute}"
     drawn = {m.group for m in view.rows if m.measure == "infeasible_share" and m.subgroup == 0 and m.value is not None}
-    return [Figure(title, tuple(panels), caption + _undrawn(view.groups, drawn), legend)] if panels else []
+    return [Figure(title, tuple(panels), caption + undrawn(view.groups, drawn), legend)] if panels else []
 
 
 def _against_cost(view: View, swatches: dict[str, Swatch]) -> list[Figure]:
@@ -128,7 +126,7 @@ def _against_cost(view: View, swatches: dict[str, Swatch]) -> list[Figure]:
     title = f"Coverage against cost, by {view.attribute}"
     drawn = {m.group for m in view.all("coverage") if m.value is not None}
     return (
-        [Figure(title, tuple(panels), caption + _undrawn(swatches, drawn), _legend(swatches, drawn))] if panels else []
+        [Figure(title, tuple(panels), caption + undrawn(swatches, drawn), _legend(swatches, drawn))] if panels else []
     )
 
 
@@ -142,17 +140,11 @@ def _against_k(view: View, swatches: dict[str, Swatch]) -> list[Figure]:
     caption = "Share of all the group's factuals that k selected candidates serve, whatever it costs."
     drawn = {str(row["group"]) for row in rows}
     title = f"Coverage against k, by {view.attribute}"
-    return [Figure(title, (panel,), caption + _undrawn(swatches, drawn), _legend(swatches, drawn))]
+    return [Figure(title, (panel,), caption + undrawn(swatches, drawn), _legend(swatches, drawn))]
 
 
 def _legend(swatches: dict[str, Swatch], drawn: set[str]) -> tuple[Swatch, ...]:
     return tuple(swatch for group, swatch in swatches.items() if group in drawn)
-
-
-def _undrawn(groups: Iterable[str], drawn: set[str]) -> str:
-    """Whom a figure leaves out: a group must not be overlooked because its numbers are withheld."""
-    out = [group for group in groups if group not in drawn]
-    return f" Not drawn, because withheld or undefined: {listed(out)}." if out else ""
 
 
 def _point(m: Measure, **at: float) -> dict[str, object]:

@@ -4,7 +4,7 @@ Rates are measures of the stage ``measure``; this module orders and words them.
 """
 
 from tasks.sections import charts
-from tasks.sections._material import Material, Shown, View, anchor, listed, maker_words
+from tasks.sections._material import Material, Shown, View, anchor, maker_words, undrawn
 from tasks.sections._numbers import (
     count,
     n_cell,
@@ -79,8 +79,9 @@ def _figures(material: Material, view: View) -> tuple[Figure, ...]:
     said = "; ".join(f"{r['group']} {r['shown']}" for r in rows)
     panel = charts.intervals(title, f"{title}. {said}", rows, [str(r["group"]) for r in rows], share=True)
     caption = (
-        f"Dots are approval rates, bars their {level} bootstrap intervals. {view.reference} is the reference group."
+        f"Dots are approval rates, bars their {level} bootstrap intervals; the reference group is {view.reference}."
     )
+    caption += undrawn(view.groups, {str(r["group"]) for r in rows})
     return (Figure(title, (panel,), caption, (Swatch("approval rate with interval", charts.ACCENT),)),)
 
 
@@ -124,11 +125,13 @@ def _metrics(material: Material, view: View) -> list[TableView]:
     rows: list[Row] = []
     for group in groups:
         mine = [found.get((group, name)) for name in metrics]
-        rows.append((Cell(group), *(_metric(material, name, m) for name, m in zip(metrics, mine, strict=True))))
+        rows.append(
+            (Cell(group), *(_metric(material, view, group, name, m) for name, m in zip(metrics, mine, strict=True)))
+        )
     header = ("Group", *(_METRICS[name].capitalize().replace("roc", "ROC") for name in metrics))
     note = (
         "A model that follows the lender less well in one group describes that group's decisions less well: read its "
-        f"results there with more care. Metrics on {listed(_floor(material))} are withheld."
+        f"results there with more care. Fewer than {material.settings.bootstrap.minimum_n} rows: too few to say."
     )
     return [TableView(f"How well the model follows the lender, by {view.attribute}", header, tuple(rows), note)]
 

@@ -13,7 +13,7 @@ from report_tables import HOSTILE, REFERENCE
 from schemas.report_index import REPORT_INDEX
 from tasks._validate import validate
 from tasks.report import report
-from tasks.sections.waterfall import _giving_away, waterfall
+from tasks.sections.waterfall import _closed, _giving_away, waterfall
 
 
 @pytest.fixture(scope="module")
@@ -228,3 +228,17 @@ def test_a_subtotal_that_gives_a_withheld_cell_away_is_withheld():
     assert _giving_away(since, after, left).tolist() == [True, True, False, False]
     alone = _giving_away(np.array([1, 0, 0, 0]), after[:0], left)
     assert alone.sum() == 2, "one withheld subtotal would follow from the total of its line"
+
+
+def test_the_model_is_not_rated_on_a_handful(page):
+    table = page[page.index("How well the model follows the lender, by race</span>") :]
+    line = next(row for row in Reader(table[: table.index("</table>")]).rows if "Asian" in row)
+    assert line.count("too few to say") == 5
+
+
+def test_a_withheld_cell_among_zeros_is_not_given_away_by_its_total():
+    counts = np.array([[900, 0, 3], [40, 0, 2], [5000, 16, 60]])
+    hidden = _closed((counts > 0) & (counts < 5) | (counts == 16), counts)
+    assert ((counts > 0) & (counts < 5) <= hidden).all()
+    assert (hidden.sum(axis=0) != 1).all()
+    assert (hidden.sum(axis=1) != 1).all()
