@@ -2,14 +2,16 @@
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from flows.record import Summary
 from schemas.terms import State
+
+if TYPE_CHECKING:
+    from flows.record import Summary  # reaches every stage, and the commands that read need none
 
 _COLUMNS = {
     "approval_rate": "approved",
@@ -20,7 +22,7 @@ _COLUMNS = {
 _STYLE = {State.BREACH: "bold red", State.WITHIN: "green", State.INSUFFICIENT_EVIDENCE: "yellow"}
 
 
-def print_summary(console: Console, title: str, summary: Summary) -> None:
+def print_summary(console: Console, title: str, summary: "Summary") -> None:
     """Print groups, checks, state, run and report. Text is never read as markup."""
     console.print(f"{title}\n", markup=False, style="bold")
     console.print(_groups(summary.headline))

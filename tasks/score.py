@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import skops.io
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -61,8 +60,16 @@ def score(features: pa.Table, applications: pa.Table, memberships: pa.Table, *, 
             MODEL_METRICS.name: _metrics(groups, y, predicted, scores, explained),
         },
         rows_in=2 * n,
-        files={"model.skops": skops.io.dumps(model)},
+        files={"model.skops": _stored(model)},
     )
+
+
+def _stored(model: ClassifierMixin) -> bytes:
+    """The model in a format that runs no code when it is read."""
+    import skops.io  # seconds to import, and only a fit needs it
+
+    content: bytes = skops.io.dumps(model)
+    return content
 
 
 def _estimator(settings: ScoreSettings) -> ClassifierMixin:
