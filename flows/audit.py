@@ -22,7 +22,7 @@ from prefect.artifacts import (
 from prefect.context import TaskRunContext
 
 from flows.plan import STAGES, Inputs, Step, inputs, plan
-from flows.record import headline
+from flows.record import headline, publish
 from schemas.artifact import Artifact, Partition
 from schemas.settings import AuditSpec
 from tasks._store import Lake
@@ -34,7 +34,7 @@ Given = dict[str, list[dict[str, Any]]]
 
 @flow(name="audit", result_serializer="json", validate_parameters=False, log_prints=False)
 def audit(spec: dict[str, Any], lake: str, command: str = "") -> list[dict[str, Any]]:
-    """Run every stage of one audit.
+    """Run every stage of one audit, write its manifest and export its report beside the lake.
 
     Args:
         spec: an audit spec, as ``AuditSpec`` dumps it.
@@ -52,7 +52,8 @@ def audit(spec: dict[str, Any], lake: str, command: str = "") -> list[dict[str, 
         done.append(_execute(step, inputs(step, done), lake))
         _tell(step, done[-1], time.perf_counter() - clock)
         update_progress_artifact(progress, 100 * (i + 1) / len(planned.steps))
-    _publish(planned.run, Lake(Path(lake)), done)
+    publish(Lake(Path(lake)), planned, done)
+    _show(planned.run, Lake(Path(lake)), done)
     return [partition.model_dump(mode="json") for partition in done]
 
 
@@ -110,7 +111,7 @@ def _tell(step: Step, partition: Partition, seconds: float) -> None:
     log.info("%-12s %10s rows %8s refused   %s", step.name, f"{partition.tables[0].rows:,}", f"{refused:,}", how)
 
 
-def _publish(run: str, lake: Lake, done: list[Partition]) -> None:
+def _show(run: str, lake: Lake, done: list[Partition]) -> None:
     """Prefect artifacts: aggregates only."""
     rows = headline(lake, done)
     create_table_artifact(key="findings", table=rows, description=f"headline measures of {run}")

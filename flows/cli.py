@@ -3,6 +3,7 @@
 import json
 import logging
 import sys
+import traceback
 from pathlib import Path
 from typing import Annotated
 
@@ -197,6 +198,11 @@ def main() -> None:
     except EvenhandError as error:
         errors.print(f"evenhand: {error}", markup=False)
         sys.exit(error.exit_code)
+    except Exception:
+        # a fault of ours: it needs its traceback, and must not end with 1, which would read as a breach
+        traceback.print_exc()
+        errors.print("evenhand: this is a fault of evenhand; please report it with the lines above", markup=False)
+        sys.exit(ExitCode.INFRASTRUCTURE)
 
 
 if __name__ == "__main__":

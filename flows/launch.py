@@ -11,7 +11,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from flows.plan import held, plan
-from flows.record import Summary, conclude
+from flows.record import Summary, is_published, publish, summarise
 from schemas.artifact import Partition
 from schemas.settings import AuditSpec
 from tasks._store import Lake
@@ -32,9 +32,11 @@ def run_audit(spec: AuditSpec, lake_root: Path, command: str) -> Summary:
     done = held(lake, planned.steps)
     if len(done) == len(planned.steps):
         log.info("all %d stages are in the lake already: nothing to compute", len(done))
+        if not is_published(lake, planned.run):
+            publish(lake, planned, done)
     else:
         done = _orchestrated(spec, lake, command)
-    return conclude(lake, planned, done)
+    return summarise(lake, planned, done)
 
 
 def prepare_environment(lake_root: Path) -> None:

@@ -17,16 +17,12 @@ from schemas.measures import MEASURES
 from schemas.terms import ExitCode, State
 from tasks._lineage import versions
 from tasks._store import Lake
+from tasks.methods import METHODS
 
-HEADLINES = (
-    "approval_rate",
-    "approval_rate_ratio",
-    "infeasible_share",
-    "infeasible_share_size_matched",
-    "burden",
-    "burden_size_matched",
-)
-"""Measures of the table that an audit prints at its end."""
+HEADLINES = {"approval_rate": "approved"} | {
+    name: title for m in METHODS.values() for name, title in m.headline.items()
+}
+"""Measures of the table that an audit prints at its end, with their titles."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +32,8 @@ class Summary:
     run: str
     state: State
     headline: list[dict[str, Any]]
+    titles: dict[str, str]
+    """Measure -> its title, in the order of the columns."""
     checks: list[dict[str, Any]]
     report: Path
     computed: int
@@ -48,15 +46,34 @@ class Summary:
         return codes.get(self.state, ExitCode.INSUFFICIENT_EVIDENCE)
 
 
-def conclude(lake: Lake, planned: Plan, done: Sequence[Partition]) -> Summary:
-    """Write the manifest, export the report beside the lake, and sum up."""
+def publish(lake: Lake, planned: Plan, done: Sequence[Partition]) -> None:
+    """Export the report beside the lake, then write the manifest: a run with a manifest has its report."""
     measures = _measures(lake, done)
-    state = overall([row["state"] for row in measures.select(["state"]).to_pylist()])
-    report = _export(lake, planned.run, done, measures)
-    _manifest(lake, planned, done, state)
+    _export(lake, planned.run, done, measures)
+    _manifest(lake, planned, done, _state(measures))
+
+
+def summarise(lake: Lake, planned: Plan, done: Sequence[Partition]) -> Summary:
+    """What the audit has to say."""
+    measures = _measures(lake, done)
     checks = [row for row in measures.to_pylist() if row["state"] != State.NOT_RUN]
     computed = sum(not partition.reused for partition in done)
-    return Summary(planned.run, state, headline(lake, done), checks, report, computed)
+    report = reports_of(lake, planned.run) / "report.html"
+    return Summary(planned.run, _state(measures), headline(lake, done), HEADLINES, checks, report, computed)
+
+
+def is_published(lake: Lake, run: str) -> bool:
+    """Whether the manifest and the report of a run are there."""
+    return (lake.root / "runs" / run / "manifest.json").is_file() and (reports_of(lake, run) / "report.html").is_file()
+
+
+def reports_of(lake: Lake, run: str) -> Path:
+    """Where the report of a run is exported to."""
+    return lake.root.parent / "reports" / run
+
+
+def _state(measures: pa.Table) -> State:
+    return overall([row["state"] for row in measures.select(["state"]).to_pylist()])
 
 
 def overall(states: Sequence[str]) -> State:
@@ -73,24 +90,14 @@ def headline(lake: Lake, done: Sequence[Partition]) -> list[dict[str, Any]]:
     return [r for r in rows if r["measure"] in HEADLINES and r["subgroup"] == 0 and r["parameters"] == "{}"]
 
 
-def read_manifest(lake: Lake, run: str) -> dict[str, Any]:
-    """The manifest of a run.
-
-    Raises:
-        FileNotFoundError: the lake has no such run.
-    """
-    content: dict[str, Any] = json.loads((lake.root / "runs" / run / "manifest.json").read_text(encoding="utf-8"))
-    return content
-
-
 def _measures(lake: Lake, done: Sequence[Partition]) -> pa.Table:
     partition = next(p for p in done if p.stage == "measure")
     return lake.read(partition.table(MEASURES.name))
 
 
-def _export(lake: Lake, run: str, done: Sequence[Partition], measures: pa.Table) -> Path:
-    """The report's files and the measures, beside the lake; returns the path of the report."""
-    home = lake.root.parent / "reports" / run
+def _export(lake: Lake, run: str, done: Sequence[Partition], measures: pa.Table) -> None:
+    """The report's files and the measures, beside the lake."""
+    home = reports_of(lake, run)
     home.mkdir(parents=True, exist_ok=True)
     partition = next(p for p in done if p.stage == "report")
     contents = {Path(p).name: lake.check(p, digest).read_bytes() for p, digest in partition.files.items()}
@@ -102,14 +109,10 @@ def _export(lake: Lake, run: str, done: Sequence[Partition], measures: pa.Table)
         draft = home / f".{name}"
         draft.write_bytes(content)
         draft.replace(home / name)
-    return home / "report.html"
 
 
 def _manifest(lake: Lake, planned: Plan, done: Sequence[Partition], state: State) -> None:
-    """Everything that identifies the run. A run that was found whole in the lake keeps the manifest it has."""
-    path = f"runs/{planned.run}/manifest.json"
-    if all(p.reused for p in done) and (lake.root / path).is_file():
-        return
+    """Everything that identifies the run."""
     content = {
         "run": planned.run,
         "dataset": planned.spec.name,
@@ -123,4 +126,4 @@ def _manifest(lake: Lake, planned: Plan, done: Sequence[Partition], state: State
         "partitions": [p.model_dump(mode="json", exclude={"reused"}) for p in done],
         "lineage": [lake.lineage(p) for p in done],
     }
-    lake.write_file(path, json.dumps(content, indent=1).encode())
+    lake.write_file(f"runs/{planned.run}/manifest.json", json.dumps(content, indent=1).encode())

@@ -16,6 +16,7 @@ from flows.summary import print_rows
 from schemas.errors import SpecError
 from tasks._store import Lake
 from tasks._views import latest_run, open_views
+from tasks.algorithms.disclosure import POLICIES
 
 app = typer.Typer()
 
@@ -56,14 +57,28 @@ def findings(
     format_: FormatOption = "table",
     as_json: JsonOption = False,
 ) -> None:
-    """Print what was found, counted by group and verdict, or row by row on request."""
+    """Print what was found, counted by group and verdict; an empty count is withheld. Row by row on request."""
+    # a group with one small count is withheld whole: its n is printed elsewhere, and would give the small one away
     counted = """
-        SELECT method, decision_maker, protected_attribute, "group", verdict, coalesce(refusal, '') AS refusal,
-               count(*) AS findings, avg(statistic) AS mean_statistic
-        FROM findings WHERE run = $run GROUP BY ALL ORDER BY ALL
+        WITH cells AS (
+            SELECT method, decision_maker, protected_attribute, "group", verdict, coalesce(refusal, '') AS refusal,
+                   count(*) AS n, avg(statistic) AS mean
+            FROM findings WHERE run = $run GROUP BY ALL
+        ), smallest AS (
+            SELECT *, min(n) OVER (PARTITION BY method, decision_maker, protected_attribute, "group") AS fewest
+            FROM cells
+        )
+        SELECT * EXCLUDE (n, mean, fewest),
+               CASE WHEN fewest >= $smallest THEN (round(n / $step) * $step)::BIGINT END AS findings,
+               CASE WHEN fewest >= $smallest THEN mean END AS mean_statistic
+        FROM smallest ORDER BY ALL
     """
     single = "SELECT * EXCLUDE (run) FROM findings WHERE run = $run ORDER BY ALL LIMIT $limit"
-    table = _ask(lake, run, single, {"limit": limit}) if rows else _ask(lake, run, counted, {})
+    if rows:
+        _show(_ask(lake, run, single, {"limit": limit}), "json" if as_json else format_)
+        return
+    policy = POLICIES[read_manifest_of(lake, run)["spec"]["disclosure"]["profile"]]
+    table = _ask(lake, run, counted, {"smallest": policy.smallest, "step": policy.round_to})
     _show(table, "json" if as_json else format_)
 
 
@@ -88,6 +103,22 @@ def _ask(root: Path, run: str | None, query: str, given: dict[str, Any]) -> pa.T
     lake = Lake(root)
     with open_views(lake) as connection:
         return connection.sql(query, params={"run": run or latest_run(lake), **given}).to_arrow_table()
+
+
+def read_manifest_of(root: Path, run: str | None) -> dict[str, Any]:
+    """The manifest of a run, of the latest if none is named.
+
+    Raises:
+        SpecError: the lake holds no such run.
+    """
+    lake = Lake(root)
+    path = lake.root / "runs" / (run or latest_run(lake)) / "manifest.json"
+    if not path.is_file():
+        raise SpecError(
+            f"the lake {lake.root} holds no run {run!r}; `evenhand sql` with SELECT DISTINCT run lists them"
+        )
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return content
 
 
 def _show(table: pa.Table, format_: str) -> None:

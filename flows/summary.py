@@ -13,19 +13,13 @@ from schemas.terms import State
 if TYPE_CHECKING:
     from flows.record import Summary  # reaches every stage, and the commands that read need none
 
-_COLUMNS = {
-    "approval_rate": "approved",
-    "infeasible_share": "no feasible path",
-    "infeasible_share_size_matched": "reference at its size",
-    "burden": "burden",
-}
 _STYLE = {State.BREACH: "bold red", State.WITHIN: "green", State.INSUFFICIENT_EVIDENCE: "yellow"}
 
 
 def print_summary(console: Console, title: str, summary: "Summary") -> None:
     """Print groups, checks, state, run and report. Text is never read as markup."""
     console.print(f"{title}\n", markup=False, style="bold")
-    console.print(_groups(summary.headline))
+    console.print(_groups(summary))
     console.print()
     console.print(_checks(summary.checks) if summary.checks else Text("no thresholds set: nothing was checked"))
     state = Text(summary.state.value.replace("_", " "), style=_STYLE.get(summary.state, ""))
@@ -42,12 +36,13 @@ def print_rows(console: Console, title: str, rows: list[dict[str, Any]]) -> None
     console.print(table)
 
 
-def _groups(rows: list[dict[str, Any]]) -> Table:
-    table = _table("measure [interval] by group; n = decisions", ["decision maker", "group", "n", *_COLUMNS.values()])
+def _groups(summary: "Summary") -> Table:
+    rows, titles = summary.headline, summary.titles
+    table = _table("measure [interval] by group; n = decisions", ["decision maker", "group", "n", *titles.values()])
     keys = dict.fromkeys((r["decision_maker"], r["protected_attribute"], r["group"]) for r in rows)
     by = {(r["decision_maker"], r["protected_attribute"], r["group"], r["measure"]): r for r in rows}
     for maker, attribute, group in keys:
-        cells = [by.get((maker, attribute, group, measure)) for measure in _COLUMNS]
+        cells = [by.get((maker, attribute, group, measure)) for measure in titles]
         n = cells[0]["n"] if cells[0] else None
         table.add_row(
             maker, Text(f"{attribute}: {group}"), "" if n is None else f"{n:,}", *(_interval(c) for c in cells)

@@ -9,6 +9,8 @@ SUBGROUP = Column("subgroup", "int32", "part of the group, from 1; 0 is the whol
 MEASURE = Column("measure", "string", "name of the measure")
 PARAMETERS = Column("parameters", "string", "JSON object of the measure's parameters, keys sorted")
 
+VERDICTS = ("feasible", "infeasible", "flagged", "not_flagged")
+
 FINDINGS = Table(
     "findings",
     "One row per unit and method: what was found, or why the search for it was refused.",
@@ -19,7 +21,7 @@ FINDINGS = Table(
         PROTECTED_ATTRIBUTE,
         GROUP,
         SUBGROUP,
-        Column("verdict", "string", "what was found", codes=("feasible", "infeasible", "flagged", "not_flagged")),
+        Column("verdict", "string", "what was found", codes=VERDICTS),
         Column("statistic", "double", "the method's statistic; for FGCE the cheapest recourse cost", nullable=True),
         Column("low", "double", "lower end of its interval", nullable=True),
         Column("high", "double", "upper end of its interval", nullable=True),
@@ -63,6 +65,7 @@ TALLIES = Table(
         Column("value", "double", "value of the statistic; null where it is not defined on the unit", nullable=True),
         Column("count", "int64", "units with that value", minimum=0),
     ),
+    restricted=True,
 )
 
 DRAWS = Table(

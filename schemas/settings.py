@@ -121,6 +121,9 @@ class ColumnSpec(Strict):
             raise ValueError(f"`order` belongs to ordinal and binary columns, not to {self.type}")
         if self.type is Kind.NOMINAL and self.constraint in (Constraint.UP, Constraint.DOWN):
             raise ValueError("a nominal column has no up or down; give it `order`, or `transitions`")
+        for name in ("bounds", "plausible"):
+            if getattr(self, name) != (None, None) and self.type is not Kind.CONTINUOUS:
+                raise ValueError(f"`{name}` belongs to continuous columns, not to {self.type}")
         if self.transitions and self.type is Kind.CONTINUOUS:
             raise ValueError("`transitions` belongs to columns with categories")
         return self

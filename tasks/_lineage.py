@@ -16,15 +16,18 @@ from importlib.util import find_spec
 from pathlib import Path
 
 FIRST_PARTY = ("flows", "tasks", "schemas")
-DECIDES_NUMBERS = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "pyarrow", "duckdb", "networkx")
+DECIDES_RESULTS = (
+    "numpy", "scipy", "scikit-learn", "numba", "pandas", "pyarrow", "duckdb", "networkx",
+    "altair", "vl-convert-python", "jinja2",
+)  # fmt: skip
 _NOT_REACHED = frozenset({"tasks._stage", "tasks._store", "tasks._validate", "tasks._lineage"})
 """The machinery around a stage moves results and does not make them."""
 
 
 @lru_cache(maxsize=1)
 def versions() -> dict[str, str]:
-    """Versions of the interpreter and of the libraries that decide the numbers."""
-    return {"python": platform.python_version(), **{name: version(name) for name in DECIDES_NUMBERS}}
+    """Versions of the interpreter and of the libraries that decide numbers and pages."""
+    return {"python": platform.python_version(), **{name: version(name) for name in DECIDES_RESULTS}}
 
 
 def code_digest(modules: Iterable[str], resources: Iterable[Path] = ()) -> str:

@@ -80,7 +80,7 @@ class Stage:
 
     def _compute(self, lake: Lake, key: str, inputs: Inputs, settings: StageSettings) -> Partition:
         started, clock = time.time(), time.perf_counter()
-        tables = [pa.concat_tables([lake.read(a) for a in inputs[t.name]]) for t in self.reads]
+        tables = [_whole(lake, table, inputs[table.name]) for table in self.reads]
         try:
             produced = self.function(*tables, settings=settings)
         except EvenhandError:
@@ -104,6 +104,11 @@ class Stage:
         return lake.publish(
             self.name, key, {**kept, "refusals": refusals, "validations": results}, produced.files, record
         )
+
+
+def _whole(lake: Lake, table: Table, artifacts: Sequence[Artifact]) -> pa.Table:
+    """All artifacts of a table as one; none where no stage before wrote it."""
+    return pa.concat_tables([lake.read(artifact) for artifact in artifacts]) if artifacts else table.empty()
 
 
 def hold(stage: Stage, produced: Produced, rows_in: int) -> tuple[dict[str, pa.Table], pa.Table, pa.Table]:

@@ -162,9 +162,10 @@ def _expectations(declared: Table) -> list[Any]:
 @lru_cache(maxsize=1)
 def _batch() -> Any:
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
-    logging.getLogger("great_expectations").setLevel(logging.WARNING)
     import great_expectations as gx
 
+    for name in ("great_expectations", "great_expectations.data_context.types.base"):
+        logging.getLogger(name).setLevel(logging.WARNING)  # it tells of a temporary directory
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = {"globally": False}
     source = context.data_sources.add_pandas("stages")

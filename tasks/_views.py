@@ -27,9 +27,11 @@ def open_views(lake: Lake) -> duckdb.DuckDBPyConnection:
             for artifact in partition.tables:
                 files[artifact.table].append((run, str(lake.root / artifact.path)))
     connection = duckdb.connect()
-    connection.execute("CREATE TABLE _files (run VARCHAR, view VARCHAR, filename VARCHAR)")
+    connection.execute(
+        "CREATE SCHEMA internal; CREATE TABLE internal.files (run VARCHAR, view VARCHAR, filename VARCHAR)"
+    )
     rows = [(run, table, path) for table, entries in files.items() for run, path in entries]
-    connection.executemany("INSERT INTO _files VALUES (?, ?, ?)", rows)
+    connection.executemany("INSERT INTO internal.files VALUES (?, ?, ?)", rows)
     for table, entries in files.items():
         connection.execute(_view(table, sorted({path for _, path in entries})))
     connection.execute("SET allowed_directories = [$root]", {"root": str(lake.root)})
@@ -73,5 +75,5 @@ def _view(table: str, paths: list[str]) -> str:
     return (
         f'CREATE VIEW "{name}" AS SELECT f.run, t.* EXCLUDE (filename) '  # noqa: S608
         f"FROM read_parquet([{listed}], filename = true, union_by_name = true) AS t "
-        f"JOIN _files AS f ON f.filename = t.filename AND f.view = '{text}'"
+        f"JOIN internal.files AS f ON f.filename = t.filename AND f.view = '{text}'"
     )

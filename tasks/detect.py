@@ -153,7 +153,6 @@ def _tables(method: str, case: _Case, found: Detected) -> Mapping[str, pa.Table]
         }
 
     f, e = found.findings, found.evidence
-    refused = f.refusal.astype(str) != ""
     nothing = [None] * len(f.row)
     tallied = [(t, value, count) for t in found.tallies for value, count in zip(t.values, t.counts, strict=True)]
     drawn = [(d, i, value) for d in found.draws for i, value in enumerate(d.values)]
@@ -163,7 +162,7 @@ def _tables(method: str, case: _Case, found: Detected) -> Mapping[str, pa.Table]
             row_id=ids[f.row],
             group=names[problem.group[f.row]],
             subgroup=f.subgroup,
-            verdict=np.where(refused, "infeasible", "feasible").astype(object),
+            verdict=f.verdict.astype(object),
             statistic=f.statistic,
             low=nothing,
             high=nothing,

@@ -3,6 +3,7 @@
 Names only, so that importing this module imports no method.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
@@ -18,6 +19,8 @@ class Method:
     title: str
     algorithm: str
     section: str
+    headline: Mapping[str, str]
+    """Measures that the command prints at its end, with a short title for each."""
 
     def load(self) -> ModuleType:
         """The module with ``detect(problem, settings, rng)``."""
@@ -32,6 +35,11 @@ METHODS = {
             "Feasible group counterfactual explanations (FGCE)",
             "tasks.algorithms.fgce",
             "tasks.sections.fgce",
+            {
+                "infeasible_share": "no feasible path",
+                "infeasible_share_size_matched": "reference at its size",
+                "burden": "burden",
+            },
         ),
     )
 }

@@ -44,7 +44,8 @@ def preprocess(applications: pa.Table, *, settings: PreprocessSettings) -> Produ
         refusals = _incomplete(frame[~complete], list(features))
         frame = frame[complete]
     else:
-        frame = frame.assign(**{n: _imputed(frame[n], c) for n, c in features.items()})
+        for name, column in features.items():
+            frame[name] = _imputed(frame[name], column)
     if frame.empty:
         raise DataQualityError(f"no application has all of {list(features)}: exclude the column that is mostly missing")
     columns, rows = {}, []

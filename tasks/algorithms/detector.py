@@ -69,8 +69,10 @@ class Findings:
     row: Longs
     subgroup: Ints
     """Weakly connected component, numbered from 1 within the group by falling number of factuals."""
+    verdict: NDArray[np.str_]
+    """What was found, in the words of ``schemas.findings.VERDICTS``."""
     statistic: Floats
-    """Cost of the cheapest feasible counterfactual, NaN where refused."""
+    """The method's statistic, NaN where refused; for FGCE the cost of the cheapest feasible counterfactual."""
     refusal: NDArray[np.str_]
     """Empty, or the reason (``schemas.terms.Refusal``)."""
 

@@ -46,13 +46,13 @@ def rounded(policy: Policy, count: int) -> int:
 def complement(withheld: Bools, counts: NDArray[np.int64]) -> Bools:
     """Withhold one more where a single withheld count could be had by subtraction from the total of ``counts``.
 
-    The next smallest positive count goes with it; ``(n,)`` in, ``(n,)`` out.
+    The next smallest positive count goes with it, or a zero where there is no other; ``(n,)`` in, ``(n,)`` out.
     """
-    open_counts = np.flatnonzero(~withheld & (counts > 0))
-    if withheld.sum() != 1 or len(open_counts) == 0:
+    if withheld.sum() != 1 or len(withheld) == 1:
         return withheld
+    cost = np.where(counts > 0, counts, counts.max() + 1)
     out = withheld.copy()
-    out[open_counts[np.argmin(counts[open_counts])]] = True
+    out[np.argmin(np.where(withheld, counts.max() + 2, cost))] = True
     return out
 
 

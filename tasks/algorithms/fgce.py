@@ -216,6 +216,7 @@ def _findings(explained: list[Explained]) -> Findings:
     return Findings(
         row=row[order],
         subgroup=np.concatenate([found.subgroup[found.at] for found in explained])[order],
+        verdict=np.where(np.isnan(cost), "infeasible", "feasible")[order],
         statistic=cost[order],
         refusal=np.where(np.isnan(cost), reason, "")[order],
     )

@@ -106,7 +106,9 @@ def summarise(
 def withhold(measures: Sequence[Measure], policy: Policy) -> list[Measure]:
     """Withhold small cells, and what would give them away; publish the other counts as the policy rounds them."""
     hidden = _hidden(measures, policy)
-    return [_blank(m) if _is_hidden(m, hidden) else _rounded(m, policy) for m in measures]
+    published = [_blank(m) if _is_hidden(m, hidden) else _rounded(m, policy) for m in measures]
+    shown = {(m.family, m.group): m.value for m in published if m.reference_group is None}
+    return [_from_shown(m, shown) if policy.round_to > 1 and m.n is not None else m for m in published]
 
 
 def _estimate(s: Statistic, plan: Plan) -> Estimate:
@@ -152,14 +154,17 @@ def _size_matched(s: Statistic, own: Estimate, drawn: Floats, reference: str, le
     named = _named(s.family, "size_matched")
     out = [Measure(named, s.group, reference, mean, low, high, len(drawn), fewest=len(drawn))]
     if s.headline:
+        # the group's own resamples against the draws in turn: its sampling error counts as well as theirs
+        against = own.replicates - np.resize(finite, len(own.replicates))
+        below, above = percentile_interval(against, level)
         out.append(
             Measure(
                 _named(s.family, "size_matched_difference"),
                 s.group,
                 reference,
                 own.value - mean,
-                own.value - high,
-                own.value - low,
+                below,
+                above,
                 own.n,
                 p=rank_p(own.value, drawn),
                 fewest=own.n,
@@ -223,8 +228,19 @@ def _blank(m: Measure) -> Measure:
 
 def _rounded(m: Measure, policy: Policy) -> Measure:
     """Counts rounded; a share is printed as the ratio of the printed counts, so that it gives no exact count away."""
-    if policy.round_to == 1 or m.n is None or m.reference_group is not None:
-        return m
+    if policy.round_to == 1 or m.n is None or m.family.measure.endswith("_size_matched"):
+        return m  # the n of a size-matched value counts draws, not people
     n, events = rounded(policy, m.n), None if m.events is None else rounded(policy, m.events)
     value = m.value if events is None or n == 0 else events / n
     return replace(m, value=value, n=n, events=events)
+
+
+def _from_shown(m: Measure, shown: Mapping[tuple[Family, str], float]) -> Measure:
+    """A comparison of published values, so that it gives no exact one away."""
+    base = _base(m)
+    own, other = shown.get((base, m.group), math.nan), shown.get((base, m.reference_group or ""), math.nan)
+    if m.family.measure == f"{base.measure}_difference":
+        return replace(m, value=own - other)
+    if m.family.measure == f"{base.measure}_ratio":
+        return replace(m, value=own / other if other else math.nan)
+    return m

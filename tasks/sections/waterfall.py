@@ -101,18 +101,7 @@ def _hidden(fall: Waterfall, policy: Policy) -> tuple[Bools, Bools]:
     """Withheld cells ``(lines + 1, groups)``, the last line the rows used, and withheld totals ``(lines + 1,)``."""
     table = np.vstack([fall.refused, fall.used])
     totals = table.sum(axis=1)
-    return _closed(withhold_table(policy, table), table), complement((totals > 0) & (totals < policy.smallest), totals)
-
-
-def _closed(withheld: Bools, counts: Longs) -> Bools:
-    """No line or column with a single withheld cell, even if a zero has to go with it: its total is printed."""
-    out, before = withheld.copy(), None
-    while before is None or (out != before).any():
-        before = out.copy()
-        for cells, n in [*zip(out, counts, strict=True), *zip(out.T, counts.T, strict=True)]:
-            if cells.sum() == 1 and len(cells) > 1:
-                cells[np.argmin(np.where(cells, n.max() + 1, n))] = True
-    return out
+    return withhold_table(policy, table), complement((totals > 0) & (totals < policy.smallest), totals)
 
 
 def _counts(fall: Waterfall, policy: Policy) -> TableView:

@@ -356,3 +356,38 @@ def test_a_boundary_check_sees_a_group_of_three(tmp_path: Path, server: str) -> 
     assert low == high
     assert isinstance(rows, list)
     assert pd.DataFrame(rows)["run"].nunique() == 1
+
+
+def test_two_runs_without_a_server_take_turns(finished: tuple[Path, dict[str, object]], tmp_path: Path) -> None:
+    place, said = finished
+    lake = tmp_path / "lake"
+    for name in STAGES[:-1]:
+        shutil.copytree(place / "lake" / "stages" / name, lake / "stages" / name)
+    both = [start(place, lake, None) for _ in range(2)]
+    assert {process.wait(timeout=240) for process in both} <= set(RAN)
+    assert evenhand("verify", str(said["run"]), "--lake", str(lake)).returncode == 0
+
+
+def test_small_counts_of_findings_are_withheld(finished: tuple[Path, dict[str, object]], server: str) -> None:
+    place, said = finished
+    lake = ("--lake", str(place / "lake"), "--run", str(said["run"]))
+    rows = pd.DataFrame(json.loads(evenhand("findings", *lake, "--json").stdout))
+    exact = pd.DataFrame(json.loads(evenhand("findings", *lake, "--rows", "--limit", "10000", "--json").stdout))
+    small = exact.groupby(["decision_maker", "group", "verdict"]).size()
+    for (maker, group), cells in small.groupby(level=[0, 1]):
+        shown = rows[(rows["decision_maker"] == maker) & (rows["group"] == group)]["findings"]
+        assert shown.isna().all() if cells.min() < 5 else shown.sum() == cells.sum()
+
+
+def test_a_fault_of_ours_does_not_end_like_a_breach() -> None:
+    code = (
+        "import sys, flows.cli as cli\n"
+        "def fault(*_):\n    raise ZeroDivisionError('a bug')\n"
+        "cli.load_spec = fault\nsys.argv = ['evenhand', 'audit']\ncli.main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment(None), cwd=REPOSITORY, capture_output=True, text=True
+    )
+    assert done.returncode == 5
+    assert "a bug" in done.stderr
+    assert "fault of evenhand" in done.stderr

@@ -1,0 +1,72 @@
+"""Known figures of real data: Boston 1990 from its package, and Texas 2022 where the shared folder is there."""
+
+import pandas as pd
+import pytest
+from conftest import REPOSITORY, SHARED
+
+from flows.bench import call_plainly
+from flows.plan import plan
+from schemas.spec_file import read_spec
+
+
+def spec_file(name: str, **overrides: str):  # type: ignore[no-untyped-def]
+    text = (REPOSITORY / "data" / "audits" / name).read_text()
+    return read_spec(text, name, {key.replace("__", "."): value for key, value in overrides.items()}).spec
+
+
+@pytest.fixture(scope="module")
+def boston() -> dict[str, pd.DataFrame]:
+    tables = call_plainly(plan(spec_file("boston1990.yaml", bootstrap__draws="200"), "").steps)
+    return {name: pd.concat([t.to_pandas() for t in parts]) for name, parts in tables.items()}
+
+
+def test_approval_rates_of_boston(boston: dict[str, pd.DataFrame]) -> None:
+    measures = boston["measures"]
+    lender = measures[(measures["measure"] == "approval_rate") & (measures["decision_maker"] == "lender")]
+    found = lender.set_index("group")[["value", "n"]]
+    assert found.loc["white"].tolist() == [pytest.approx(0.9084, abs=5e-5), 1681]
+    assert found.loc["Black"].tolist() == [pytest.approx(0.6751, abs=5e-5), 197]
+    assert found.loc["Hispanic", "n"] == 111
+
+
+def test_every_boston_application_is_used_or_refused(boston: dict[str, pd.DataFrame]) -> None:
+    refused = boston["refusals"]
+    assert len(boston["features"]) + len(refused) == 1989
+    assert refused["column"].tolist() == ["dep"] * 3
+
+
+def test_every_group_has_intervals_and_the_others_a_size_matched_reference(boston: dict[str, pd.DataFrame]) -> None:
+    whole = boston["measures"].query("subgroup == 0 and method == 'fgce' and parameters == '{}'")
+    for maker in ("model", "lender"):
+        of = whole[whole["decision_maker"] == maker]
+        for measure in ("infeasible_share", "burden"):
+            assert of[of["measure"] == measure][["value", "low", "high"]].notna().to_numpy().all()
+            matched = of[of["measure"] == f"{measure}_size_matched"]
+            assert set(matched["group"]) == {"Black", "Hispanic"}
+            assert (matched["n"] >= 20).all()
+
+
+def test_the_model_denies_as_often_as_the_lender(boston: dict[str, pd.DataFrame]) -> None:
+    decided = boston["decisions"].groupby("decision_maker")["favourable"].mean()
+    assert decided["model"] == pytest.approx(decided["lender"], abs=0.002)
+
+
+def test_a_column_called_self_can_be_imputed_and_no_method_be_asked_for() -> None:
+    spec = spec_file("boston1990.yaml", missing="impute", methods__fgce="null", thresholds="[]", bootstrap__draws="100")
+    tables = call_plainly(plan(spec, "").steps)
+    assert tables["features"][0].num_rows == 1989
+    assert {m["method"] for m in tables["measures"][0].to_pylist()} == {"outcomes"}
+
+
+def test_texas_balances_to_the_row() -> None:
+    path = SHARED / "data" / "hmda_2022_tx_50k" / "hmda_tx_2022_sample.csv.gz"
+    if not path.is_file():
+        pytest.skip("the shared folder with the Texas file is not here")
+    steps = plan(spec_file("hmda-tx-2022.yaml", source__path=str(path)), "").steps[:2]
+    tables = {n: pd.concat([t.to_pandas() for t in parts]) for n, parts in call_plainly(steps).items()}
+    assert (len(tables["features"]), len(tables["refusals"])) == (43_916, 6_084)
+    race = tables["memberships"].query("protected_attribute == 'race'")["group"].value_counts()
+    assert race["White"] == 31_221
+    assert race["not provided"] == 8_943
+    assert race["missing"] == 16
+    assert race.sum() == 50_000
