@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: audit test check format clean help
+.PHONY: audit test check docs format clean help
 
 help:
 	@echo "make audit   set up and run the audit of the bundled Boston data"
 	@echo "make test    set up and run ruff, mypy, import-linter and the tests"
+	@echo "make docs    write the data dictionary from the declarations"
 	@echo "make format  format the code"
 	@echo "make clean   remove the virtual environment and the caches (not data/lake)"
 
@@ -32,6 +33,9 @@ check: $(STAMP)
 
 test: check
 	$(BIN)/pytest
+
+docs: $(STAMP)
+	$(BIN)/python -m schemas.dictionary > docs/tables.md
 
 format: $(STAMP)
 	$(BIN)/ruff format .

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from prefect import flow, task
 from prefect.artifacts import (
-    create_markdown_artifact,
+    create_link_artifact,
     create_progress_artifact,
     create_table_artifact,
     update_progress_artifact,
@@ -22,7 +22,7 @@ from prefect.artifacts import (
 from prefect.context import TaskRunContext
 
 from flows.plan import STAGES, Inputs, Step, inputs, plan
-from flows.record import headline, publish
+from flows.record import headline, publish, reports_of
 from schemas.artifact import Artifact, Partition
 from schemas.settings import AuditSpec
 from tasks._store import Lake
@@ -115,6 +115,5 @@ def _show(run: str, lake: Lake, done: list[Partition]) -> None:
     """Prefect artifacts: aggregates only."""
     rows = headline(lake, done)
     create_table_artifact(key="findings", table=rows, description=f"headline measures of {run}")
-    create_markdown_artifact(
-        key="report", markdown=f"Report of run `{run}`: `reports/{run}/report.html` beside the lake."
-    )
+    report = reports_of(lake, run) / "report.html"
+    create_link_artifact(key="report", link=report.as_uri(), link_text=f"report of {run}")

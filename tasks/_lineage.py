@@ -20,8 +20,8 @@ DECIDES_RESULTS = (
     "numpy", "scipy", "scikit-learn", "numba", "pandas", "pyarrow", "duckdb", "networkx",
     "altair", "vl-convert-python", "jinja2",
 )  # fmt: skip
-_NOT_REACHED = frozenset({"tasks._stage", "tasks._store", "tasks._validate", "tasks._lineage"})
-"""The machinery around a stage moves results and does not make them."""
+_NOT_REACHED = frozenset({"tasks._store", "tasks._lineage"})
+"""The lake moves results and does not make them. The quarantine does: ``_stage`` and ``_validate`` are part of a key."""
 
 
 @lru_cache(maxsize=1)

@@ -19,8 +19,8 @@ from schemas.applications import ENCODINGS, MEMBERSHIPS, MODEL_METRICS, REFUSALS
 from schemas.graph import FEASIBILITY_FACTS
 from schemas.measures import MEASURES
 from schemas.report_index import REPORT_INDEX
+from schemas.validations import VALIDATIONS
 from tasks._stage import Produced, stage
-from tasks._validate import VALIDATIONS
 from tasks.methods import METHODS
 from tasks.sections import MethodSection, section_modules
 from tasks.sections._appendix import encodings as encodings_section

@@ -11,7 +11,7 @@ from schemas.applications import ENCODINGS, MEMBERSHIPS, MODEL_METRICS, REFUSALS
 from schemas.graph import FEASIBILITY_FACTS
 from schemas.measures import MEASURES
 from schemas.settings import AuditSpec
-from tasks._validate import VALIDATIONS
+from schemas.validations import VALIDATIONS
 from tasks.sections._material import ReportSettings
 
 REFERENCE = "white"

@@ -1,0 +1,59 @@
+"""The data dictionary, written from the declarations of the tables: ``make docs`` puts it into docs/tables.md."""
+
+import sys
+
+from schemas.applications import APPLICATIONS, DECISIONS, ENCODINGS, FEATURES, MEMBERSHIPS, MODEL_METRICS, REFUSALS
+from schemas.findings import DRAWS, EVIDENCE, FINDINGS, TALLIES
+from schemas.graph import FEASIBILITY_EDGES, FEASIBILITY_FACTS, FEASIBILITY_NODES
+from schemas.measures import MEASURES
+from schemas.report_index import REPORT_INDEX
+from schemas.table import Column, Table
+from schemas.validations import VALIDATIONS
+
+TABLES = (
+    APPLICATIONS,
+    MEMBERSHIPS,
+    REFUSALS,
+    VALIDATIONS,
+    FEATURES,
+    ENCODINGS,
+    DECISIONS,
+    MODEL_METRICS,
+    FEASIBILITY_NODES,
+    FEASIBILITY_EDGES,
+    FEASIBILITY_FACTS,
+    FINDINGS,
+    EVIDENCE,
+    TALLIES,
+    DRAWS,
+    MEASURES,
+    REPORT_INDEX,
+)
+"""Every table that a stage writes for its readers, in the order of the stages."""
+
+
+def dictionary() -> str:
+    """The dictionary as Markdown."""
+    head = "# The tables of the lake\n\nWritten by `make docs` from the declarations in `schemas/`; do not edit.\n"
+    return head + "".join(_section(table) for table in TABLES)
+
+
+def _section(table: Table) -> str:
+    notes = [f"Key: {', '.join(table.key)}."] if table.key else []
+    notes += ["Restricted: holds rows or values of persons."] if table.restricted else []
+    notes += ["The audit spec appends columns."] if table.open else []
+    rows = "".join(_row(column) for column in table.columns)
+    lines = f"\n## {table.name}\n\n{table.description} {' '.join(notes)}".rstrip()
+    return f"{lines}\n\n| column | type | meaning | holds |\n| --- | --- | --- | --- |\n{rows}"
+
+
+def _row(column: Column) -> str:
+    rules = ["may be null"] if column.nullable else []
+    rules += [f"at least {column.minimum:g}"] if column.minimum is not None else []
+    rules += [f"at most {column.maximum:g}"] if column.maximum is not None else []
+    rules += [f"one of {', '.join(column.codes)}"] if column.codes else []
+    return f"| {column.name} | {column.type} | {column.description} | {'; '.join(rules)} |\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(dictionary())

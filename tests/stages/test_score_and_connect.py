@@ -1,0 +1,101 @@
+"""Score: who is scored by what. Connect: constraints of the spec become rules of the graph."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from conftest import spec_of
+
+from flows.bench import call_plainly
+from flows.plan import plan
+from schemas.errors import DataQualityError
+
+UNTIL_CONNECT = 4
+
+
+def tables(place: Path, steps: int = UNTIL_CONNECT, **overrides: str) -> dict[str, pd.DataFrame]:
+    found = call_plainly(plan(spec_of(place, **overrides), "").steps[:steps])
+    return {name: pd.concat([t.to_pandas() for t in parts]) for name, parts in found.items()}
+
+
+def test_cross_fitting_scores_every_row_and_matches_the_rate(place: Path) -> None:
+    decided = tables(place, 3)["decisions"]
+    model = decided[decided["decision_maker"] == "model"]
+    lender = decided[decided["decision_maker"] == "lender"]
+    assert len(model) == len(lender) == 500
+    assert model["explained"].all()
+    assert model["favourable"].mean() == pytest.approx(lender["favourable"].mean(), abs=0.005)
+    assert (model["favourable"] == (model["score"] >= model["threshold"])).all()
+
+
+def test_the_paper_holds_out_three_in_ten(place: Path) -> None:
+    decided = tables(place, 3, profile="paper")["decisions"].query("decision_maker == 'model'")
+    assert decided["explained"].sum() == 150
+    assert (decided["threshold"] == 0.5).all()
+
+
+def test_metrics_by_group_are_of_rows_the_model_had_not_seen(place: Path) -> None:
+    metrics = tables(place, 3, profile="paper")["model_metrics"]
+    n = metrics[metrics["metric"] == "accuracy"].set_index("group")["n"]
+    assert n.sum() == 150
+    assert set(n.index) == {"white", "Black", "(missing)"}
+
+
+def test_the_model_is_stored_without_pickle_and_scores_again(place: Path) -> None:
+    steps = plan(spec_of(place), "").steps
+    found = call_plainly(steps[:2])
+    given = (
+        [found[t.name][0] for t in (steps[2].stage.reads)] if all(t.name in found for t in steps[2].stage.reads) else []
+    )
+    content = steps[2].stage.function(*given, settings=steps[2].settings).files["model.skops"]
+    model = skops.io.loads(content, trusted=skops.io.get_untrusted_types(data=content))
+    x = np.column_stack([found["features"][0][name].to_numpy() for name in found["features"][0].column_names[1:]])
+    assert model.predict_proba(x).shape == (500, 2)
+    assert skops.io.get_untrusted_types(data=content) == []
+
+
+def test_too_few_decisions_of_one_kind_are_named(place: Path) -> None:
+    with pytest.raises(DataQualityError, match="fitting a model needs 400"):
+        tables(place, 3, model__folds="400")
+
+
+def test_no_model_leaves_the_lender_alone(place: Path) -> None:
+    found = tables(place, 3, model__kind="none")
+    assert set(found["decisions"]["decision_maker"]) == {"lender"}
+    assert found["model_metrics"].empty
+
+
+def test_no_edge_breaks_a_constraint_or_crosses_a_group(place: Path) -> None:
+    found = tables(
+        place,
+        columns__history__transitions="{bad: [fair], fair: [good], good: []}",
+        columns__history__constraint="free",
+    )
+    edges = found["feasibility_edges"]
+    assert len(edges) > 100
+    members = found["memberships"].set_index("row_id")["group"]
+    first = found["feasibility_nodes"].drop_duplicates("node").set_index("node")["row_id"]
+    rows = found["features"].set_index("row_id").loc[first.sort_index()].reset_index(drop=True)
+    rows["group"] = members.loc[first.sort_index()].to_numpy()
+    start, end = (
+        rows.iloc[edges["source"]].reset_index(drop=True),
+        rows.iloc[edges["destination"]].reset_index(drop=True),
+    )
+    assert (start["group"] == end["group"]).all()
+    assert (end["income"] >= start["income"]).all()
+    assert (end["amount"] <= start["amount"]).all()
+    assert (start["purpose=buy"] == end["purpose=buy"]).all()
+    step = (end["history"] - start["history"]).round(6)
+    assert set(step) <= {0.0, 0.5}  # one grade at a time, never down
+    features = [c for c in rows.columns if c != "group"]
+    distance = np.sqrt(((end[features] - start[features]) ** 2).sum(axis=1))
+    assert np.allclose(distance, edges["distance"])
+
+
+def test_a_given_epsilon_is_kept(place: Path) -> None:
+    found = tables(place, methods__fgce__epsilon="0.25")
+    facts = found["feasibility_facts"].set_index("fact")["value"]
+    assert facts["epsilon"] == 0.25
+    assert found["feasibility_edges"]["distance"].max() <= 0.25

@@ -1,0 +1,61 @@
+"""What holds of the project as a whole: its dictionary, its declarations, its registry, its keys."""
+
+from pathlib import Path
+
+from conftest import REPOSITORY
+
+from flows.plan import STAGES
+from schemas.dictionary import TABLES, dictionary
+from tasks._lineage import code_digest
+from tasks.methods import METHODS
+
+
+def test_the_dictionary_is_current() -> None:
+    assert (REPOSITORY / "docs" / "tables.md").read_text() == dictionary(), "run `make docs`"
+
+
+def test_every_table_of_a_stage_is_in_the_dictionary() -> None:
+    assert {t.name for s in STAGES.values() for t in s.writes} <= {t.name for t in TABLES}
+
+
+def test_every_stage_reads_only_what_an_earlier_one_writes() -> None:
+    written = {"refusals", "validations"}
+    for stage in STAGES.values():
+        assert {t.name for t in stage.reads} <= written, stage.name
+        written |= {t.name for t in stage.writes}
+
+
+def test_personal_tables_are_restricted() -> None:
+    with_row_ids = {t.name for t in TABLES if any(c.name == "row_id" for c in t.columns)}
+    assert with_row_ids <= {t.name for t in TABLES if t.restricted}
+
+
+def test_every_method_has_its_modules() -> None:
+    for method in METHODS.values():
+        assert callable(method.load().detect)
+        assert Path(REPOSITORY, *method.section.split(".")).with_suffix(".py").is_file()
+
+
+def test_a_fix_in_an_algorithm_changes_the_key_and_a_comment_does_not(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    from tasks import _lineage
+
+    source = REPOSITORY / "tasks" / "algorithms" / "intervals.py"
+    copy = tmp_path / "intervals.py"
+    original = _lineage._file
+    monkeypatch.setattr(_lineage, "_file", lambda name: copy if name.endswith(".intervals") else original(name))
+
+    def digest_with(text: str) -> str:
+        copy.write_text(text)
+        _lineage._parsed.cache_clear()
+        return code_digest(["tasks.measure"])
+
+    text = source.read_text()
+    plain = digest_with(text)
+    assert digest_with("# a comment\n" + text.replace('"""Intervals:', '"""Other words:')) == plain
+    assert digest_with(text.replace("(1 + beyond)", "(0 + beyond)")) != plain
+    _lineage._parsed.cache_clear()
+
+
+def test_a_key_reaches_through_imports() -> None:
+    assert code_digest(["tasks.measure"]) != code_digest(["tasks.score"])
+    assert code_digest(["tasks.detect"]) != code_digest(["tasks.detect", "tasks.algorithms.fgce"])
