@@ -21,7 +21,7 @@ DECIDES_RESULTS = (
     "altair", "vl-convert-python", "jinja2",
 )  # fmt: skip
 _NOT_REACHED = frozenset({"tasks._store", "tasks._lineage"})
-"""The lake moves results and does not make them. The quarantine does: ``_stage`` and ``_validate`` are part of a key."""
+"""The lake moves results and does not make them. The quarantine does: ``_stage`` and ``_validate`` count."""
 
 
 @lru_cache(maxsize=1)
