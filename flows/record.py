@@ -17,6 +17,7 @@ from schemas.measures import MEASURES
 from schemas.terms import ExitCode, State
 from tasks._lineage import versions
 from tasks._store import Lake
+from tasks.algorithms.verdicts import overall
 from tasks.methods import METHODS
 
 HEADLINES = {"approval_rate": "approved"} | {
@@ -74,14 +75,6 @@ def reports_of(lake: Lake, run: str) -> Path:
 
 def _state(measures: pa.Table) -> State:
     return overall([row["state"] for row in measures.select(["state"]).to_pylist()])
-
-
-def overall(states: Sequence[str]) -> State:
-    """One state for many: a breach outweighs too little evidence, which outweighs a pass; of nothing, not run."""
-    for state in (State.BREACH, State.INSUFFICIENT_EVIDENCE, State.WITHIN):
-        if state in states:
-            return state
-    return State.NOT_RUN
 
 
 def headline(lake: Lake, done: Sequence[Partition]) -> list[dict[str, Any]]:

@@ -133,9 +133,10 @@ def hold(stage: Stage, produced: Produced, rows_in: int) -> tuple[dict[str, pa.T
         results += [(table.name, o, mendable and not o.success) for o in outcomes]
         if failed and not mendable:
             raise SuiteError(_describe(stage.name, table.name, failed))
-        if failed:
+        while failed:  # a large table shows a few of its bad rows at a time
             content, aside = _quarantine(stage.name, content, failed)
             refusals = pa.concat_tables([refusals, aside])
+            failed = [o for o in validate(content, declared) if not o.success]
         if table is not REFUSALS:
             kept[table.name] = content
     if stage.balanced:

@@ -22,6 +22,8 @@ from schemas.table import Column, Table
 from schemas.validations import VALIDATIONS
 
 FULL_ROWS = 500_000
+_WITNESSES = 10_000
+"""Rows shown at most for one rule of a large table: a quarantine of more goes in rounds."""
 
 
 @dataclass(frozen=True)
@@ -79,27 +81,31 @@ def validate_balance(rows_in: int, rows_out: int, refused: int) -> list[Outcome]
 
 
 def witnesses(table: pa.Table, declared: Table) -> pa.Table:
-    """The rows of a large table that break an expectation if any row does: extremes, nulls, codes, repeated keys."""
+    """Rows of a large table that break an expectation, if any does: nulls, ranges, codes, repeated keys."""
     picks = [pick for column in declared.columns for pick in _breaking(column)]
     if declared.key:
         keys = ", ".join(_quoted(k) for k in declared.key)
-        twice = f"SELECT {keys} FROM whole GROUP BY ALL HAVING count(*) > 1 LIMIT 3"
-        picks.append(f"(SELECT rowid FROM whole SEMI JOIN ({twice}) USING ({keys}) LIMIT 6)")
+        twice = f"SELECT {keys} FROM whole GROUP BY ALL HAVING count(*) > 1 LIMIT {_WITNESSES}"
+        picks.append(f"(SELECT rowid FROM whole SEMI JOIN ({twice}) USING ({keys}) LIMIT {2 * _WITNESSES})")
     with duckdb.connect() as connection:
         connection.register("arrow", table)
         connection.execute("CREATE TEMP TABLE whole AS SELECT * FROM arrow")
-        return connection.sql(f"SELECT * FROM whole WHERE rowid IN ({' UNION '.join(picks)})").to_arrow_table()
+        return connection.sql(
+            f"SELECT * FROM whole WHERE rowid IN ({' UNION '.join(picks) or 'SELECT -1'})"
+        ).to_arrow_table()
 
 
 def _breaking(column: Column) -> list[str]:
     """Queries for the rows that break a rule of a column if any does."""
     name = _quoted(column.name)
-    picks = [f"(SELECT rowid FROM whole WHERE {name} IS NULL LIMIT 3)"]
-    if column.minimum is not None or column.maximum is not None:
-        picks += [f"(SELECT rowid FROM whole ORDER BY {name}{side} NULLS LAST LIMIT 1)" for side in ("", " DESC")]
+    picks = [] if column.nullable else [f"(SELECT rowid FROM whole WHERE {name} IS NULL LIMIT {_WITNESSES})"]
+    if column.minimum is not None:
+        picks.append(f"(SELECT rowid FROM whole WHERE NOT {name} >= {column.minimum!r} LIMIT {_WITNESSES})")
+    if column.maximum is not None:
+        picks.append(f"(SELECT rowid FROM whole WHERE NOT {name} <= {column.maximum!r} LIMIT {_WITNESSES})")
     if column.codes:
         codes = ", ".join("'" + code.replace("'", "''") + "'" for code in column.codes)
-        picks.append(f"(SELECT rowid FROM whole WHERE {name} NOT IN ({codes}) LIMIT 3)")
+        picks.append(f"(SELECT rowid FROM whole WHERE {name} NOT IN ({codes}) LIMIT {_WITNESSES})")
     return picks
 
 

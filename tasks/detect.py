@@ -100,12 +100,8 @@ def _cases(
     group_of = memberships.to_pandas().pivot(index="row_id", columns="protected_attribute", values="group")
     groups = group_of.loc[rows["row_id"]]
     made = {str(name): frame for name, frame in decisions.to_pandas().groupby("decision_maker")}
-    scores = made.get(DecisionMaker.MODEL)
     for maker, frame in sorted(made.items()):
         decided = rows[["row_id"]].merge(frame, on="row_id", validate="one_to_one")
-        if maker == DecisionMaker.LENDER and scores is not None:
-            # the lender's decisions carry no score: a candidate's is the model's of the same row
-            decided = decided.drop(columns="score").merge(scores[["row_id", "score"]], on="row_id")
         factual, candidate = explained_and_candidates(decided, maker, settings.explain)
         for p in settings.protected:
             names, codes = np.unique(groups[p.name].to_numpy(dtype=str), return_inverse=True)
@@ -137,7 +133,7 @@ def explained_and_candidates(
         if explain.factuals == "false_negatives":
             factual &= decided["outcome"].to_numpy()
         if explain.candidate_score is not None:
-            candidate = (decided["score"].to_numpy() > explain.candidate_score) & open_ & ~factual
+            candidate &= decided["score"].to_numpy() > explain.candidate_score
     return factual, candidate
 
 

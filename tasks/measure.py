@@ -19,8 +19,9 @@ from schemas.measures import MEASURES
 from schemas.settings import Bootstrap, Disclosure, Protected, StageSettings, Threshold
 from tasks._stage import Produced, stage
 from tasks.algorithms import measures as algorithm
-from tasks.algorithms import verdicts
+from tasks.algorithms import publication, verdicts
 from tasks.algorithms.disclosure import POLICIES
+from tasks.methods import measures_known
 
 _SQL = Path(__file__).parent / "sql"
 
@@ -57,6 +58,7 @@ def measure(
     Raises:
         SpecError: a threshold names a measure that no method makes.
     """
+    limits = _limits(settings)
     with duckdb.connect() as connection:
         for name, table in (
             ("applications", applications.select(["row_id", "favourable"])),
@@ -69,21 +71,35 @@ def measure(
         connection.execute(f"CREATE TEMP VIEW tallied AS FROM tallies UNION ALL BY NAME ({_query('outcomes')})")
         statistics = [_statistic(row) for row in connection.sql(_query("tallies")).to_arrow_table().to_pylist()]
         matched = dict(_matched(row) for row in connection.sql(_query("draws")).to_arrow_table().to_pylist())
-    plan = algorithm.Plan(
-        {p.name: p.reference for p in settings.protected},
-        settings.bootstrap.draws,
-        settings.bootstrap.level,
-        settings.seed,
-    )
-    found = algorithm.summarise(statistics, matched, plan)
-    limits = [_limit(t) for t in settings.thresholds]
-    for position, known in verdicts.unknown(found, limits):
-        name = settings.thresholds[position].measure
-        raise SpecError(f"no method makes a measure {name!r}; {nearest(name, known)}", ("thresholds", position))
+    policy = POLICIES[settings.disclosure.profile]
+    hidden = publication.withheld(statistics, policy)
+    plan = _plan(settings)
+    found = algorithm.summarise([publication.coarsened(s, policy) for s in statistics], matched, plan)
     judged = verdicts.judge(found, limits, settings.bootstrap.minimum_n)
-    published = algorithm.withhold(judged, POLICIES[settings.disclosure.profile])
-    published += verdicts.unmeasured(found, limits, plan.references)
-    return Produced({MEASURES.name: _table(published, settings)})
+    published = publication.published(judged, hidden, policy)
+    everyone = _everyone(decisions, memberships)
+    return Produced({MEASURES.name: _table(published + verdicts.unmeasured(found, limits, everyone, plan), settings)})
+
+
+def _limits(settings: MeasureSettings) -> list[verdicts.Limit]:
+    known = verdicts.known_names(measures_known())
+    for position, t in enumerate(settings.thresholds):
+        if t.measure not in known:
+            raise SpecError(
+                f"no method makes a measure {t.measure!r}; {nearest(t.measure, known)}", ("thresholds", position)
+            )
+    return [_limit(t) for t in settings.thresholds]
+
+
+def _plan(settings: MeasureSettings) -> algorithm.Plan:
+    references = {p.name: p.reference for p in settings.protected}
+    return algorithm.Plan(references, settings.bootstrap.draws, settings.bootstrap.level, settings.seed)
+
+
+def _everyone(decisions: pa.Table, memberships: pa.Table) -> set[tuple[str, str, str]]:
+    """Every decision maker with every group that a row of the source belongs to."""
+    groups = set(zip(memberships["protected_attribute"].to_pylist(), memberships["group"].to_pylist(), strict=True))
+    return {(maker, *pair) for maker in decisions["decision_maker"].unique().to_pylist() for pair in groups}
 
 
 def _query(name: str) -> str:

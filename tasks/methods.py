@@ -19,6 +19,8 @@ class Method:
     title: str
     algorithm: str
     section: str
+    measures: tuple[str, ...]
+    """The measures that it makes, without those that compare them."""
     headline: Mapping[str, str]
     """Measures that the command prints at its end, with a short title for each."""
 
@@ -35,6 +37,15 @@ METHODS = {
             "Feasible group counterfactual explanations (FGCE)",
             "tasks.algorithms.fgce",
             "tasks.sections.fgce",
+            (
+                "infeasible_share",
+                "burden",
+                "burden_at_k",
+                "coverage",
+                "coverage_at_k",
+                "component_nodes",
+                "component_candidates",
+            ),
             {
                 "infeasible_share": "no feasible path",
                 "infeasible_share_size_matched": "reference at its size",
@@ -43,6 +54,15 @@ METHODS = {
         ),
     )
 }
+
+
+OUTCOMES = ("approval_rate", "denial_rate")
+"""The measures of the decisions themselves, made without any method."""
+
+
+def measures_known() -> tuple[str, ...]:
+    """Every measure that an audit can make, without those that compare them."""
+    return (*OUTCOMES, *(name for method in METHODS.values() for name in method.measures))
 
 
 def asked_for(spec: AuditSpec) -> list[Method]:

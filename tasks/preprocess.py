@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from schemas.applications import APPLICATIONS, ENCODINGS, FEATURES, REFUSALS
-from schemas.errors import DataQualityError
+from schemas.errors import DataQualityError, SpecError, nearest
 from schemas.settings import ColumnSpec, StageSettings
 from schemas.table import Column
 from schemas.terms import Kind, Refusal, Role
@@ -79,12 +79,16 @@ def _imputed(values: pd.Series, column: ColumnSpec) -> pd.Series:
     """Median of numbers and ordered categories, a level of its own elsewhere. A labelled sensitivity run only."""
     if not values.isna().any():
         return values
+    if values.isna().all():
+        raise DataQualityError(
+            f"column {values.name!r} has no value at all to impute from; exclude it (role: excluded)"
+        )
     if column.type is Kind.CONTINUOUS:
         return values.fillna(values.median())
     if column.order:
         codes = encoding.category_codes(list(values.dropna()), column.order)
         return values.fillna(column.order[int(np.median(codes))])
-    return values.fillna(IMPUTED)
+    return values.fillna(values.mode()[0] if column.type is Kind.BINARY else IMPUTED)
 
 
 def _encoded(values: pd.Series, name: str, column: ColumnSpec) -> Iterator[tuple[str, Any, dict[str, Any]]]:
@@ -104,6 +108,7 @@ def _encoded(values: pd.Series, name: str, column: ColumnSpec) -> Iterator[tuple
         yield name, encoding.encode_continuous(numbers, scale), row
         return
     categories = list(column.order) or sorted(values.unique())
+    _check_transitions(name, column, categories)
     codes = encoding.category_codes(list(values), categories)
     row["categories"] = json.dumps(categories)
     if column.type is Kind.NOMINAL:
@@ -117,6 +122,15 @@ def _encoded(values: pd.Series, name: str, column: ColumnSpec) -> Iterator[tuple
             "declare it nominal or ordinal"
         )
     yield name, encoding.encode_ordered(codes, len(categories)), row
+
+
+def _check_transitions(name: str, column: ColumnSpec, categories: list[str]) -> None:
+    """A misspelt category would silently lift a constraint."""
+    for start, ends in column.transitions.items():
+        for category in (start, *ends):
+            if category not in categories:
+                where = ("columns", name, "transitions", start)
+                raise SpecError(f"no category {category!r} in {name!r}; {nearest(category, categories)}", where)
 
 
 def _implausible(values: pd.Series, column: ColumnSpec) -> int:

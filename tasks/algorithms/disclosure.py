@@ -31,10 +31,8 @@ POLICIES = {
 
 
 def small(policy: Policy, n: int, events: int | None = None) -> bool:
-    """Whether a count, or a share by its count and events, is to be withheld. Zero says nothing of anyone."""
-    counts = [n]
-    if policy.events_too and events is not None:
-        counts += [events, n - events]
+    """Whether a count of people, or a share by its count and events, is to be withheld. Zero says nothing of anyone."""
+    counts = [n, events, n - events] if policy.events_too and events is not None else [n]
     return any(0 < count < policy.smallest for count in counts)
 
 

@@ -181,7 +181,8 @@ def _tallies(group: int, found: Explained, grid: Floats) -> Iterator[Tally]:
         inside = found.subgroup == subgroup
         sizes = {"component_nodes": inside.sum(), "component_candidates": (inside & (found.candidate >= 0)).sum()}
         for measure, size in sizes.items():
-            yield Tally(group, subgroup, measure, {}, np.array([float(size)]), np.array([1]), False)
+            # every node is a unit whose component has that size: the mean is the size, and n is the size too
+            yield Tally(group, subgroup, measure, {}, np.array([float(size)]), np.array([size]), False)
 
 
 def _draws(

@@ -27,6 +27,8 @@ class Estimate:
     high: float
     n: int
     """Units, those without a value included."""
+    defined: int
+    """Units with a value: those that the mean is of."""
     events: int | None
     """Units whose value is 1, where all values are 0 or 1."""
     replicates: Floats
@@ -37,18 +39,22 @@ def estimate(values: Floats, counts: Longs, rng: np.random.Generator, draws: int
     """Mean and interval of a statistic given as distinct values ``(v,)`` and their counts ``(v,)``."""
     n = int(counts.sum())
     if n == 0:
-        return Estimate(np.nan, np.nan, np.nan, 0, None, np.full(draws, np.nan))
+        return Estimate(np.nan, np.nan, np.nan, 0, 0, None, np.full(draws, np.nan))
     value = float(_means(values, counts[None, :])[0])
     replicates = _resample(values, counts, rng, draws)
     low, high = percentile_interval(replicates, level)
-    defined = values[~np.isnan(values)]
-    events = (
-        int(counts[values == 1].sum()) if np.isin(defined, (0.0, 1.0)).all() and len(defined) == len(values) else None
-    )
-    if events in (0, n):
-        exact = binomtest(events or 0, n).proportion_ci(level)
+    known = ~np.isnan(values)
+    defined = int(counts[known].sum())
+    events = int(counts[values == 1].sum()) if is_share(values) else None
+    if events is not None and defined and events in (0, defined):
+        exact = binomtest(events, defined).proportion_ci(level)
         low, high = float(exact.low), float(exact.high)
-    return Estimate(value, low, high, n, events, replicates)
+    return Estimate(value, low, high, n, defined, events, replicates)
+
+
+def is_share(values: Floats) -> bool:
+    """Whether a statistic is a share: 0 or 1 on every unit on which it is defined."""
+    return bool(np.isin(values[~np.isnan(values)], (0.0, 1.0)).all())
 
 
 def percentile_interval(replicates: Floats, level: float) -> tuple[float, float]:

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.terms import State
-from tasks.algorithms.disclosure import Policy, complement, rounded, small
 from tasks.algorithms.intervals import Estimate, benjamini_hochberg, estimate, fisher_p, percentile_interval, rank_p
 
 Floats = NDArray[np.float64]
@@ -64,7 +63,7 @@ class Measure:
     state: State = State.NOT_RUN
     reason: str = ""
     fewest: int = 0
-    """The smaller of the counts behind it: what a threshold's minimum n looks at."""
+    """Units with a value, the smaller number of the two groups compared: what a threshold's minimum n looks at."""
 
 
 @dataclass(frozen=True)
@@ -103,14 +102,6 @@ def summarise(
     return _with_q(out)
 
 
-def withhold(measures: Sequence[Measure], policy: Policy) -> list[Measure]:
-    """Withhold small cells, and what would give them away; publish the other counts as the policy rounds them."""
-    hidden = _hidden(measures, policy)
-    published = [_blank(m) if _is_hidden(m, hidden) else _rounded(m, policy) for m in measures]
-    shown = {(m.family, m.group): m.value for m in published if m.reference_group is None}
-    return [_from_shown(m, shown) if policy.round_to > 1 and m.n is not None else m for m in published]
-
-
 def _estimate(s: Statistic, plan: Plan) -> Estimate:
     identity = "|".join((*map(str, vars(s.family).values()), s.group))
     rng = np.random.default_rng([plan.seed, crc32(identity.encode())])
@@ -118,26 +109,34 @@ def _estimate(s: Statistic, plan: Plan) -> Estimate:
 
 
 def _plain(s: Statistic, own: Estimate) -> Measure:
-    return Measure(s.family, s.group, None, own.value, own.low, own.high, own.n, own.events, fewest=own.n)
+    return Measure(s.family, s.group, None, own.value, own.low, own.high, own.n, own.events, fewest=own.defined)
 
 
 def _compared(s: Statistic, own: Estimate, other: Estimate, reference: str, level: float) -> list[Measure]:
     """Difference and ratio to the reference group; the two groups are resampled independently."""
     p = math.nan
     if own.events is not None and other.events is not None:
-        p = fisher_p((own.events, other.events), (own.n, other.n))
+        p = fisher_p((own.events, other.events), (own.defined, other.defined))
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = float(np.float64(own.value) / other.value)
         forms = (
             ("difference", own.value - other.value, own.replicates - other.replicates),
             ("ratio", ratio if math.isfinite(ratio) else math.nan, own.replicates / other.replicates),
         )
-    out = []
+    out, fewest = [], min(own.defined, other.defined)
     for name, value, replicates in forms:
         low, high = percentile_interval(replicates, level)
         out.append(
             Measure(
-                _named(s.family, name), s.group, reference, value, low, high, own.n, p=p, fewest=min(own.n, other.n)
+                _named(s.family, name),
+                s.group,
+                reference,
+                value,
+                low,
+                high,
+                own.n,
+                p=p,
+                fewest=fewest,
             )
         )
     return out
@@ -167,7 +166,7 @@ def _size_matched(s: Statistic, own: Estimate, drawn: Floats, reference: str, le
                 above,
                 own.n,
                 p=rank_p(own.value, drawn),
-                fewest=own.n,
+                fewest=own.defined,
             )
         )
     return out
@@ -193,54 +192,3 @@ def base_name(measure: str) -> str:
     for suffix in SUFFIXES:
         measure = measure.removesuffix(suffix)
     return measure
-
-
-def _base(m: Measure) -> Family:
-    """The family whose counts a measure shows: comparisons show the counts of what they compare."""
-    return replace(m.family, measure=base_name(m.family.measure))
-
-
-def _hidden(measures: Sequence[Measure], policy: Policy) -> set[tuple[Family, str]]:
-    families: dict[Family, list[Measure]] = {}
-    for m in measures:
-        if m.reference_group is None and m.n is not None:
-            families.setdefault(m.family, []).append(m)
-    hidden = set()
-    for family, members in families.items():
-        counts = np.array([m.n for m in members], dtype=np.int64)
-        withheld = complement(np.array([small(policy, m.n or 0, m.events) for m in members]), counts)
-        hidden |= {(family, m.group) for m, gone in zip(members, withheld, strict=True) if gone}
-    return hidden
-
-
-def _is_hidden(m: Measure, hidden: set[tuple[Family, str]]) -> bool:
-    base = _base(m)
-    compared = [m.group] + ([m.reference_group] if m.reference_group else [])
-    return any((base, group) in hidden for group in compared)
-
-
-def _blank(m: Measure) -> Measure:
-    nan = math.nan
-    state = State.INSUFFICIENT_EVIDENCE if m.state is not State.NOT_RUN else m.state
-    reason = "withheld: a small cell, or one that would give a small cell away"
-    return replace(m, value=nan, low=nan, high=nan, n=None, events=None, p=nan, q=nan, state=state, reason=reason)
-
-
-def _rounded(m: Measure, policy: Policy) -> Measure:
-    """Counts rounded; a share is printed as the ratio of the printed counts, so that it gives no exact count away."""
-    if policy.round_to == 1 or m.n is None or m.family.measure.endswith("_size_matched"):
-        return m  # the n of a size-matched value counts draws, not people
-    n, events = rounded(policy, m.n), None if m.events is None else rounded(policy, m.events)
-    value = m.value if events is None or n == 0 else events / n
-    return replace(m, value=value, n=n, events=events)
-
-
-def _from_shown(m: Measure, shown: Mapping[tuple[Family, str], float]) -> Measure:
-    """A comparison of published values, so that it gives no exact one away."""
-    base = _base(m)
-    own, other = shown.get((base, m.group), math.nan), shown.get((base, m.reference_group or ""), math.nan)
-    if m.family.measure == f"{base.measure}_difference":
-        return replace(m, value=own - other)
-    if m.family.measure == f"{base.measure}_ratio":
-        return replace(m, value=own / other if other else math.nan)
-    return m

@@ -5,11 +5,11 @@ too little evidence, and said so.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from schemas.terms import State
-from tasks.algorithms.measures import SUFFIXES, Family, Measure, base_name
+from tasks.algorithms.measures import SUFFIXES, Family, Measure, Plan, base_name
 
 
 @dataclass(frozen=True)
@@ -28,32 +28,53 @@ def judge(measures: Sequence[Measure], limits: Sequence[Limit], minimum_n: int) 
     return [_judged(m, [limit for limit in limits if _applies(limit, m)], minimum_n) for m in measures]
 
 
-def unknown(measures: Sequence[Measure], limits: Sequence[Limit]) -> list[tuple[int, list[str]]]:
-    """Limits on measures that no method makes: the position of each, and the names that are known."""
-    bases = {base_name(m.family.measure) for m in measures}
-    known = sorted(bases | {base + suffix for base in bases for suffix in SUFFIXES})
-    return [(i, known) for i, limit in enumerate(limits) if limit.measure not in known]
+def overall(states: Sequence[str]) -> State:
+    """One state for many: a breach outweighs too little evidence, which outweighs a pass; of nothing, not run."""
+    for state in (State.BREACH, State.INSUFFICIENT_EVIDENCE, State.WITHIN):
+        if state in states:
+            return state
+    return State.NOT_RUN
 
 
-def unmeasured(measures: Sequence[Measure], limits: Sequence[Limit], references: Mapping[str, str]) -> list[Measure]:
+def known_names(bases: Sequence[str]) -> list[str]:
+    """Every name that a limit can have, given the measures that methods make."""
+    return sorted({*bases, *(base + suffix for base in bases for suffix in SUFFIXES)})
+
+
+def unmeasured(
+    measures: Sequence[Measure], limits: Sequence[Limit], groups: Collection[tuple[str, str, str]], plan: Plan
+) -> list[Measure]:
     """One measure without a value for every group that a limit is about and in which there was nothing to measure.
 
-    Without them, a group that no method could look at would silently count as kept.
+    Without them, a group that no method could look at, or a limit that found nothing to check, would count as kept.
+
+    Args:
+        measures: those that were made.
+        limits: the thresholds.
+        groups: (decision maker, protected attribute, group) of everyone who should have been looked at.
+        plan: tells the reference groups.
     """
-    whole = [m for m in measures if m.family.subgroup == 0]
-    everyone = {(m.family.decision_maker, m.family.protected_attribute, m.group) for m in whole}
-    out = []
+    out: dict[tuple[Family, str], Measure] = {}
+    makers = {maker for maker, _, _ in groups}
     for limit in limits:
-        base = base_name(limit.measure)
-        method = limit.method or next((m.family.method for m in whole if m.family.measure == base), "")
-        there = {(m.family.decision_maker, m.family.protected_attribute, m.group) for m in whole if _applies(limit, m)}
-        for maker, attribute, group in sorted(everyone - there):
-            compares = limit.measure != base
-            wanted = limit.decision_maker in (None, maker) and not (compares and group == references[attribute])
-            if wanted:
-                family = Family(method, maker, attribute, limit.measure, "{}")
-                out.append(_nothing(family, group, references[attribute] if compares else None))
-    return out
+        there = {
+            (m.family.decision_maker, m.family.protected_attribute, m.group) for m in measures if _applies(limit, m)
+        }
+        compares = limit.measure != base_name(limit.measure)
+        asked = makers if limit.decision_maker is None else {limit.decision_maker}
+        for attribute, group in sorted({(attribute, group) for _, attribute, group in groups}):
+            reference = plan.references[attribute]
+            for maker in sorted(asked):
+                if (maker, attribute, group) not in there and not (compares and group == reference):
+                    family = Family(_method(limit, measures), maker, attribute, limit.measure, "{}")
+                    out[family, group] = _nothing(family, group, reference if compares else None)
+    return list(out.values())
+
+
+def _method(limit: Limit, measures: Sequence[Measure]) -> str:
+    """The method that a limit is about, as far as the run tells."""
+    base = base_name(limit.measure)
+    return limit.method or next((m.family.method for m in measures if m.family.measure == base), "none")
 
 
 def _nothing(family: Family, group: str, reference: str | None) -> Measure:
@@ -76,7 +97,7 @@ def _judged(m: Measure, limits: Sequence[Limit], minimum_n: int) -> Measure:
         return replace(m, state=State.NOT_RUN, reason="no threshold set")
     if m.fewest < minimum_n:
         return replace(
-            m, state=State.INSUFFICIENT_EVIDENCE, reason=f"{m.fewest} units, {minimum_n} are needed for a verdict"
+            m, state=State.INSUFFICIENT_EVIDENCE, reason=f"fewer than the {minimum_n} units that a verdict needs"
         )
     if not all(math.isfinite(x) for x in (m.value, m.low, m.high)):
         return replace(m, state=State.INSUFFICIENT_EVIDENCE, reason="the measure or its interval is not defined")

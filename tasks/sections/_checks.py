@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from schemas.settings import Threshold
 from schemas.terms import State
+from tasks.algorithms import verdicts
 from tasks.sections._material import Material, Measure, Shown
 from tasks.sections._numbers import n_cell, p_cell, state_cell, value_cell
 from tasks.sections._section import Cell, Row, TableView
@@ -29,11 +30,8 @@ SUMMARIES = {
 
 
 def overall(material: Material) -> State:
-    """The worst state of the checks; a limit that found nothing to check is too little evidence."""
-    states = {m.state for m in checked(material)}
-    if _idle(material) and states:
-        states.add(State.INSUFFICIENT_EVIDENCE)
-    return next((state for state in _WORST_FIRST if state in states), State.NOT_RUN)
+    """The worst state of the checks."""
+    return verdicts.overall([m.state for m in checked(material)])
 
 
 def checked(material: Material) -> list[Measure]:
@@ -56,7 +54,6 @@ def names(measure: str, shown: Mapping[str, Shown]) -> tuple[str, Shown]:
 def table(material: Material, shown: Mapping[str, Shown]) -> TableView:
     """Every check with its limit, its state and the reason for it."""
     rows = [_row(material, m, shown) for m in checked(material)]
-    rows += [_idle_row(t, shown) for t in _idle(material)]
     header = ("State", "Measure", "Decisions of", "Group", "Value", "n", "q", "Why")
     note = (
         "Differences and ratios are against the reference group. A verdict needs enough people and the whole "
@@ -80,21 +77,6 @@ def _row(material: Material, m: Measure, shown: Mapping[str, Shown]) -> Row:
         p_cell(m.q),
         Cell(m.reason if limits and limits in m.reason else f"limit {limits}: {m.reason}"),
     )
-
-
-def _idle(material: Material) -> list[Threshold]:
-    """Limits that no measure of the run met."""
-    found = checked(material)
-    return [t for t in material.settings.thresholds if not any(_applies(t, m) for m in found)]
-
-
-def _idle_row(t: Threshold, shown: Mapping[str, Shown]) -> Row:
-    words, _ = names(t.measure, shown)
-    nothing = Cell("–", "none")
-    why = "this run has no measure of that name"
-    where = Cell(t.decision_maker or "any")
-    blank = (nothing, nothing, nothing, nothing)
-    return (state_cell(State.NOT_RUN), Cell(words), where, *blank, Cell(f"limit {_limit(t)}: {why}"))
 
 
 def _applies(t: Threshold, m: Measure) -> bool:

@@ -1,6 +1,7 @@
 """Measures: comparisons by hand, states that never pass for want of evidence, small cells withheld."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.terms import State
+from tasks.algorithms import publication
 from tasks.algorithms.disclosure import POLICIES, complement, withhold_table
-from tasks.algorithms.measures import Family, Measure, Plan, Statistic, summarise, withhold
-from tasks.algorithms.verdicts import Limit, judge, unknown, unmeasured
+from tasks.algorithms.measures import Family, Measure, Plan, Statistic, summarise
+from tasks.algorithms.verdicts import Limit, judge, known_names, overall, unmeasured
 
 PLAN = Plan({"race": "white"}, 300, 0.95, 1)
 FAMILY = Family("fgce", "lender", "race", "infeasible_share", "{}")
@@ -109,25 +111,61 @@ def test_a_pass_needs_finite_numbers_and_enough_units(value: float, low: float, 
         assert high <= 1
 
 
+def publish(statistics: list[Statistic], profile: str) -> list[Measure]:
+    policy = POLICIES[profile]
+    found = summarise([publication.coarsened(s, policy) for s in statistics], {}, PLAN)
+    return publication.published(found, publication.withheld(statistics, policy), policy)
+
+
 def test_a_small_group_is_withheld_with_its_comparisons_and_its_complement() -> None:
-    found = summarise(shares(white=(20, 200), Black=(30, 100), Asian=(10, 40), Other=(1, 3)), {}, PLAN)
-    published = withhold(found, POLICIES["public"])
-    hidden = {(m.family.measure, m.group) for m in published if m.n is None}
+    found = publish(shares(white=(20, 200), Black=(30, 100), Asian=(10, 40), Other=(1, 3)), "public")
+    hidden = {(m.family.measure, m.group) for m in found if m.n is None}
     names = ("infeasible_share", "infeasible_share_difference", "infeasible_share_ratio")
     assert hidden == {(name, group) for name in names for group in ("Other", "Asian")}
-    assert all(math.isnan(m.value) for m in published if m.n is None)
+    assert all(math.isnan(m.value) for m in found if m.n is None)
 
 
-def test_strict_hides_few_events_and_rounds_the_rest() -> None:
-    found = summarise(shares(white=(23, 201), Black=(31, 99), Asian=(30, 102), Other=(5, 100)), {}, PLAN)
-    published = {m.group: m for m in withhold(found, POLICIES["strict"]) if m.reference_group is None}
-    assert published["Other"].n is None
-    assert (published["white"].n, published["white"].events) == (200, 25)
-    compared = {m.family.measure: m for m in withhold(found, POLICIES["strict"]) if m.group == "Asian"}
-    assert compared["infeasible_share_difference"].value == pytest.approx(30 / 100 - 25 / 200)
-    assert compared["infeasible_share_ratio"].value == pytest.approx((30 / 100) / (25 / 200))
-    assert compared["infeasible_share_difference"].n == 100
-    assert published["white"].value == 25 / 200  # the rate of the printed counts gives the exact ones away no more
+def test_strict_hides_few_events_and_computes_the_rest_from_rounded_counts() -> None:
+    statistics = shares(white=(23, 201), Black=(31, 99), Asian=(30, 102), Other=(5, 100))
+    found = publish(statistics, "strict")
+    plain = {m.group: m for m in found if m.reference_group is None}
+    assert plain["Other"].n is None
+    assert (plain["white"].n, plain["white"].events) == (205, 25)  # 23 and 178, each to the nearest 5
+    rounded = [
+        Statistic(FAMILY, group, np.array([0.0, 1.0]), np.array(counts), headline=True)
+        for group, counts in (("white", [180, 25]), ("Black", [70, 30]), ("Asian", [70, 30]))
+    ]
+    alike = {(m.family.measure, m.group): m for m in summarise(rounded, {}, PLAN)}
+    for m in found:
+        if m.n is not None:
+            other = alike[m.family.measure, m.group]
+            assert (m.value, m.low, m.high, m.p) == (other.value, other.low, other.high, other.p) or math.isnan(m.p)
+            assert (m.value, m.low, m.high) == (other.value, other.low, other.high)
+
+
+def test_a_mean_over_few_defined_units_is_no_verdict_and_is_withheld() -> None:
+    family = replace(FAMILY, measure="burden")
+    costs = Statistic(family, "Black", np.array([0.5, 0.6, np.nan]), np.array([2, 2, 56]), headline=True)
+    (m,) = [x for x in summarise([costs], {}, PLAN) if x.reference_group is None]
+    assert (m.n, m.fewest) == (60, 4)
+    (judged,) = judge([m], [Limit("burden", None, None, -math.inf, 5)], 30)
+    assert judged.state is State.INSUFFICIENT_EVIDENCE
+    assert publication.withheld([costs], POLICIES["public"]) == {(family, "Black")}
+
+
+def test_few_undefined_units_are_withheld_under_strict() -> None:
+    family = replace(FAMILY, measure="coverage")
+    covered = Statistic(family, "Black", np.array([0.0, 1.0, np.nan]), np.array([27, 70, 3]), headline=False)
+    assert publication.withheld([covered], POLICIES["strict"]) == {(family, "Black")}
+
+
+def test_a_part_of_a_group_cannot_be_had_by_subtraction() -> None:
+    parts = [
+        Statistic(replace(FAMILY, subgroup=i), "white", np.array([0.0, 1.0]), np.array(counts), headline=False)
+        for i, counts in ((0, [30, 25]), (1, [20, 20]), (2, [8, 4]), (3, [2, 1]))
+    ]
+    hidden = publication.withheld(parts, POLICIES["public"])
+    assert {family.subgroup for family, _ in hidden} == {2, 3}
 
 
 @given(st.lists(st.integers(0, 40), min_size=2, max_size=8))
@@ -148,20 +186,35 @@ def test_tables_leave_no_single_cell_in_any_row_or_column(rows: list[list[int]])
 
 
 def test_a_group_without_anything_to_measure_is_too_little_evidence() -> None:
-    rates = [
-        Statistic(Family("outcomes", "lender", "race", "approval_rate", "{}"), g, np.array([1.0]), np.array([50]), True)
-        for g in ("white", "Black", "Asian")
-    ]
-    found = summarise([*rates, *shares(white=(20, 200), Black=(30, 100))], {}, PLAN)
-    limits = [Limit("infeasible_share_difference", None, None, -math.inf, 0.05)]
-    (gap,) = unmeasured(found, limits, PLAN.references)
+    found = summarise(shares(white=(20, 200), Black=(30, 100)), {}, PLAN)
+    everyone = {("lender", "race", group) for group in ("white", "Black", "Asian")}
+    limit = Limit("infeasible_share_difference", None, None, -math.inf, 0.05)
+    (gap,) = unmeasured(found, [limit, limit], everyone, PLAN)
     assert (gap.group, gap.n, gap.state) == ("Asian", 0, State.INSUFFICIENT_EVIDENCE)
     assert gap.family.method == "fgce"
 
 
-def test_a_threshold_on_nothing_known_is_named() -> None:
-    found = summarise(shares(white=(20, 200), Black=(30, 100)), {}, PLAN)
-    limits = [Limit(name, None, None, -math.inf, 1) for name in ("infeasible_share_ratio", "infeasible_shar")]
-    ((position, known),) = unknown(found, limits)
-    assert position == 1
-    assert "infeasible_share" in known
+@pytest.mark.parametrize("maker", [None, "model"])
+def test_a_limit_that_finds_nothing_is_no_pass(maker: str | None) -> None:
+    everyone = {("lender", "race", "white"), ("lender", "race", "Black")}
+    found = unmeasured([], [Limit("burden", "fgce", maker, -math.inf, 1)], everyone, PLAN)
+    assert {(m.family.decision_maker, m.group) for m in found} == {(maker or "lender", g) for g in ("white", "Black")}
+    assert overall([m.state for m in found]) is State.INSUFFICIENT_EVIDENCE
+
+
+def test_known_names_are_the_measures_and_their_comparisons() -> None:
+    known = known_names(["burden"])
+    assert {"burden", "burden_difference", "burden_ratio", "burden_size_matched"} <= set(known)
+
+
+@pytest.mark.parametrize(
+    ("states", "worst"),
+    [
+        ([], State.NOT_RUN),
+        (["within", "not_run"], State.WITHIN),
+        (["within", "insufficient_evidence"], State.INSUFFICIENT_EVIDENCE),
+        (["insufficient_evidence", "breach", "within"], State.BREACH),
+    ],
+)
+def test_the_worst_state_counts(states: list[str], worst: State) -> None:
+    assert overall(states) is worst

@@ -1,12 +1,17 @@
 """From declaration to expectations: each rule of a declaration is broken once and caught, on small and large tables."""
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
+from conftest import loans, spec_of
 
 from schemas.table import Column, Table
 from tasks import _validate
+from tasks._stage import hold
 from tasks._validate import validate, validate_balance, witnesses
+from tasks.ingest import ingest, settings_of
 
 DECLARED = Table(
     "things",
@@ -94,3 +99,19 @@ def test_witnesses_are_few() -> None:
 def test_balance(rows: tuple[int, int, int], ok: bool) -> None:
     (outcome,) = validate_balance(*rows)
     assert outcome.success is ok
+
+
+def test_a_large_table_is_quarantined_until_it_is_clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """More bad rows than a large table shows at a time: none of them may be published."""
+    monkeypatch.setattr(_validate, "FULL_ROWS", 100)
+    monkeypatch.setattr(_validate, "_WITNESSES", 3)
+    frame = loans()
+    frame.loc[10:29, "income"] = 1e6
+    frame.loc[30:34, "income"] = -1.0
+    frame.to_csv(tmp_path / "loans.csv", index=False)
+    spec = spec_of(tmp_path, columns__income__bounds="[0, 100000]")
+    produced = ingest.function(settings=settings_of(spec))
+    kept, refusals, _ = hold(ingest, produced, 500)
+    assert kept["applications"].num_rows == 475
+    assert refusals.num_rows == 25
+    assert max(kept["applications"]["income"].to_pylist()) <= 100000

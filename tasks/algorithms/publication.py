@@ -1,0 +1,86 @@
+"""What of the measures is published: small cells and what would give them away are withheld, counts are coarsened.
+
+Whether a cell is small is decided on the exact counts. Under a policy that rounds, every share is then computed anew
+from rounded counts, interval and p included, so that nothing printed leads back to an exact count.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from schemas.terms import State
+from tasks.algorithms.disclosure import Policy, complement, rounded, small
+from tasks.algorithms.intervals import is_share
+from tasks.algorithms.measures import Family, Measure, Statistic, base_name
+
+Cell = tuple[Family, str]
+"""A family of statistics and a group."""
+
+
+def coarsened(statistic: Statistic, policy: Policy) -> Statistic:
+    """A share by its rounded counts; other statistics as they are, since their n alone is rounded."""
+    if policy.round_to == 1 or not is_share(statistic.values):
+        return statistic
+    counts = np.array([rounded(policy, int(count)) for count in statistic.counts], dtype=np.int64)
+    return replace(statistic, counts=counts)
+
+
+def withheld(statistics: Sequence[Statistic], policy: Policy) -> set[Cell]:
+    """The cells to withhold: small ones, and those by which they could be had from a total.
+
+    Totals are those over the groups of a family, and those over the parts of a group.
+    """
+    n = {(s.family, s.group): int(s.counts.sum()) for s in statistics}
+    hidden = {(s.family, s.group) for s in statistics if _small(s, policy)}
+    hidden |= _complements(n, hidden, lambda cell: cell[0])
+    parts = {cell: count for cell, count in n.items() if cell[0].subgroup}
+    return hidden | _complements(parts, hidden, lambda cell: (replace(cell[0], subgroup=0), cell[1]))
+
+
+def published(measures: Iterable[Measure], hidden: set[Cell], policy: Policy) -> list[Measure]:
+    """The measures with the withheld ones blank, those that compare them too, and the other counts rounded."""
+    return [_blank(m) if _is_hidden(m, hidden) else _rounded(m, policy) for m in measures]
+
+
+def _small(s: Statistic, policy: Policy) -> bool:
+    n, defined = int(s.counts.sum()), int(s.counts[~np.isnan(s.values)].sum())
+    counts = [n, defined]
+    if policy.events_too:
+        counts += [n - defined, *(s.counts.tolist() if is_share(s.values) else [])]
+    return any(small(policy, count) for count in counts)
+
+
+def _complements(n: dict[Cell, int], hidden: set[Cell], total_of: Callable[[Cell], Hashable]) -> set[Cell]:
+    """Further cells to withhold, where one cell of a printed total would be the only one withheld."""
+    totals: dict[Hashable, list[Cell]] = defaultdict(list)
+    for cell in n:
+        totals[total_of(cell)].append(cell)
+    out: set[Cell] = set()
+    for cells in totals.values():
+        flags = np.array([cell in hidden for cell in cells])
+        more = complement(flags, np.array([n[cell] for cell in cells], dtype=np.int64))
+        out |= {cell for cell, gone in zip(cells, more, strict=True) if gone}
+    return out
+
+
+def _is_hidden(m: Measure, hidden: set[Cell]) -> bool:
+    base = replace(m.family, measure=base_name(m.family.measure))
+    compared = [m.group] + ([m.reference_group] if m.reference_group else [])
+    return any((base, group) in hidden for group in compared)
+
+
+def _blank(m: Measure) -> Measure:
+    nan = math.nan
+    state = State.INSUFFICIENT_EVIDENCE if m.state is not State.NOT_RUN else m.state
+    reason = "withheld: a small cell, or one that would give a small cell away"
+    return replace(m, value=nan, low=nan, high=nan, n=None, events=None, p=nan, q=nan, state=state, reason=reason)
+
+
+def _rounded(m: Measure, policy: Policy) -> Measure:
+    if m.n is None or m.family.measure.endswith("_size_matched"):
+        return m  # the n of a size-matched value counts draws, not people
+    events = None if m.events is None else rounded(policy, m.events)
+    return replace(m, n=rounded(policy, m.n), events=events)
