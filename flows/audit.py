@@ -33,18 +33,17 @@ Given = dict[str, list[dict[str, Any]]]
 
 
 @flow(name="audit", result_serializer="json", validate_parameters=False, log_prints=False)
-def audit(spec: dict[str, Any], lake: str, command: str = "") -> list[dict[str, Any]]:
+def audit(spec: dict[str, Any], lake: str) -> dict[str, Any]:
     """Run every stage of one audit, write its manifest and export its report beside the lake.
 
     Args:
         spec: an audit spec, as ``AuditSpec`` dumps it.
         lake: absolute path of the lake.
-        command: what the report says reproduces the audit.
 
     Returns:
-        The partition of every stage, in order.
+        The run id, and the partition of every stage in order.
     """
-    planned = plan(AuditSpec.model_validate(spec), command)
+    planned = plan(AuditSpec.model_validate(spec))
     progress = cast("UUID", create_progress_artifact(progress=0.0, description=f"stages of {planned.run}"))
     done: list[Partition] = []
     for i, step in enumerate(planned.steps):
@@ -54,7 +53,7 @@ def audit(spec: dict[str, Any], lake: str, command: str = "") -> list[dict[str, 
         update_progress_artifact(progress, 100 * (i + 1) / len(planned.steps))
     publish(Lake(Path(lake)), planned, done)
     _show(planned.run, Lake(Path(lake)), done)
-    return [partition.model_dump(mode="json") for partition in done]
+    return {"run": planned.run, "partitions": [partition.model_dump(mode="json") for partition in done]}
 
 
 def _stage_key(_: TaskRunContext, parameters: dict[str, Any]) -> str | None:
@@ -69,7 +68,7 @@ def _stage_key(_: TaskRunContext, parameters: dict[str, Any]) -> str | None:
 def _is_transient(_: Any, __: Any, state: Any) -> bool:
     """Whether another try could help: an operating system's error could be a network drive that blinked."""
     error = state.result(raise_on_failure=False)
-    return isinstance(error, OSError)
+    return isinstance(error, OSError) or isinstance(getattr(error, "__cause__", None), OSError)
 
 
 @task(

@@ -63,6 +63,4 @@ def _seconds(command: list[str]) -> float:
 
 
 if __name__ == "__main__":
-    call_plainly(
-        plan(AuditSpec.model_validate(yaml.safe_load(Path(sys.argv[1]).read_text(encoding="utf-8"))), "").steps
-    )
+    call_plainly(plan(AuditSpec.model_validate(yaml.safe_load(Path(sys.argv[1]).read_text(encoding="utf-8")))).steps)

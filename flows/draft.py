@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,7 @@ _TEMPLATE = """\
 name: {{ name }}
 title: {{ title }}
 year: 2024  # CHECK: the year of the decisions
-source: {kind: csv, path: {{ path }}, delimiter: {{ delimiter }}}
+source: {kind: {{ kind }}, path: {{ path }}, delimiter: {{ delimiter }}}
 #   missing: ['', NA]        texts that mean a missing value
 #   exempt: [Exempt]         texts that mean exempt from reporting
 #   keep: {column: [value]}  rows with other values are refused, with that reason
@@ -69,7 +69,8 @@ def draft(file: Path) -> str:
     """
     if not file.is_file():
         raise SpecError(f"no file at {str(file)!r}: give a delimited table with a header")
-    source = Source(kind="csv", path=str(file), delimiter=_delimiter(file))
+    kind: Literal["csv", "parquet"] = "parquet" if file.suffix == ".parquet" else "csv"
+    source = Source(kind=kind, path=str(file), delimiter="," if kind == "parquet" else _delimiter(file))
     names = delimited.header(source)
     frame = delimited.read(source, names).table.to_pandas().apply(lambda column: column.map(canonical))
     few = [n for n in names if 2 <= frame[n].nunique() <= 10]
@@ -86,6 +87,7 @@ def draft(file: Path) -> str:
         "name": "".join(ch if ch.isalnum() and ch.isascii() else "-" for ch in file.name.split(".")[0]).strip("-")
         or "audit",
         "title": _quoted(file.name.split(".")[0]),
+        "kind": kind,
         "path": _quoted(str(file)),
         "delimiter": _quoted(source.delimiter),
         "row_id": _quoted(keys[0]) if keys else "null",

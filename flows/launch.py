@@ -15,28 +15,29 @@ from flows.record import Summary, is_published, publish, summarise
 from schemas.artifact import Partition
 from schemas.settings import AuditSpec
 from tasks._store import Lake
+from tasks.measure import check_thresholds
 from tasks.sources.registry import check_columns
 
 log = logging.getLogger("evenhand")
 
 
-def run_audit(spec: AuditSpec, lake_root: Path, command: str) -> Summary:
+def run_audit(spec: AuditSpec, lake_root: Path) -> Summary:
     """Run one audit, or find that nothing is left to do.
 
     Raises:
         EvenhandError: as the stages say.
     """
     check_columns(spec)
+    check_thresholds(spec.thresholds)
     lake = Lake(lake_root)
-    planned = plan(spec, command)
+    planned = plan(spec)
     done = held(lake, planned.steps)
-    if len(done) == len(planned.steps):
-        log.info("all %d stages are in the lake already: nothing to compute", len(done))
-        if not is_published(lake, planned.run):
-            publish(lake, planned, done)
-    else:
-        done = _orchestrated(spec, lake, command)
-    return summarise(lake, planned, done)
+    if len(done) < len(planned.steps):
+        return summarise(lake, spec, *_orchestrated(spec, lake))
+    log.info("all %d stages are in the lake already: nothing to compute", len(done))
+    if not is_published(lake, planned.run):
+        publish(lake, planned, done)
+    return summarise(lake, spec, planned.run, done)
 
 
 def prepare_environment(lake_root: Path) -> None:
@@ -56,11 +57,14 @@ def prepare_environment(lake_root: Path) -> None:
     os.environ.setdefault("PREFECT_LOCAL_STORAGE_PATH", str(Path(os.environ["PREFECT_HOME"]) / "storage"))
 
 
-def _orchestrated(spec: AuditSpec, lake: Lake, command: str) -> list[Partition]:
-    """Run the flow. Audits on the embedded API of one lake take turns; a server takes any number at once."""
+def _orchestrated(spec: AuditSpec, lake: Lake) -> tuple[str, list[Partition]]:
+    """Run the flow; the run id is the flow's, as the source may have changed meanwhile.
+
+    Audits on the embedded API of one lake take turns; a server takes any number at once.
+    """
     prepare_environment(lake.root)
     if os.environ.get("PREFECT_API_URL"):
-        return _flow(spec, lake, command)
+        return _flow(spec, lake)
     turn = FileLock(lake.root / "locks" / "embedded-api.lock")
     try:
         turn.acquire(blocking=False)
@@ -68,13 +72,13 @@ def _orchestrated(spec: AuditSpec, lake: Lake, command: str) -> list[Partition]:
         log.info("another audit is running on this lake: waiting for it to end")
         turn.acquire()
     try:
-        return _flow(spec, lake, command)
+        return _flow(spec, lake)
     finally:
         turn.release()
 
 
-def _flow(spec: AuditSpec, lake: Lake, command: str) -> list[Partition]:
+def _flow(spec: AuditSpec, lake: Lake) -> tuple[str, list[Partition]]:
     from flows.audit import audit  # starts Prefect: seconds, and only when there is work
 
-    found = audit(spec=spec.model_dump(mode="json"), lake=str(lake.root), command=command)
-    return [Partition.model_validate(entry) for entry in found]
+    found = audit(spec=spec.model_dump(mode="json"), lake=str(lake.root))
+    return found["run"], [Partition.model_validate(entry) for entry in found["partitions"]]

@@ -9,6 +9,9 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import PurePath
+
+import yaml
 
 from schemas.artifact import Artifact, Partition
 from schemas.settings import AuditSpec, StageSettings
@@ -55,8 +58,8 @@ class Plan:
     steps: tuple[Step, ...]
 
 
-def plan(spec: AuditSpec, command: str) -> Plan:
-    """The steps of an audit. ``command`` is what the report says reproduces it.
+def plan(spec: AuditSpec) -> Plan:
+    """The steps of an audit.
 
     Raises:
         InfrastructureError: the source is not there.
@@ -69,7 +72,12 @@ def plan(spec: AuditSpec, command: str) -> Plan:
     identity = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
     run = f"{spec.name}-{spec.year}-{identity[:10]}"
     made = report.ReportSettings.of(
-        spec, run=run, source_sha256=reading.source_sha256, code=code, command=command, version=version("evenhand")
+        spec,
+        run=run,
+        source_sha256=reading.source_sha256,
+        code=code,
+        effective_spec=_effective(spec),
+        version=version("evenhand"),
     )
     steps = (
         Step("ingest", ingest.ingest, reading),
@@ -81,6 +89,15 @@ def plan(spec: AuditSpec, command: str) -> Plan:
         Step("report", report.report, made, tuple(m.section for m in asked)),
     )
     return Plan(spec, run, reading.source_sha256, code, steps)
+
+
+def _effective(spec: AuditSpec) -> str:
+    """The spec with all overrides and defaults, as YAML; of the source's path only the name, which is no secret."""
+    said = spec.model_dump(mode="json")
+    if spec.source.path:
+        said["source"]["path"] = PurePath(spec.source.path).name
+    text: str = yaml.safe_dump(said, sort_keys=False, allow_unicode=True)
+    return text
 
 
 def walk(steps: Sequence[Step], execute: Callable[[Step, Inputs], Partition | None]) -> list[Partition]:

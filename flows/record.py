@@ -1,7 +1,9 @@
 """What a run leaves behind: its manifest, the exported report, the headline table and the exit code."""
 
+import hashlib
 import io
 import json
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,10 +15,12 @@ import pyarrow.parquet as pq
 
 from flows.plan import Plan
 from schemas.artifact import Partition
+from schemas.errors import IntegrityError, SpecError, nearest
 from schemas.measures import MEASURES
+from schemas.settings import AuditSpec
 from schemas.terms import ExitCode, State
 from tasks._lineage import versions
-from tasks._store import Lake
+from tasks._store import Lake, sha256_of
 from tasks.algorithms.verdicts import overall
 from tasks.methods import METHODS
 
@@ -39,6 +43,7 @@ class Summary:
     report: Path
     computed: int
     """Stages that were not in the lake before."""
+    warnings: list[str]
 
     @property
     def exit_code(self) -> ExitCode:
@@ -48,24 +53,76 @@ class Summary:
 
 
 def publish(lake: Lake, planned: Plan, done: Sequence[Partition]) -> None:
-    """Export the report beside the lake, then write the manifest: a run with a manifest has its report."""
+    """Export the report beside the lake, then write the manifest with the digest of every file of both."""
     measures = _measures(lake, done)
-    _export(lake, planned.run, done, measures)
-    _manifest(lake, planned, done, _state(measures))
+    with lake.lock(f"run-{planned.run}"):
+        exported = _export(lake, planned.run, done, measures)
+        _manifest(lake, planned, done, _state(measures), exported)
 
 
-def summarise(lake: Lake, planned: Plan, done: Sequence[Partition]) -> Summary:
+def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) -> Summary:
     """What the audit has to say."""
     measures = _measures(lake, done)
     checks = [row for row in measures.to_pylist() if row["state"] != State.NOT_RUN]
     computed = sum(not partition.reused for partition in done)
-    report = reports_of(lake, planned.run) / "report.html"
-    return Summary(planned.run, _state(measures), headline(lake, done), HEADLINES, checks, report, computed)
+    rows = headline(lake, done)
+    report = reports_of(lake, run) / "report.html"
+    return Summary(run, _state(measures), rows, HEADLINES, checks, report, computed, _swapped(rows, spec))
 
 
 def is_published(lake: Lake, run: str) -> bool:
-    """Whether the manifest and the report of a run are there."""
-    return (lake.root / "runs" / run / "manifest.json").is_file() and (reports_of(lake, run) / "report.html").is_file()
+    """Whether the manifest and the report of a run are there, as they were written."""
+    try:
+        manifest = read_manifest(lake, run)
+    except (SpecError, IntegrityError):
+        return False
+    home = reports_of(lake, run)
+    return all((home / n).is_file() and sha256_of(home / n) == d for n, d in manifest["exported"].items())
+
+
+def read_manifest(lake: Lake, run: str) -> dict[str, Any]:
+    """The manifest of a run.
+
+    Raises:
+        SpecError: the lake holds no such run.
+        IntegrityError: it is not the manifest that was written.
+    """
+    path = lake.root / "runs" / run / "manifest.json"
+    known = sorted(p.parent.name for p in (lake.root / "runs").glob("*/manifest.json"))
+    if run not in known:
+        raise SpecError(f"the lake {lake.root} holds no run {run!r}; {nearest(run, known)}")
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        written = content.pop("sha256")
+    except (ValueError, KeyError) as error:
+        raise IntegrityError(f"{path} cannot be read as a manifest; run that audit again to rewrite it") from error
+    if written != _digest(content):
+        raise IntegrityError(f"{path} is not the manifest that was written; run that audit again to rewrite it")
+    return content
+
+
+def _swapped(rows: Sequence[dict[str, Any]], spec: AuditSpec) -> list[str]:
+    """A warning for every attribute whose reference group is approved least often by the lender."""
+    warnings = []
+    for p in spec.protected:
+        rates = {
+            r["group"]: r["value"]
+            for r in rows
+            if r["protected_attribute"] == p.name
+            and (r["measure"], r["decision_maker"]) == ("approval_rate", "lender")
+            and r["value"] is not None
+        }
+        others = [rate for group, rate in rates.items() if group != p.reference]
+        if p.reference in rates and others and rates[p.reference] < min(others):
+            warnings.append(
+                f"the reference group {p.reference!r} of {p.name!r} is approved least often of all: are favourable "
+                f"{list(spec.decision.favourable)} and unfavourable {list(spec.decision.unfavourable)} swapped?"
+            )
+    return warnings
+
+
+def _digest(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def reports_of(lake: Lake, run: str) -> Path:
@@ -88,8 +145,8 @@ def _measures(lake: Lake, done: Sequence[Partition]) -> pa.Table:
     return lake.read(partition.table(MEASURES.name))
 
 
-def _export(lake: Lake, run: str, done: Sequence[Partition], measures: pa.Table) -> None:
-    """The report's files and the measures, beside the lake."""
+def _export(lake: Lake, run: str, done: Sequence[Partition], measures: pa.Table) -> dict[str, str]:
+    """The report's files and the measures, beside the lake; returns the sha256 of each."""
     home = reports_of(lake, run)
     home.mkdir(parents=True, exist_ok=True)
     partition = next(p for p in done if p.stage == "report")
@@ -99,12 +156,13 @@ def _export(lake: Lake, run: str, done: Sequence[Partition], measures: pa.Table)
     pq.write_table(measures.add_column(0, "run", pa.array([run] * measures.num_rows)), sink, store_schema=False)
     contents["measures.parquet"] = sink.getvalue()
     for name, content in contents.items():
-        draft = home / f".{name}"
+        draft = home / f".{name}-{os.getpid()}"
         draft.write_bytes(content)
         draft.replace(home / name)
+    return {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
 
 
-def _manifest(lake: Lake, planned: Plan, done: Sequence[Partition], state: State) -> None:
+def _manifest(lake: Lake, planned: Plan, done: Sequence[Partition], state: State, exported: dict[str, str]) -> None:
     """Everything that identifies the run."""
     content = {
         "run": planned.run,
@@ -116,7 +174,9 @@ def _manifest(lake: Lake, planned: Plan, done: Sequence[Partition], state: State
         "code": planned.code,
         "versions": versions(),
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "exported": exported,
         "partitions": [p.model_dump(mode="json", exclude={"reused"}) for p in done],
         "lineage": [lake.lineage(p) for p in done],
     }
-    lake.write_file(f"runs/{planned.run}/manifest.json", json.dumps(content, indent=1).encode())
+    sealed = {**content, "sha256": _digest(content)}
+    lake.write_file(f"runs/{planned.run}/manifest.json", json.dumps(sealed, indent=1).encode())

@@ -13,10 +13,10 @@ import typer
 from rich.console import Console
 
 from flows.summary import print_rows
-from schemas.errors import SpecError
-from tasks._store import Lake
-from tasks._views import latest_run, open_views
-from tasks.algorithms.disclosure import POLICIES
+from schemas.errors import SpecError, nearest
+from tasks._store import open_lake
+from tasks._views import latest_run, open_views, require_reading
+from tasks.algorithms.disclosure import POLICIES, Policy
 
 app = typer.Typer()
 
@@ -45,10 +45,15 @@ def measures(
           AND ($every OR (subgroup = 0 AND parameters = '{}'))
     """
     given = {"measure": measure, "group": group, "every": every or measure is not None}
-    _show(_ask(lake, run, query, given), "json" if as_json else format_)
+    table = _ask(lake, run, query, given)
+    if table.num_rows == 0:
+        known = _ask(lake, run, 'SELECT DISTINCT measure, "group" FROM measures WHERE run = $run', {}).to_pydict()
+        name, names = (measure, known["measure"]) if measure else (group or "", known["group"])
+        raise SpecError(f"no such row; of {name!r}: {nearest(name, sorted(set(names)))}")
+    _show(table, "json" if as_json else format_)
 
 
-@app.command(epilog="Example: evenhand findings --by group --json")
+@app.command(epilog="Example: evenhand findings --json")
 def findings(
     lake: LakeOption = Path("data/lake"),
     run: RunOption = None,
@@ -57,7 +62,7 @@ def findings(
     format_: FormatOption = "table",
     as_json: JsonOption = False,
 ) -> None:
-    """Print what was found, counted by group and verdict; an empty count is withheld. Row by row on request."""
+    """Print what was found, counted by group and verdict; a count left empty is withheld. Row by row on request."""
     # a group with one small count is withheld whole: its n is printed elsewhere, and would give the small one away
     counted = """
         WITH cells AS (
@@ -77,7 +82,7 @@ def findings(
     if rows:
         _show(_ask(lake, run, single, {"limit": limit}), "json" if as_json else format_)
         return
-    policy = POLICIES[read_manifest_of(lake, run)["spec"]["disclosure"]["profile"]]
+    policy = _policy(lake, run)
     table = _ask(lake, run, counted, {"smallest": policy.smallest, "step": policy.round_to})
     _show(table, "json" if as_json else format_)
 
@@ -90,8 +95,9 @@ def sql(
     as_json: JsonOption = False,
 ) -> None:
     """Query the lake with DuckDB. The views are read-only; `SHOW TABLES` lists them."""
-    with open_views(Lake(lake)) as connection:
+    with open_views(open_lake(lake)) as connection:
         try:
+            require_reading(connection, query)
             result = connection.sql(query)
             table = result.to_arrow_table() if result is not None else pa.table({})
         except duckdb.Error as error:
@@ -100,25 +106,18 @@ def sql(
 
 
 def _ask(root: Path, run: str | None, query: str, given: dict[str, Any]) -> pa.Table:
-    lake = Lake(root)
-    with open_views(lake) as connection:
-        return connection.sql(query, params={"run": run or latest_run(lake), **given}).to_arrow_table()
+    lake = open_lake(root)
+    run = run or latest_run(lake)
+    with open_views(lake, run) as connection:
+        return connection.sql(query, params={"run": run, **given}).to_arrow_table()
 
 
-def read_manifest_of(root: Path, run: str | None) -> dict[str, Any]:
-    """The manifest of a run, of the latest if none is named.
+def _policy(root: Path, run: str | None) -> Policy:
+    """What the spec of a run withholds."""
+    from flows.record import read_manifest  # reaches every stage: seconds, and only here
 
-    Raises:
-        SpecError: the lake holds no such run.
-    """
-    lake = Lake(root)
-    path = lake.root / "runs" / (run or latest_run(lake)) / "manifest.json"
-    if not path.is_file():
-        raise SpecError(
-            f"the lake {lake.root} holds no run {run!r}; `evenhand sql` with SELECT DISTINCT run lists them"
-        )
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return content
+    lake = open_lake(root)
+    return POLICIES[read_manifest(lake, run or latest_run(lake))["spec"]["disclosure"]["profile"]]
 
 
 def _show(table: pa.Table, format_: str) -> None:

@@ -1,12 +1,12 @@
-"""Verify a run: every file that its manifest names, against its sha256."""
+"""Verify a run: its manifest, every file of the lake that it names, and the exported report, against their sha256."""
 
-import json
 from pathlib import Path
 from typing import Any
 
+from flows.record import read_manifest, reports_of
 from schemas.artifact import Partition
-from schemas.errors import IntegrityError, SpecError, nearest
-from tasks._store import Lake
+from schemas.errors import IntegrityError
+from tasks._store import Lake, open_lake, sha256_of
 
 
 def verify_run(root: Path, run: str) -> dict[str, Any]:
@@ -16,28 +16,26 @@ def verify_run(root: Path, run: str) -> dict[str, Any]:
         SpecError: the lake has no such run.
         IntegrityError: files are missing or altered; all of them are named.
     """
-    lake = Lake(root)
-    known = sorted(path.parent.name for path in (lake.root / "runs").glob("*/manifest.json"))
-    if run not in known:
-        raise SpecError(f"the lake {lake.root} holds no run {run!r}; {nearest(run, known)}")
-    try:
-        manifest = json.loads((lake.root / "runs" / run / "manifest.json").read_text(encoding="utf-8"))
-        partitions = [Partition.model_validate(entry) for entry in manifest["partitions"]]
-    except (ValueError, KeyError) as error:
-        raise IntegrityError(
-            f"the manifest of {run} cannot be read: it has been altered; run the audit again"
-        ) from error
-    wanted = {a.path: a.sha256 for p in partitions for a in p.tables} | {
-        k: v for p in partitions for k, v in p.files.items()
-    }
-    problems = []
-    for path, digest in sorted(wanted.items()):
-        try:
-            lake.check(path, digest)
-        except IntegrityError as error:
-            problems.append(str(error))
+    lake = open_lake(root)
+    manifest = read_manifest(lake, run)
+    partitions = [Partition.model_validate(entry) for entry in manifest["partitions"]]
+    wanted = {a.path: a.sha256 for p in partitions for a in p.tables}
+    wanted |= {path: digest for p in partitions for path, digest in p.files.items()}
+    problems = [problem for path, digest in sorted(wanted.items()) if (problem := _problem(lake, path, digest))]
+    home = reports_of(lake, run)
+    for name, digest in manifest["exported"].items():
+        if not (home / name).is_file() or sha256_of(home / name) != digest:
+            problems.append(f"{home / name} is missing or is not the file that was written; run the audit again")
+    files = len(wanted) + len(manifest["exported"]) + 1
     if problems:
-        raise IntegrityError(
-            f"run {run}: {len(problems)} of {len(wanted)} files are not as they were written:\n" + "\n".join(problems)
-        )
-    return {"run": run, "files": len(wanted), "partitions": len(partitions), "altered": 0}
+        head = f"run {run}: {len(problems)} of {files} files are not as they were written:"
+        raise IntegrityError("\n".join([head, *problems]))
+    return {"run": run, "files": files, "partitions": len(partitions), "altered": 0}
+
+
+def _problem(lake: Lake, path: str, digest: str) -> str | None:
+    try:
+        lake.check(path, digest)
+    except IntegrityError as error:
+        return str(error)
+    return None

@@ -28,5 +28,5 @@ class FgceSettings(BaseModel):
     nearest: int = Field(30, gt=0, description="out-edges kept per row once max_edges would be passed")
     k: int = Field(10, gt=0, description="most counterfactuals selected per group")
     size_matched_draws: int = Field(
-        40, ge=0, description="subsamples of the reference group per other group; fewer than 39 cannot give p < 0.05"
+        40, ge=0, description="subsamples of the reference group per other group; fewer than 40 cannot give p < 0.05"
     )

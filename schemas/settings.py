@@ -5,7 +5,6 @@ each error, is in ``spec_file``; checks that need the data are in the ingest sta
 """
 
 from collections.abc import Mapping
-from pathlib import PurePath
 from typing import Annotated, Any, Literal, Self
 
 import networkx as nx
@@ -254,6 +253,10 @@ class AuditSpec(Strict):
         if len(set(names)) != len(names):
             raise ValueError(f"protected attributes need different names, got {names}")
         known = [*self.columns, *(c for p in self.protected for c in p.columns), self.decision.column]
+        for label in (self.decision, self.outcome):
+            if label and label.column in self.features():
+                message = f"{label.column!r} is the decision or its outcome, and so no feature: leave it out"
+                raise SpecError(message, ("columns", label.column))
         for i, edge in enumerate(self.causal_graph.edges):
             for node in edge:
                 if node not in known:
@@ -263,18 +266,6 @@ class AuditSpec(Strict):
     def features(self) -> dict[str, ColumnSpec]:
         """The columns that models and distances use, in the order of the spec."""
         return {name: column for name, column in self.columns.items() if column.role is not Role.EXCLUDED}
-
-    def source_columns(self) -> tuple[str, ...]:
-        """Every column that the audit reads from its source, each once."""
-        named = [self.row_id] if self.row_id else []
-        named += [self.decision.column, *([self.outcome.column] if self.outcome else [])]
-        named += [column for p in self.protected for column in p.columns]
-        named += [*self.source.keep, *self.features()]
-        return tuple(dict.fromkeys(named))
-
-    def display_path(self) -> str:
-        """The source for people: its kind, or the name of its file without the directories above it."""
-        return PurePath(self.source.path).name if self.source.path else self.source.kind
 
 
 class StageSettings(Strict):

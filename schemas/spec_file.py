@@ -42,6 +42,7 @@ def read_spec(text: str, name: str, overrides: Mapping[str, str] | None = None) 
         raise SpecError(f"{name}: not YAML: {error}") from error
     if not isinstance(raw, dict):
         raise SpecError(f"{name}: an audit spec is a mapping of keys; `evenhand init FILE.csv` drafts one")
+    _check_keys(tree, name)
     lines = dict(_lines(tree, ()))
     for key, value in (overrides or {}).items():
         lines = {**lines, **dict.fromkeys(_override(raw, key, value), 0)}
@@ -71,6 +72,20 @@ def _lines(node: yaml.Node | None, path: Location) -> Iterator[tuple[Location, i
     elif isinstance(node, yaml.SequenceNode):
         for i, value in enumerate(node.value):
             yield from _lines(value, (*path, i))
+
+
+def _check_keys(node: yaml.Node | None, name: str) -> None:
+    """YAML takes the last of two equal keys in silence; a spec may not say a thing twice."""
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            if key.value in seen:
+                raise SpecError(f"{name}, line {key.start_mark.line + 1}: the key {key.value!r} stands there twice")
+            seen.add(key.value)
+            _check_keys(value, name)
+    elif isinstance(node, yaml.SequenceNode):
+        for value in node.value:
+            _check_keys(value, name)
 
 
 def _override(raw: dict[str, Any], key: str, value: str) -> list[Location]:

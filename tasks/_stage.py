@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from schemas.applications import REFUSALS
 from schemas.artifact import Artifact, Partition
-from schemas.errors import DataQualityError, EvenhandError, SuiteError
+from schemas.errors import EvenhandError, InfrastructureError, SuiteError
 from schemas.settings import StageSettings
 from schemas.table import Table
 from schemas.terms import Refusal
@@ -86,8 +86,8 @@ class Stage:
         except EvenhandError:
             raise
         except MemoryError as error:
-            raise DataQualityError(
-                f"stage {self.name} ran out of memory; narrow the source with source.keep"
+            raise InfrastructureError(
+                f"stage {self.name} ran out of memory; narrow source.keep, or give it more"
             ) from error
         rows_in = produced.rows_in if produced.rows_in is not None else tables[0].num_rows
         kept, refusals, results = hold(self, produced, rows_in)

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from filelock import FileLock
 
 from schemas.artifact import Artifact, Partition
-from schemas.errors import InfrastructureError, IntegrityError
+from schemas.errors import InfrastructureError, IntegrityError, SpecError
 
 _SPARE_BYTES = 64 * 2**20
 """Left free on the disk whatever is written, so that records and locks can still be."""
@@ -101,12 +101,15 @@ class Lake:
 
         Raises:
             IntegrityError: the file is missing, altered or not Parquet.
+        InfrastructureError: the disk fails.
         """
         file = self.check(artifact.path, artifact.sha256)
         try:
             return pq.read_table(file, columns=columns, partitioning=None)
-        except (pa.ArrowException, OSError) as error:
+        except pa.ArrowException as error:
             raise self._altered(file) from error
+        except OSError as error:
+            raise InfrastructureError(f"{file} could not be read: {error.strerror or error}") from error
 
     def publish(
         self,
@@ -187,6 +190,17 @@ class Lake:
             f"{file} is missing or is not the file that was written; restore it from a copy, "
             f"or remove {home} and run the audit again to recompute it"
         )
+
+
+def open_lake(root: Path) -> Lake:
+    """A lake that is there already: reading makes none.
+
+    Raises:
+        SpecError: there is none at that path.
+    """
+    if not (root / "stages").is_dir():
+        raise SpecError(f"no lake at {str(root)!r}; name the one that `evenhand audit` wrote with --lake")
+    return Lake(root)
 
 
 def _write(

@@ -10,27 +10,28 @@ from pathlib import Path
 import duckdb
 
 from schemas.artifact import Partition
-from schemas.errors import IntegrityError, SpecError
+from schemas.errors import IntegrityError, SpecError, nearest
 from tasks._store import Lake
 
 
-def open_views(lake: Lake) -> duckdb.DuckDBPyConnection:
-    """A connection with one view per table of the lake; it can read the lake's files and nothing else.
+def open_views(lake: Lake, run: str | None = None) -> duckdb.DuckDBPyConnection:
+    """A connection with one view per table, of one run or of all; it can read the lake's files and nothing else.
+
+    Every file is checked against its digest first. Of all runs, those of which a file was removed are left out.
 
     Raises:
-        SpecError: the lake holds no run.
-        IntegrityError: a manifest cannot be read.
+        SpecError: the lake holds no such run.
+        IntegrityError: a manifest or a file is not the one that was written.
     """
     files: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for run, partitions in _runs(lake).items():
-        for partition in partitions:
-            for artifact in partition.tables:
-                files[artifact.table].append((run, str(lake.root / artifact.path)))
+    for name, partitions in _runs(lake, run).items():
+        for artifact in (a for p in partitions for a in p.tables):
+            files[artifact.table].append((name, str(lake.check(artifact.path, artifact.sha256))))
     connection = duckdb.connect()
     connection.execute(
         "CREATE SCHEMA internal; CREATE TABLE internal.files (run VARCHAR, view VARCHAR, filename VARCHAR)"
     )
-    rows = [(run, table, path) for table, entries in files.items() for run, path in entries]
+    rows = [(name, table, path) for table, entries in files.items() for name, path in entries]
     connection.executemany("INSERT INTO internal.files VALUES (?, ?, ?)", rows)
     for table, entries in files.items():
         connection.execute(_view(table, sorted({path for _, path in entries})))
@@ -38,6 +39,17 @@ def open_views(lake: Lake) -> duckdb.DuckDBPyConnection:
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection
+
+
+def require_reading(connection: duckdb.DuckDBPyConnection, query: str) -> None:
+    """Refuse a statement that does more than read.
+
+    Raises:
+        SpecError: it would write, or change the connection.
+    """
+    reading = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
+    if any(statement.type not in reading for statement in connection.extract_statements(query)):
+        raise SpecError("only queries are run here: SELECT, FROM, WITH, SHOW, DESCRIBE, SUMMARIZE or EXPLAIN")
 
 
 def latest_run(lake: Lake) -> str:
@@ -57,14 +69,21 @@ def _manifests(lake: Lake) -> list[Path]:
     return found
 
 
-def _runs(lake: Lake) -> dict[str, list[Partition]]:
+def _runs(lake: Lake, run: str | None) -> dict[str, list[Partition]]:
+    if run is not None and run not in (known := [path.parent.name for path in _manifests(lake)]):
+        raise SpecError(f"the lake {lake.root} holds no run {run!r}; {nearest(run, known)}")
     runs = {}
     for path in sorted(_manifests(lake)):
+        if run not in (None, path.parent.name):
+            continue
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
-            runs[content["run"]] = [Partition.model_validate(p) for p in content["partitions"]]
+            partitions = [Partition.model_validate(p) for p in content["partitions"]]
         except (ValueError, KeyError) as error:
             raise IntegrityError(f"{path} cannot be read as a manifest; run that audit again to rewrite it") from error
+        whole = all((lake.root / a.path).is_file() for p in partitions for a in p.tables)
+        if whole or run is not None:
+            runs[path.parent.name] = partitions
     return runs
 
 

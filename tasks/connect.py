@@ -29,6 +29,8 @@ from tasks.algorithms.feasibility import build as build_graph
 
 _DIRECTION = {Constraint.FREE: FREE, Constraint.UP: UP, Constraint.DOWN: DOWN, Constraint.IMMUTABLE: IMMUTABLE}
 
+_OF_THE_GRAPH = ("epsilon", "epsilon_quantile", "strict", "max_edges", "nearest")
+
 
 class ConnectSettings(StageSettings):
     """What decides the graph beside the features."""
@@ -37,8 +39,9 @@ class ConnectSettings(StageSettings):
 
 
 def settings_of(spec: AuditSpec) -> ConnectSettings:
-    """The stage's settings: FGCE's, its defaults where that method is not asked for."""
-    return ConnectSettings(graph=spec.methods.fgce or FgceSettings())
+    """The stage's settings: what of FGCE's decides the graph, its defaults where that method is not asked for."""
+    asked = spec.methods.fgce or FgceSettings()
+    return ConnectSettings(graph=FgceSettings(**{name: getattr(asked, name) for name in _OF_THE_GRAPH}))
 
 
 @stage(reads=(FEATURES, ENCODINGS, MEMBERSHIPS), writes=(FEASIBILITY_NODES, FEASIBILITY_EDGES, FEASIBILITY_FACTS))

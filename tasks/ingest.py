@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from schemas.applications import APPLICATIONS, MEMBERSHIPS, REFUSALS
-from schemas.errors import DataQualityError, SpecError, nearest
+from schemas.errors import DataQualityError, InfrastructureError, SpecError, nearest
 from schemas.settings import AuditSpec, ColumnSpec, Decision, Protected, Source, StageSettings
 from schemas.table import Column
 from schemas.terms import Kind, Refusal, Role
@@ -43,6 +43,8 @@ def ingest(*, settings: IngestSettings) -> Produced:
     features = {n: c for n, c in settings.columns.items() if c.role is not Role.EXCLUDED}
     _check_names(features)
     raw = registry.reader(settings.source).read(settings.source, _columns(settings, features))
+    if registry.digest(settings.source) != settings.source_sha256:
+        raise InfrastructureError("the source changed while it was read; run the audit again once it is at rest")
     frame = raw.table.to_pandas().astype(object)
     frame = frame.apply(lambda column: column.map(cells.canonical))
     missing = cells.missing_cells(frame, settings.source, features)
@@ -50,6 +52,7 @@ def ingest(*, settings: IngestSettings) -> Produced:
     refused = cells.Refused(len(frame))
     ids = cells.row_ids(frame, raw.source_row, settings.row_id, missing, refused)
     cells.keep_only(frame, settings.source.keep, refused)
+    _check_decision(frame, missing, settings.decision)
     favourable = cells.decide(frame, missing, settings.decision, refused)
     outcome = favourable if settings.outcome is None else cells.decide(frame, missing, settings.outcome, refused)
     absent = missing | exempt
@@ -113,6 +116,17 @@ def _groups(frame: pd.DataFrame, absent: pd.DataFrame, p: Protected) -> list[str
     known = frame[column].map(lambda v: group_of.get(v, p.unlisted)) if p.groups else frame[column]
     listed = frame[column].isin(group_of)
     return [str(v) for v in known.where(~absent[column] | listed, p.missing)]
+
+
+def _check_decision(frame: pd.DataFrame, missing: pd.DataFrame, decision: Decision) -> None:
+    """A side of the decision that no row has, beside values of neither side, is a misspelling."""
+    found = frame.loc[~missing[decision.column], decision.column]
+    neither = sorted(set(found) - {*decision.favourable, *decision.unfavourable})
+    for side in ("favourable", "unfavourable"):
+        wanted = getattr(decision, side)
+        if neither and not found.isin(wanted).any():
+            hint = nearest(wanted[0], neither)
+            raise SpecError(f"no row of {decision.column!r} holds any of {list(wanted)}; {hint}", ("decision", side))
 
 
 def _check_usable(favourable: "np.ndarray[Any, Any]", refused: cells.Refused, settings: IngestSettings) -> None:

@@ -5,6 +5,7 @@ other.
 """
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,8 @@ def measure(
     Raises:
         SpecError: a threshold names a measure that no method makes.
     """
-    limits = _limits(settings)
+    check_thresholds(settings.thresholds)
+    limits = [_limit(t) for t in settings.thresholds]
     with duckdb.connect() as connection:
         for name, table in (
             ("applications", applications.select(["row_id", "favourable"])),
@@ -81,14 +83,17 @@ def measure(
     return Produced({MEASURES.name: _table(published + verdicts.unmeasured(found, limits, everyone, plan), settings)})
 
 
-def _limits(settings: MeasureSettings) -> list[verdicts.Limit]:
+def check_thresholds(thresholds: Sequence[Threshold]) -> None:
+    """Hold the names of the thresholds against the measures that methods make.
+
+    Raises:
+        SpecError: one names a measure that no method makes.
+    """
     known = verdicts.known_names(measures_known())
-    for position, t in enumerate(settings.thresholds):
+    for position, t in enumerate(thresholds):
         if t.measure not in known:
-            raise SpecError(
-                f"no method makes a measure {t.measure!r}; {nearest(t.measure, known)}", ("thresholds", position)
-            )
-    return [_limit(t) for t in settings.thresholds]
+            where = ("thresholds", position, "measure")
+            raise SpecError(f"no method makes a measure {t.measure!r}; {nearest(t.measure, known)}", where)
 
 
 def _plan(settings: MeasureSettings) -> algorithm.Plan:

@@ -103,7 +103,9 @@ def summarise(
 
 
 def _estimate(s: Statistic, plan: Plan) -> Estimate:
-    identity = "|".join((*map(str, vars(s.family).values()), s.group))
+    """The random stream follows from what is estimated, not from the group's name; the reference has its own."""
+    is_reference = s.group == plan.references[s.family.protected_attribute]
+    identity = "|".join((*map(str, vars(s.family).values()), str(is_reference), str(s.counts.tolist())))
     rng = np.random.default_rng([plan.seed, crc32(identity.encode())])
     return estimate(s.values, s.counts, rng, plan.draws, plan.level)
 

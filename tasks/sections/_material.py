@@ -53,7 +53,7 @@ class ReportSettings(StageSettings):
     source_sha256: str
     code: str
     """Digest of the code that made the numbers."""
-    command: str
+    effective_spec: str
     """How to make the run again."""
     version: str
 

@@ -3,6 +3,7 @@
 Rates are measures of the stage ``measure``; this module orders and words them.
 """
 
+from tasks.algorithms.disclosure import rounded
 from tasks.sections import charts
 from tasks.sections._material import Material, Shown, View, anchor, maker_words, undrawn
 from tasks.sections._numbers import (
@@ -146,4 +147,18 @@ def _metric(material: Material, view: View, group: str, name: str, found: object
         return Cell("too few to say", "none")
     if found["value"] is None:
         return Cell("undefined", "none")
+    if material.policy.round_to > 1:
+        return _coarse(name, found["value"], found["n"], material)
     return number_cell(significant(found["value"]) if name == "auc" else percent(found["value"]))
+
+
+def _coarse(name: str, value: float, n: int, material: Material) -> Cell:
+    """A metric that gives no exact count away: shares of all rows by rounded counts, the area to two digits."""
+    if name == "auc":
+        return number_cell(f"{value:.2f}")
+    if name not in ("accuracy", "predicted_denial_rate"):
+        return Cell("withheld", "none")  # their denominators are printed nowhere, and could be had from them
+    whole = rounded(material.policy, n)
+    return (
+        number_cell(percent(rounded(material.policy, round(value * n)) / whole)) if whole else Cell("withheld", "none")
+    )

@@ -1,5 +1,6 @@
 """Delimited text and Parquet files, read as text; compressed or not; a BOM, CRLF and quotes understood."""
 
+import codecs
 import csv
 from collections.abc import Sequence
 from pathlib import Path
@@ -89,9 +90,12 @@ def _csv_header(source: Source, path: Path) -> list[str]:
     """The first record, read by itself: a broken line further down is a matter of rows."""
     try:
         with pa.input_stream(str(path), compression="detect") as stream:
-            head = bytes(stream.read(_HEADER_BYTES)).decode(_codec(source), errors="ignore").removeprefix("\ufeff")
+            start = bytes(stream.read(_HEADER_BYTES))
     except (OSError, pa.ArrowException) as error:
         raise _unreadable(source, path, error) from error
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise DataQualityError(f"{path.name} is UTF-16 text, as spreadsheets export it: save it as UTF-8")
+    head = start.decode(_codec(source), errors="ignore").removeprefix("\ufeff")
     names = next(csv.reader(head.splitlines(keepends=True), delimiter=source.delimiter), [])
     if not names:
         raise _unreadable(source, path, pa.ArrowInvalid("Empty CSV file"))

@@ -37,4 +37,5 @@ def check_columns(spec: AuditSpec) -> None:
     named += [(("source", "keep", name), name) for name in spec.source.keep]
     for location, name in named:
         if name not in known:
-            raise SpecError(f"the source has no column {name!r}; {nearest(name, known)}", location)
+            hint = "; is source.delimiter right?" if len(known) == 1 else ""
+            raise SpecError(f"the source has no column {name!r}; {nearest(name, known)}{hint}", location)

@@ -53,6 +53,12 @@ def test_swapping_the_groups_turns_the_difference_around() -> None:
     assert back.value == -there.value
 
 
+def test_intervals_do_not_depend_on_the_name_of_a_group() -> None:
+    one = summarise(shares(white=(20, 200), Black=(30, 100)), {}, PLAN)
+    other = summarise(shares(white=(20, 200), b=(30, 100)), {}, PLAN)
+    assert [(m.low, m.high) for m in one] == [(m.low, m.high) for m in other]
+
+
 def test_a_ratio_to_zero_is_undefined() -> None:
     ratio = one(summarise(shares(white=(0, 200), Black=(30, 100)), {}, PLAN), "infeasible_share_ratio", "Black")
     assert math.isnan(ratio.value)

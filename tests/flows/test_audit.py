@@ -12,6 +12,7 @@ from pathlib import Path
 import duckdb
 import httpx
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import REPOSITORY, environment, evenhand, loans
@@ -121,6 +122,13 @@ def test_results_are_read_back_by_the_commands(finished: tuple[Path, dict[str, o
     bad = evenhand("sql", "SELECT * FROM applicatons", *lake)
     assert bad.returncode == 2
     assert "applications" in bad.stderr
+    for writing in ("DROP VIEW measures", f"COPY (SELECT 1) TO '{place / 'lake' / 'x.csv'}'", "CREATE TABLE x (a INT)"):
+        assert evenhand("sql", writing, *lake).returncode == 2
+    assert not (place / "lake" / "x.csv").exists()
+    unknown = evenhand("measures", *lake, "--run", "nonsense")
+    assert unknown.returncode == 2
+    misspelt = evenhand("measures", *lake, *run, "--measure", "aproval_rate")
+    assert (misspelt.returncode, "did you mean 'approval_rate'?" in misspelt.stderr) == (2, True)
     outside = evenhand("sql", f"SELECT * FROM '{place / 'loans.csv'}'", *lake)
     assert outside.returncode == 2
 
@@ -129,11 +137,25 @@ def test_verify_names_every_altered_file(finished: tuple[Path, dict[str, object]
     place, said = finished
     copy = tmp_path / "lake"
     shutil.copytree(place / "lake", copy)
+    shutil.copytree(place / "reports", tmp_path / "reports")
     assert evenhand("verify", str(said["run"]), "--lake", str(copy)).returncode == 0
     victims = [
         next(copy.glob(f"stages/{stage}/*/{name}"))
         for stage, name in (("score", "model.skops"), ("ingest", "applications.parquet"))
     ]
+    report = tmp_path / "reports" / str(said["run"]) / "report.html"
+    assert "breach" in report.read_text()
+    report.write_text(report.read_text().replace("breach", "within"))
+    manifest = copy / "runs" / str(said["run"]) / "manifest.json"
+    told = evenhand("verify", str(said["run"]), "--lake", str(copy))
+    assert told.returncode == 6
+    assert "report.html" in told.stderr
+    evenhand("audit", str(place / "loans.yaml"), "--lake", str(copy))  # written anew from the lake
+    assert evenhand("verify", str(said["run"]), "--lake", str(copy)).returncode == 0
+    sealed = manifest.read_text()
+    manifest.write_text(sealed.replace('"state": "', '"state": "not '))
+    assert evenhand("verify", str(said["run"]), "--lake", str(copy)).returncode == 6
+    manifest.write_text(sealed)
     victims[0].write_bytes(b"altered")
     victims[1].write_bytes(victims[1].read_bytes()[:100])
     told = evenhand("verify", str(said["run"]), "--lake", str(copy))
@@ -213,6 +235,9 @@ def test_without_a_server_the_embedded_api_serves(finished: tuple[Path, dict[str
         (("set", "protected.0.reference=whte"), 2, "did you mean 'white'?"),
         (("set", "source.path=nowhere.csv"), 5, "no file at source.path 'nowhere.csv'"),
         (("set", "thresholds.0.measure=aproval_rate"), 2, "did you mean 'approval_rate'?"),
+        (("set", "decision.favourable=[Yes]"), 2, "holds any of ['Yes']; did you mean 'yes'?"),
+        (("set", "columns.approved.type=nominal"), 2, "is the decision or its outcome, and so no feature"),
+        (("set", "columns.history.transitions={bad: [fiar]}"), 2, "did you mean 'fair'?"),
         (("set", "methods.fgce.kk=3"), 2, "unknown key; did you mean 'k'?"),
         (("method", "fgcee"), 2, "no such method; did you mean 'fgce'?"),
     ],
@@ -311,11 +336,12 @@ def test_doctor_and_help() -> None:
     assert {"python", "prefect", "fastapi", "lake", "free disk"} <= {
         check["check"] for check in json.loads(examined.stdout)
     }
-    shutil.rmtree(REPOSITORY / "nothing", ignore_errors=True)
     for command in ("audit", "init", "measures", "findings", "sql", "verify", "doctor", "bench"):
         told = evenhand(command, "--help")
         assert told.returncode == 0
-        assert "Example: evenhand" in told.stdout
+        example = told.stdout.split("Example: evenhand ")[1].split("\n\n")[0]
+        options = [word for word in example.split() if word.startswith("--")]
+        assert all(told.stdout.count(option) >= 2 for option in options), example
 
 
 def test_the_three_packages_belong_to_this_distribution() -> None:
@@ -391,3 +417,48 @@ def test_a_fault_of_ours_does_not_end_like_a_breach() -> None:
     assert done.returncode == 5
     assert "a bug" in done.stderr
     assert "fault of evenhand" in done.stderr
+
+
+def test_swapped_values_are_warned_of_on_the_first_page_and_in_the_terminal(
+    finished: tuple[Path, dict[str, object]], tmp_path: Path, server: str
+) -> None:
+    place, _ = finished
+    swapped = (
+        "--set",
+        "decision.favourable=['no']",
+        "--set",
+        "decision.unfavourable=['yes']",
+        "--set",
+        "methods.fgce=null",
+    )
+    done = evenhand(
+        "audit", str(place / "loans.yaml"), "--lake", str(tmp_path / "lake"), "--json", *swapped, server=server
+    )
+    assert done.returncode in RAN, done.stderr
+    page = Path(json.loads(done.stdout)["report"]).read_text()
+    first = page[: page.index("What this audit cannot tell</h2>")]
+    if "swapped" in done.stderr:
+        assert "swapped" in first
+    rates = {m["group"]: m["value"] for m in json.loads(done.stdout)["measures"] if m["decision_maker"] == "lender"}
+    assert ("swapped" in done.stderr) == (rates["white"] < min(v for g, v in rates.items() if g != "white"))
+
+
+def test_altered_results_are_not_read(finished: tuple[Path, dict[str, object]], tmp_path: Path) -> None:
+    place, said = finished
+    copy = tmp_path / "lake"
+    shutil.copytree(place / "lake", copy)
+    for file in copy.glob("stages/measure/*/measures.parquet"):
+        table = pq.read_table(file)
+        pq.write_table(
+            table.set_column(table.schema.get_field_index("value"), "value", pa.array([0.99] * len(table))), file
+        )
+    for arguments in (("measures", "--run", str(said["run"])), ("sql", "SELECT * FROM measures")):
+        told = evenhand(*arguments, "--lake", str(copy))
+        assert told.returncode == 6
+        assert "measures.parquet" in told.stderr
+
+
+def test_reading_makes_no_lake(tmp_path: Path) -> None:
+    told = evenhand("measures", "--lake", str(tmp_path / "nowhere"))
+    assert (told.returncode, "no lake at" in told.stderr) == (2, True)
+    assert not (tmp_path / "nowhere").exists()

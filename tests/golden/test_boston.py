@@ -16,7 +16,7 @@ def spec_file(name: str, **overrides: str):  # type: ignore[no-untyped-def]
 
 @pytest.fixture(scope="module")
 def boston() -> dict[str, pd.DataFrame]:
-    tables = call_plainly(plan(spec_file("boston1990.yaml", bootstrap__draws="200"), "").steps)
+    tables = call_plainly(plan(spec_file("boston1990.yaml", bootstrap__draws="200")).steps)
     return {name: pd.concat([t.to_pandas() for t in parts]) for name, parts in tables.items()}
 
 
@@ -53,7 +53,7 @@ def test_the_model_denies_as_often_as_the_lender(boston: dict[str, pd.DataFrame]
 
 def test_a_column_called_self_can_be_imputed_and_no_method_be_asked_for() -> None:
     spec = spec_file("boston1990.yaml", missing="impute", methods__fgce="null", thresholds="[]", bootstrap__draws="100")
-    tables = call_plainly(plan(spec, "").steps)
+    tables = call_plainly(plan(spec).steps)
     assert tables["features"][0].num_rows == 1989
     assert {m["method"] for m in tables["measures"][0].to_pylist()} == {"outcomes"}
 
@@ -62,7 +62,7 @@ def test_texas_balances_to_the_row() -> None:
     path = SHARED / "data" / "hmda_2022_tx_50k" / "hmda_tx_2022_sample.csv.gz"
     if not path.is_file():
         pytest.skip("the shared folder with the Texas file is not here")
-    steps = plan(spec_file("hmda-tx-2022.yaml", source__path=str(path)), "").steps[:2]
+    steps = plan(spec_file("hmda-tx-2022.yaml", source__path=str(path))).steps[:2]
     tables = {n: pd.concat([t.to_pandas() for t in parts]) for n, parts in call_plainly(steps).items()}
     assert (len(tables["features"]), len(tables["refusals"])) == (43_916, 6_084)
     race = tables["memberships"].query("protected_attribute == 'race'")["group"].value_counts()

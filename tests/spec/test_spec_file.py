@@ -87,3 +87,8 @@ def test_the_paper_profile_changes_only_what_was_left_open() -> None:
     assert paper.methods.fgce.size_matched_draws == 5  # the spec's own value wins
     kept = read_spec(SPEC + "profile: paper\nexplain: {candidate_score: 0.7}\n", "x").spec
     assert kept.explain.candidate_score == 0.7
+
+
+def test_a_key_that_stands_twice_is_named() -> None:
+    with pytest.raises(SpecError, match=r"line \d+: the key 'year' stands there twice"):
+        read_spec(SPEC + "year: 2023\n", "loans.yaml")

@@ -227,7 +227,7 @@ def settings(audit: AuditSpec | None = None) -> ReportSettings:
         run="example-1990-0a1b2c3d",
         source_sha256="ab" * 32,
         code="cd" * 16,
-        command="evenhand audit data/audits/example.yaml --year 1990",
+        effective_spec="name: example\nyear: 1990\n",
         version="0.1.0",
     )
 

@@ -140,9 +140,10 @@ def test_a_value_out_of_bounds_is_quarantined_and_the_rest_kept(place: Path) -> 
         (lambda f: f.iloc[:0], "no rows"),
         (lambda f: f.assign(approved="yes"), "all 500 usable decisions are favourable"),
         (lambda f: f.assign(race="w"), "no row belongs to group 'Black'"),
-        (lambda f: f.assign(approved="maybe"), "no row of .* can be used"),
+        (lambda f: f.assign(approved="maybe"), "holds any of"),
+        (lambda f: f.assign(income="a lot"), "no row of .* can be used"),
     ],
-    ids=["empty", "one decision", "one group of two listed", "no decision"],
+    ids=["empty", "one decision", "one group of two listed", "no decision", "no row"],
 )
 def test_unusable_tables_are_named(place: Path, change, match: str) -> None:  # type: ignore[no-untyped-def]
     write(place, change(loans()))

@@ -16,7 +16,7 @@ UNTIL_CONNECT = 4
 
 
 def tables(place: Path, steps: int = UNTIL_CONNECT, **overrides: str) -> dict[str, pd.DataFrame]:
-    found = call_plainly(plan(spec_of(place, **overrides), "").steps[:steps])
+    found = call_plainly(plan(spec_of(place, **overrides)).steps[:steps])
     return {name: pd.concat([t.to_pandas() for t in parts]) for name, parts in found.items()}
 
 
@@ -44,7 +44,7 @@ def test_metrics_by_group_are_of_rows_the_model_had_not_seen(place: Path) -> Non
 
 
 def test_the_model_is_stored_without_pickle_and_scores_again(place: Path) -> None:
-    steps = plan(spec_of(place), "").steps
+    steps = plan(spec_of(place)).steps
     found = call_plainly(steps[:2])
     given = (
         [found[t.name][0] for t in (steps[2].stage.reads)] if all(t.name in found for t in steps[2].stage.reads) else []
