@@ -1,8 +1,9 @@
 """The ``evenhand`` command: what it takes and prints. What the commands do is in the modules beside this one."""
 
-import gc
+import atexit
 import json
 import logging
+import os
 import sys
 import traceback
 from pathlib import Path
@@ -183,7 +184,13 @@ def _show_progress() -> None:
 def main() -> None:
     """Run the command; an error of ours is a message and an exit code, never a traceback."""
     code = _code()
-    gc.collect()  # what a failed stage still held is let go in order, not while the interpreter ends
+    if code not in (ExitCode.WITHIN, ExitCode.BREACH, ExitCode.INSUFFICIENT_EVIDENCE):
+        # after an error Prefect still holds frames with DuckDB objects, whose bindings would print forty lines of
+        # leaks over the message while the interpreter ends: run the exit handlers, and end without that
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
     sys.exit(code)
 
 

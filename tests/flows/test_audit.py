@@ -235,7 +235,7 @@ def test_without_a_server_the_embedded_api_serves(finished: tuple[Path, dict[str
         (("set", "protected.0.reference=whte"), 2, "did you mean 'white'?"),
         (("set", "source.path=nowhere.csv"), 5, "no file at source.path 'nowhere.csv'"),
         (("set", "thresholds.0.measure=aproval_rate"), 2, "did you mean 'approval_rate'?"),
-        (("set", "decision.favourable=[Yes]"), 2, "holds any of ['Yes']; did you mean 'yes'?"),
+        (("set", "decision.favourable=['Yes']"), 2, "holds any of ['Yes']; did you mean 'yes'?"),
         (("set", "columns.approved.type=nominal"), 2, "is the decision or its outcome, and so no feature"),
         (("set", "columns.history.transitions={bad: [fiar]}"), 2, "did you mean 'fair'?"),
         (("set", "methods.fgce.kk=3"), 2, "unknown key; did you mean 'k'?"),
