@@ -6,15 +6,19 @@ it uses that server.
 
 import logging
 import os
+import shutil
+import threading
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from flows.plan import held, plan
+from flows.prepare import TEMPLATE
 from flows.record import Summary, is_published, publish, summarise
 from schemas.artifact import Partition
 from schemas.settings import AuditSpec
 from tasks._store import Lake
+from tasks._validate import prepare_engine
 from tasks.measure import check_thresholds
 from tasks.sources.registry import check_columns
 
@@ -57,6 +61,16 @@ def prepare_environment(lake_root: Path) -> None:
     os.environ.setdefault("PREFECT_LOCAL_STORAGE_PATH", str(Path(os.environ["PREFECT_HOME"]) / "storage"))
 
 
+def _seed_database(home: Path) -> None:
+    """Give a new Prefect home the database that the set-up has migrated already."""
+    database = home / "prefect.db"
+    if TEMPLATE.is_file() and not database.exists():
+        home.mkdir(parents=True, exist_ok=True)
+        draft = database.with_suffix(f".{os.getpid()}")
+        shutil.copyfile(TEMPLATE, draft)
+        draft.replace(database)
+
+
 def _orchestrated(spec: AuditSpec, lake: Lake) -> tuple[str, list[Partition]]:
     """Run the flow; the run id is the flow's, as the source may have changed meanwhile.
 
@@ -72,13 +86,16 @@ def _orchestrated(spec: AuditSpec, lake: Lake) -> tuple[str, list[Partition]]:
         log.info("another audit is running on this lake: waiting for it to end")
         turn.acquire()
     try:
+        _seed_database(Path(os.environ["PREFECT_HOME"]))
         return _flow(spec, lake)
     finally:
         turn.release()
 
 
 def _flow(spec: AuditSpec, lake: Lake) -> tuple[str, list[Partition]]:
-    from flows.audit import audit  # starts Prefect: seconds, and only when there is work
+    # the engine of the validations is loaded while the API starts, in a process of its own: both take seconds
+    threading.Thread(target=prepare_engine, daemon=True).start()
+    from flows.audit import audit  # starts Prefect, and only when there is work
 
     found = audit(spec=spec.model_dump(mode="json"), lake=str(lake.root))
     return found["run"], [Partition.model_validate(entry) for entry in found["partitions"]]

@@ -163,6 +163,11 @@ def _batch() -> Any:
     return source.add_dataframe_asset("table").add_batch_definition_whole_dataframe("whole")
 
 
+def prepare_engine() -> None:
+    """Load Great Expectations ahead of its first use."""
+    _batch()
+
+
 def _run(frame: pd.DataFrame, expectations: list[Any], row_id: str | None) -> list[Outcome]:
     batch = _batch().get_batch({"dataframe": frame})
     import great_expectations as gx

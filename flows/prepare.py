@@ -1,0 +1,36 @@
+"""Part of the set-up: an empty Prefect database, migrated once, which every new lake then copies.
+
+Migrating takes Prefect some seven seconds for each new database; copying takes none. Without the prepared database an
+audit works all the same, and only starts later.
+"""
+
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+
+TEMPLATE = Path(sys.prefix) / "share" / "evenhand" / f"prefect-{version('prefect')}.db"
+"""Inside the virtual environment, so that it goes when that goes."""
+
+
+def prepare() -> None:
+    """Make the template database, unless it is there."""
+    if TEMPLATE.is_file():
+        return
+    TEMPLATE.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as home:
+        settings = {"PREFECT_HOME": home, "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1"}
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("PREFECT_")} | settings
+        upgrade = [sys.executable, "-m", "prefect", "server", "database", "upgrade", "--yes"]
+        subprocess.run(upgrade, env=environment, check=True, stdout=subprocess.DEVNULL)  # noqa: S603 our own words
+        draft = TEMPLATE.with_suffix(f".{os.getpid()}")
+        with sqlite3.connect(Path(home) / "prefect.db") as connection:
+            connection.execute("VACUUM INTO ?", (str(draft),))
+        draft.replace(TEMPLATE)
+
+
+if __name__ == "__main__":
+    prepare()
