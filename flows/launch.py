@@ -8,6 +8,7 @@ import logging
 import os
 import shutil
 import threading
+from importlib import import_module
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -20,6 +21,7 @@ from schemas.settings import AuditSpec
 from tasks._store import Lake
 from tasks._validate import prepare_engine
 from tasks.measure import check_thresholds
+from tasks.sections import charts
 from tasks.sources.registry import check_columns
 
 log = logging.getLogger("evenhand")
@@ -92,9 +94,15 @@ def _orchestrated(spec: AuditSpec, lake: Lake) -> tuple[str, list[Partition]]:
         turn.release()
 
 
+def _load_meanwhile() -> None:
+    """Load what the stages will need while the API starts, which is a process of its own: both take seconds."""
+    prepare_engine()
+    charts.bundle()
+    import_module("skops.io")
+
+
 def _flow(spec: AuditSpec, lake: Lake) -> tuple[str, list[Partition]]:
-    # the engine of the validations is loaded while the API starts, in a process of its own: both take seconds
-    threading.Thread(target=prepare_engine, daemon=True).start()
+    threading.Thread(target=_load_meanwhile, daemon=True).start()
     from flows.audit import audit  # starts Prefect, and only when there is work
 
     found = audit(spec=spec.model_dump(mode="json"), lake=str(lake.root))
