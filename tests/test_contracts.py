@@ -1,5 +1,8 @@
 """What holds of the project as a whole: its dictionary, its declarations, its registry, its keys."""
 
+import subprocess
+import sys
+import zipfile
 from pathlib import Path
 
 from conftest import REPOSITORY
@@ -59,3 +62,13 @@ def test_a_fix_in_an_algorithm_changes_the_key_and_a_comment_does_not(tmp_path: 
 def test_a_key_reaches_through_imports() -> None:
     assert code_digest(["tasks.measure"]) != code_digest(["tasks.score"])
     assert code_digest(["tasks.detect"]) != code_digest(["tasks.detect", "tasks.algorithms.fgce"])
+
+
+def test_the_wheel_holds_our_three_packages_and_what_they_read(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=REPOSITORY, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("evenhand-*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    tops = {name.split("/")[0] for name in names if ".dist-info/" not in name}
+    assert tops == {"flows", "tasks", "schemas"}
+    assert {"flows/bundled/boston1990.yaml", "tasks/sql/outcomes.sql", "tasks/templates/report.html.j2"} <= set(names)

@@ -111,10 +111,9 @@ def _counts(material: Material, attribute: str) -> list[Measure]:
 def _of_the_run(material: Material) -> Iterator[str]:
     s = material.settings
     features = [name for name, column in s.columns.items() if column.role != "excluded"]
+    shown = [s.columns[name].label or name for name in features]
     score = any(word in name.lower() for name in features for word in _SCORES)
-    text = (
-        f"The audit sees {len(features)} features: {listed(features)}. What else the lender looked at is unknown to it"
-    )
+    text = f"The audit sees {len(features)} features: {listed(shown)}. What else the lender looked at is unknown to it"
     yield text + ("." if score else "; no credit score is among them by its name.")
     if s.model.kind != "none":
         yield (
