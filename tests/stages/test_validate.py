@@ -7,11 +7,15 @@ import pyarrow as pa
 import pytest
 from conftest import loans, spec_of
 
+from schemas.applications import DECISIONS, MODEL_METRICS
+from schemas.errors import SuiteError
 from schemas.table import Column, Table
+from schemas.terms import ExitCode
 from tasks import _validate
-from tasks._stage import hold
+from tasks._stage import Produced, hold
 from tasks._validate import validate, validate_balance, witnesses
 from tasks.ingest import ingest, settings_of
+from tasks.score import score
 
 DECLARED = Table(
     "things",
@@ -115,3 +119,30 @@ def test_a_large_table_is_quarantined_until_it_is_clean(monkeypatch: pytest.Monk
     assert kept["applications"].num_rows == 475
     assert refusals.num_rows == 25
     assert max(kept["applications"]["income"].to_pylist()) <= 100000
+
+
+def test_a_suite_that_cannot_be_mended_names_all_there_is_to_know() -> None:
+    n = 5
+    decisions = DECISIONS.build(
+        row_id=list("abcde"),
+        decision_maker=["model"] * n,
+        favourable=[True] * n,
+        outcome=[True] * n,
+        score=[0.5, 1.5, 1.6, 1.7, 1.8],
+        threshold=[0.5] * n,
+        explained=[True] * n,
+    )
+    tables = {"decisions": decisions, "model_metrics": MODEL_METRICS.empty()}
+    with pytest.raises(SuiteError) as error:
+        hold(score, Produced(tables, rows_in=n), n)
+    told = str(error.value)
+    assert "stage score: table decisions" in told
+    assert "column score: expect_column_values_to_be_between" in told
+    assert "4 of 5 values; rows b, c, d\n" in told
+    assert error.value.exit_code == ExitCode.DATA_QUALITY
+
+
+def test_rows_that_vanish_stop_the_stage() -> None:
+    tables = {"decisions": DECISIONS.empty(), "model_metrics": MODEL_METRICS.empty()}
+    with pytest.raises(SuiteError, match="rows_out_and_refused"):
+        hold(score, Produced(tables, rows_in=7), 7)
