@@ -68,6 +68,26 @@ TALLIES = Table(
     restricted=True,
 )
 
+AGGREGATES = Table(
+    "aggregates",
+    "Measures of a group that are no means over its units, resampled by the method itself.",
+    (
+        METHOD,
+        DECISION_MAKER,
+        PROTECTED_ATTRIBUTE,
+        GROUP,
+        SUBGROUP,
+        MEASURE,
+        PARAMETERS,
+        Column("headline", "bool", "whether it is compared with the reference group"),
+        Column("value", "double", "the measure; null where it is refused", nullable=True),
+        Column("n", "int64", "units that it is about", minimum=0),
+        Column("reason", "string", "why there is no value, or how far a bound may be from the optimum", nullable=True),
+        Column("replicates", "doubles", "the measure on units drawn anew with replacement; none: no interval"),
+    ),
+    key=("method", "decision_maker", "protected_attribute", "group", "subgroup", "measure", "parameters"),
+)
+
 DRAWS = Table(
     "draws",
     "Each statistic on the reference group, subsampled to the size of another group.",

@@ -9,7 +9,8 @@ from typing import Literal
 
 import pyarrow as pa
 
-Type = Literal["string", "double", "int64", "int32", "bool"]
+Type = Literal["string", "double", "int64", "int32", "bool", "doubles"]
+"""``doubles`` is a list of them."""
 
 _ARROW: dict[str, pa.DataType] = {
     "string": pa.string(),
@@ -17,6 +18,7 @@ _ARROW: dict[str, pa.DataType] = {
     "int64": pa.int64(),
     "int32": pa.int32(),
     "bool": pa.bool_(),
+    "doubles": pa.list_(pa.float64()),
 }
 
 

@@ -18,6 +18,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
+NO_REPLICATES: Floats = np.zeros(0)
+"""For an aggregate that was not resampled: it has no interval."""
+
 
 @dataclass(frozen=True)
 class FeasibilityGraph:
@@ -60,6 +63,8 @@ class Problem:
     node: Ints
     """``(n,)`` node of each row in ``graph``."""
     graph: FeasibilityGraph
+    resamples: int = 0
+    """Bootstrap replicates that every aggregate is to carry."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,27 @@ class Tally:
 
 
 @dataclass(frozen=True)
+class Aggregate:
+    """A measure of a group that is no mean over its units (an optimum, an area); the method resamples it itself."""
+
+    group: int
+    subgroup: int
+    """0 for the whole group, else as in ``Findings.subgroup``."""
+    measure: str
+    parameters: Mapping[str, float | str]
+    value: float
+    """NaN where it is refused; ``reason`` then says why."""
+    n: int
+    """Units that it is about."""
+    headline: bool = False
+    """Whether the difference and the ratio to the reference group are wanted."""
+    reason: str = ""
+    """Why there is no value, or how far a bound may be from the optimum; empty for an exact value."""
+    replicates: Floats = NO_REPLICATES
+    """``(resamples,)`` the measure on units drawn anew with replacement, or none; NaN where it is refused."""
+
+
+@dataclass(frozen=True)
 class Draws:
     """One statistic recomputed on the reference group, subsampled to the size of ``group``."""
 
@@ -126,6 +152,7 @@ class Detected:
     evidence: Evidence
     tallies: tuple[Tally, ...]
     draws: tuple[Draws, ...]
+    aggregates: tuple[Aggregate, ...] = ()
 
 
 class Detector(Protocol):
