@@ -94,8 +94,9 @@ def plan(spec: AuditSpec) -> Plan:
 def _effective(spec: AuditSpec) -> str:
     """The spec with all overrides and defaults, as YAML; of the source's path only the name, which is no secret."""
     said = spec.model_dump(mode="json")
-    if spec.source.path:
-        said["source"]["path"] = PurePath(spec.source.path).name
+    names = [PurePath(path).name for path in spec.source.paths]
+    if names:
+        said["source"]["path"] = names[0] if len(names) == 1 else names
     text: str = yaml.safe_dump(said, sort_keys=False, allow_unicode=True)
     return text
 

@@ -3,7 +3,7 @@
 import sys
 
 from schemas.applications import APPLICATIONS, DECISIONS, ENCODINGS, FEATURES, MEMBERSHIPS, MODEL_METRICS, REFUSALS
-from schemas.findings import DRAWS, EVIDENCE, FINDINGS, TALLIES
+from schemas.findings import AGGREGATES, DRAWS, EVIDENCE, FINDINGS, TALLIES
 from schemas.graph import FEASIBILITY_EDGES, FEASIBILITY_FACTS, FEASIBILITY_NODES
 from schemas.measures import MEASURES
 from schemas.report_index import REPORT_INDEX
@@ -25,6 +25,7 @@ TABLES = (
     FINDINGS,
     EVIDENCE,
     TALLIES,
+    AGGREGATES,
     DRAWS,
     MEASURES,
     REPORT_INDEX,

@@ -28,6 +28,7 @@ MEASURES = Table(
         Column("q", "double", "p after Benjamini-Hochberg over the run", True, 0.0, 1.0),
         Column("state", "string", "how its check against a threshold ended", codes=tuple(State)),
         Column("reason", "string", "why it has that state"),
+        Column("note", "string", "what qualifies the value: a bound and not the optimum, or why there is none"),
     ),
     key=("method", "decision_maker", "protected_attribute", "group", "subgroup", "measure", "parameters"),
 )

@@ -3,7 +3,7 @@
 ``default`` is what we would defend; ``paper`` reproduces published figures. docs/methods.md lists the differences.
 """
 
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -15,7 +15,11 @@ class FgceSettings(BaseModel):
 
     paper: ClassVar[dict[str, Any]] = {
         "strict": True,
+        "weights": "authors",
+        "kauc": "needed",
         "size_matched_draws": 0,
+        "resolves": 0,
+        "ablations": False,
     }
 
     epsilon: float | Literal["quantile", "no_singleton"] = Field(
@@ -26,7 +30,40 @@ class FgceSettings(BaseModel):
     strict: bool = Field(False, description="edge iff distance < epsilon (true) or <= epsilon (false)")
     max_edges: int = Field(50_000_000, gt=0, description="above this many expected edges, keep the nearest only")
     nearest: int = Field(30, gt=0, description="out-edges kept per row once max_edges would be passed")
+    cost: Literal["vector", "path", "hops"] = Field(
+        "vector", description="L2 distance of the two, cheapest path between them, or steps on the shortest one"
+    )
+    weights: Literal["quotient", "product", "authors"] = Field(
+        "quotient",
+        description="edge weight of `path`: distance / density, density * distance (as printed), distance^2 / density",
+    )
+    bandwidth: float | Literal["scott", "authors", "cross_validated"] = Field(
+        "scott", description="bandwidth of the density, in encoded units, or the rule that finds it"
+    )
+    face: tuple[Literal["vector", "path"], ...] = Field(
+        ("vector",), description="costs by which each person's own optimum (FACE) is compared with the selection"
+    )
     k: int = Field(10, gt=0, description="most counterfactuals selected per group")
     size_matched_draws: int = Field(
         40, ge=0, description="subsamples of the reference group per other group; fewer than 40 cannot give p < 0.05"
     )
+    kauc: Literal["all", "needed"] = Field(
+        "all", description="limits on cost of kAUC: all of them, or from 0.7 of the dearest group's d0 at k0 (paper)"
+    )
+    shares: tuple[Annotated[float, Field(gt=0, le=1)], ...] = Field(
+        (0.25, 0.5, 0.75, 1.0), description="shares of the coverable factuals for which the least cost is sought"
+    )
+    exact: bool = Field(
+        False, description="whether Algorithm 1 is solved to the optimum too, and the greedy's gap shown"
+    )
+    exact_pairs: int = Field(
+        1_000_000, ge=0, description="pairs of factual and candidate up to which a group's optima are solved exactly"
+    )
+    solver: Literal["cbc", "highs"] = Field("cbc", description="solver of integer programmes")
+    solver_seconds: float = Field(30.0, gt=0, description="time limit of one integer programme; then it is a bound")
+    resolves: int = Field(
+        100,
+        ge=0,
+        description="resamples of the factuals for which k0, d0 at k0 and cAUC are solved anew; 0: no interval",
+    )
+    ablations: bool = Field(True, description="whether recourse is searched again with each constraint lifted")

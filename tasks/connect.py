@@ -49,8 +49,8 @@ def connect(features: pa.Table, encodings: pa.Table, memberships: pa.Table, *, s
     """Nodes, edges and what was decided on the way. Protected groups are never crossed."""
     ids = features["row_id"].to_pylist()
     encoded = np.column_stack([features[name].to_numpy() for name in features.column_names[1:]])
-    rules, codes = _rules(encoded, encodings)
-    distinct = collapse(encoded, codes, _strata(ids, memberships), rules)
+    rules, codes = rules_of(encoded, encodings)
+    distinct = collapse(encoded, codes, strata_of(ids, memberships), rules)
     epsilon = choose_epsilon(distinct, rules, settings.graph)
     built = build_graph(distinct, rules, epsilon.value, settings.graph)
     graph = built.graph
@@ -66,14 +66,14 @@ def connect(features: pa.Table, encodings: pa.Table, memberships: pa.Table, *, s
     )
 
 
-def _strata(ids: list[str], memberships: pa.Table) -> NDArray[np.int32]:
+def strata_of(ids: list[str], memberships: pa.Table) -> NDArray[np.int32]:
     """``(n, attributes)`` group numbers: rows of two groups are never joined."""
     frame = memberships.to_pandas()
     groups = frame.pivot(index="row_id", columns="protected_attribute", values="group").loc[ids]
     return np.column_stack([groups[name].astype("category").cat.codes for name in groups.columns]).astype(np.int32)
 
 
-def _rules(encoded: NDArray[np.float64], encodings: pa.Table) -> tuple[Rules, NDArray[np.int32]]:
+def rules_of(encoded: NDArray[np.float64], encodings: pa.Table) -> tuple[Rules, NDArray[np.int32]]:
     """The constraints by encoded column, and the category codes of the columns with allowed transitions."""
     rows = encodings.to_pandas()
     direction = np.array([_DIRECTION[Constraint(c)] for c in rows["constraint"]], dtype=np.int8)

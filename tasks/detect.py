@@ -14,9 +14,9 @@ import pandas as pd
 import pyarrow as pa
 
 from schemas.applications import DECISIONS, ENCODINGS, FEATURES, MEMBERSHIPS
-from schemas.findings import DRAWS, EVIDENCE, FINDINGS, TALLIES
+from schemas.findings import AGGREGATES, DRAWS, EVIDENCE, FINDINGS, TALLIES
 from schemas.graph import FEASIBILITY_EDGES, FEASIBILITY_NODES
-from schemas.settings import AuditSpec, Explain, Methods, Protected, StageSettings
+from schemas.settings import AuditSpec, Bootstrap, Explain, Methods, Protected, StageSettings
 from schemas.terms import DecisionMaker
 from tasks._stage import Produced, stage
 from tasks.algorithms.detector import Detected, FeasibilityGraph, Problem
@@ -31,6 +31,7 @@ class DetectSettings(StageSettings):
     """The settings of ``method`` alone; the others are null."""
     explain: Explain
     protected: tuple[Protected, ...]
+    bootstrap: Bootstrap
     seed: int
 
 
@@ -52,7 +53,7 @@ class _Case:
 
 @stage(
     reads=(FEATURES, ENCODINGS, DECISIONS, MEMBERSHIPS, FEASIBILITY_NODES, FEASIBILITY_EDGES),
-    writes=(FINDINGS, EVIDENCE, TALLIES, DRAWS),
+    writes=(FINDINGS, EVIDENCE, TALLIES, AGGREGATES, DRAWS),
 )
 def detect(
     features: pa.Table,
@@ -68,11 +69,10 @@ def detect(
     rows = features.select(["row_id"]).to_pandas().merge(nodes.to_pandas(), on="row_id", validate="one_to_one")
     encoded = np.column_stack([features[name].to_numpy() for name in features.column_names[1:]])
     graph = _graph(edges, int(rows["node"].max()) + 1)
-    feature_of_column = encodings["feature_index"].to_numpy()
     method = METHODS[settings.method].load()
-    tables: dict[str, list[pa.Table]] = {t.name: [t.empty()] for t in (FINDINGS, EVIDENCE, TALLIES, DRAWS)}
+    tables: dict[str, list[pa.Table]] = {t.name: [t.empty()] for t in detect.writes}
     expected = 0
-    for case in _cases(rows, decisions, memberships, encoded, feature_of_column, graph, settings):
+    for case in _cases(rows, decisions, memberships, encoded, encodings, graph, settings):
         rng = np.random.default_rng([settings.seed, crc32(f"{case.decision_maker}|{case.attribute}".encode())])
         found = method.detect(case.problem, getattr(settings.methods, settings.method), rng)
         expected += int(case.problem.factual.sum())
@@ -93,7 +93,7 @@ def _cases(
     decisions: pa.Table,
     memberships: pa.Table,
     encoded: "np.ndarray[Any, Any]",
-    feature_of_column: "np.ndarray[Any, Any]",
+    encodings: pa.Table,
     graph: FeasibilityGraph,
     settings: DetectSettings,
 ) -> Iterator[_Case]:
@@ -107,7 +107,8 @@ def _cases(
             names, codes = np.unique(groups[p.name].to_numpy(dtype=str), return_inverse=True)
             problem = Problem(
                 encoded=encoded,
-                feature_of_column=feature_of_column,
+                feature_of_column=encodings["feature_index"].to_numpy(),
+                features=tuple(dict.fromkeys(encodings["feature"].to_pylist())),
                 group=codes.astype(np.int32),
                 groups=tuple(names.tolist()),
                 reference=int(np.searchsorted(names, p.reference)),
@@ -115,6 +116,7 @@ def _cases(
                 candidate=candidate,
                 node=rows["node"].to_numpy(),
                 graph=graph,
+                resamples=settings.bootstrap.draws,
             )
             yield _Case(maker, p.name, rows["row_id"].to_numpy(), problem)
 
@@ -181,8 +183,22 @@ def _tables(method: str, case: _Case, found: Detected) -> Mapping[str, pa.Table]
             measure=[t.measure for t, _, _ in tallied],
             parameters=[json.dumps(dict(t.parameters), sort_keys=True) for t, _, _ in tallied],
             headline=[t.headline for t, _, _ in tallied],
+            compared=[t.compared for t, _, _ in tallied],
             value=[value for _, value, _ in tallied],
             count=[count for _, _, count in tallied],
+        ),
+        AGGREGATES.name: AGGREGATES.build(
+            **shared(len(found.aggregates)),
+            group=[problem.groups[a.group] for a in found.aggregates],
+            subgroup=[a.subgroup for a in found.aggregates],
+            measure=[a.measure for a in found.aggregates],
+            parameters=[json.dumps(dict(a.parameters), sort_keys=True) for a in found.aggregates],
+            headline=[a.headline for a in found.aggregates],
+            compared=[a.compared for a in found.aggregates],
+            value=[a.value for a in found.aggregates],
+            n=[a.n for a in found.aggregates],
+            reason=[a.reason or None for a in found.aggregates],
+            replicates=[a.replicates for a in found.aggregates],
         ),
         DRAWS.name: DRAWS.build(
             **shared(len(drawn)),

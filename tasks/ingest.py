@@ -47,11 +47,14 @@ def ingest(*, settings: IngestSettings) -> Produced:
         raise InfrastructureError("the source changed while it was read; run the audit again once it is at rest")
     frame = raw.table.to_pandas().astype(object)
     frame = frame.apply(lambda column: column.map(cells.canonical))
+    unlisted = cells.derive(frame, settings.source)
     missing = cells.missing_cells(frame, settings.source, features)
     exempt = frame.isin(settings.source.exempt) & ~missing
     refused = cells.Refused(len(frame))
     ids = cells.row_ids(frame, raw.source_row, settings.row_id, missing, refused)
-    cells.keep_only(frame, settings.source.keep, refused)
+    cells.keep_only(frame, missing, settings.source.keep, refused)
+    for name, rows in unlisted.items():
+        refused.mark(rows, Refusal.UNKNOWN_CATEGORY, name)
     _check_decision(frame, missing, settings.decision)
     favourable = cells.decide(frame, missing, settings.decision, refused)
     outcome = favourable if settings.outcome is None else cells.decide(frame, missing, settings.outcome, refused)
@@ -85,10 +88,12 @@ def _check_names(features: dict[str, ColumnSpec]) -> None:
 
 
 def _columns(settings: IngestSettings, features: dict[str, ColumnSpec]) -> list[str]:
+    """The columns to read: all that the spec names, but for those that are derived."""
     named = [settings.row_id] if settings.row_id else []
     named += [settings.decision.column, *([settings.outcome.column] if settings.outcome else [])]
     named += [c for p in settings.protected for c in p.columns]
-    return list(dict.fromkeys([*named, *settings.source.keep, *features]))
+    named += [*settings.source.keep, *features, *(d.column for d in settings.source.derive.values())]
+    return list(dict.fromkeys(name for name in named if name not in settings.source.derive))
 
 
 def _first(flags: pd.DataFrame) -> list[str | None]:
@@ -130,9 +135,9 @@ def _check_decision(frame: pd.DataFrame, missing: pd.DataFrame, decision: Decisi
 
 
 def _check_usable(favourable: "np.ndarray[Any, Any]", refused: cells.Refused, settings: IngestSettings) -> None:
-    name = settings.source.path or settings.source.kind
+    name = " and ".join(settings.source.paths) or settings.source.kind
     if len(refused.reason) == 0:
-        raise DataQualityError(f"{name} has a header and no rows: at least one application is needed")
+        raise DataQualityError(f"{name} has no rows: at least one application is needed")
     if len(favourable) == 0:
         reasons = Counter(zip(refused.reason, refused.column, strict=True)).most_common(3)
         told = "; ".join(f"{n} rows: {reason} ({column})" for (reason, column), n in reasons)

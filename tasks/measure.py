@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from schemas.applications import APPLICATIONS, DECISIONS, MEMBERSHIPS
 from schemas.errors import SpecError, nearest
-from schemas.findings import DRAWS, TALLIES
+from schemas.findings import AGGREGATES, DRAWS, TALLIES
 from schemas.measures import MEASURES
 from schemas.settings import Bootstrap, Disclosure, Protected, StageSettings, Threshold
 from tasks._stage import Produced, stage
@@ -40,7 +40,7 @@ class MeasureSettings(StageSettings):
 
 
 @stage(
-    reads=(APPLICATIONS, DECISIONS, MEMBERSHIPS, TALLIES, DRAWS),
+    reads=(APPLICATIONS, DECISIONS, MEMBERSHIPS, TALLIES, AGGREGATES, DRAWS),
     writes=(MEASURES,),
     resources=("sql/*.sql",),
     balanced=False,
@@ -50,6 +50,7 @@ def measure(
     decisions: pa.Table,
     memberships: pa.Table,
     tallies: pa.Table,
+    aggregates: pa.Table,
     draws: pa.Table,
     *,
     settings: MeasureSettings,
@@ -73,10 +74,11 @@ def measure(
         connection.execute(f"CREATE TEMP VIEW tallied AS FROM tallies UNION ALL BY NAME ({_query('outcomes')})")
         statistics = [_statistic(row) for row in connection.sql(_query("tallies")).to_arrow_table().to_pylist()]
         matched = dict(_matched(row) for row in connection.sql(_query("draws")).to_arrow_table().to_pylist())
+    given = [_given(row) for row in aggregates.to_pylist()]
     policy = POLICIES[settings.disclosure.profile]
-    hidden = publication.withheld(statistics, policy)
+    hidden = publication.withheld([*statistics, *given], policy)
     plan = _plan(settings)
-    found = algorithm.summarise([publication.coarsened(s, policy) for s in statistics], matched, plan)
+    found = algorithm.summarise([publication.coarsened(s, policy) for s in statistics], matched, plan, given)
     judged = verdicts.judge(found, limits, settings.bootstrap.minimum_n)
     published = publication.published(judged, hidden, policy)
     everyone = _everyone(decisions, memberships)
@@ -124,7 +126,14 @@ def _family(row: dict[str, Any]) -> algorithm.Family:
 
 def _statistic(row: dict[str, Any]) -> algorithm.Statistic:
     values, counts = np.array(row["values"], dtype=float), np.array(row["counts"], dtype=np.int64)
-    return algorithm.Statistic(_family(row), row["group"], values, counts, row["headline"])
+    return algorithm.Statistic(_family(row), row["group"], values, counts, row["headline"], row["compared"])
+
+
+def _given(row: dict[str, Any]) -> algorithm.Given:
+    value = math.nan if row["value"] is None else row["value"]
+    replicates = np.array(row["replicates"], dtype=float)
+    flags = row["headline"], row["compared"]
+    return algorithm.Given(_family(row), row["group"], value, row["n"], replicates, *flags, row["reason"] or "")
 
 
 def _matched(row: dict[str, Any]) -> tuple[tuple[algorithm.Family, str], "np.ndarray[Any, Any]"]:
@@ -143,8 +152,6 @@ def _table(found: list[algorithm.Measure], settings: MeasureSettings) -> pa.Tabl
         name: [getattr(m.family, name) for m in found]
         for name in ("method", "decision_maker", "protected_attribute", "subgroup", "measure", "parameters")
     }
-    own = {
-        name: [getattr(m, name) for m in found]
-        for name in ("group", "reference_group", "value", "low", "high", "n", "events", "p", "q", "state", "reason")
-    }
+    fields = ("group", "reference_group", "value", "low", "high", "n", "events", "p", "q", "state", "reason", "note")
+    own = {name: [getattr(m, name) for m in found] for name in fields}
     return MEASURES.build(dataset=[settings.name] * n, year=[settings.year] * n, **families, **own)

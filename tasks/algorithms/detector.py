@@ -7,7 +7,7 @@ Here belong the shapes of that exchange. How a group's numbers are summarised is
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,9 +17,6 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
-
-NO_REPLICATES: Floats = np.zeros(0)
-"""For an aggregate that was not resampled: it has no interval."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +48,8 @@ class Problem:
     """``(n, p)`` features in [0, 1]."""
     feature_of_column: Ints
     """``(p,)`` index of the source feature of each encoded column (a one-hot set shares one)."""
+    features: tuple[str, ...]
+    """Names of the source features."""
     group: Ints
     """``(n,)`` index into ``groups``."""
     groups: tuple[str, ...]
@@ -109,6 +108,8 @@ class Tally:
     values: Floats
     counts: Longs
     headline: bool
+    """Whether the difference from the reference group is tested."""
+    compared: bool = True
     """Whether the difference and the ratio to the reference group are wanted."""
 
 
@@ -126,10 +127,12 @@ class Aggregate:
     n: int
     """Units that it is about."""
     headline: bool = False
+    """Whether the difference from the reference group is tested."""
+    compared: bool = True
     """Whether the difference and the ratio to the reference group are wanted."""
     reason: str = ""
     """Why there is no value, or how far a bound may be from the optimum; empty for an exact value."""
-    replicates: Floats = NO_REPLICATES
+    replicates: Floats = field(default_factory=lambda: np.zeros(0))
     """``(resamples,)`` the measure on units drawn anew with replacement, or none; NaN where it is refused."""
 
 

@@ -1,8 +1,8 @@
 """Encoding of columns into [0, 1], and back (FGCE, appendix; clipping is ours, see docs/methods.md).
 
-A continuous column is clipped at its 1st and 99th percentile, cut into at most log2(unique) + 1 bins of equal width and
-scaled so that the first bin is 0 and the last is 1. Categories with an order are spread evenly over [0, 1]; the others
-become one column each. A missing value never reaches this module.
+A continuous column is clipped at its 1st and 99th percentile, cut into log2(unique) + 1 bins of equal width, or as many
+as asked for, and scaled so that the first bin is 0 and the last is 1. Categories with an order are spread evenly over
+[0, 1]; the others become one column each. A missing value never reaches this module.
 """
 
 from collections.abc import Sequence
@@ -29,29 +29,37 @@ class Scale:
 
     @property
     def constant(self) -> bool:
-        """Whether all values of the column became one."""
-        return self.high <= self.low
+        """Whether all values of the column became one, or lie closer than a double can divide by."""
+        return bool(self.high - self.low < np.finfo(np.float64).tiny)
 
 
-def fit_scale(values: Floats, *, clip: bool, bins: bool) -> Scale:
-    """The scale of a column from its finite values ``(n,)``."""
+def fit_scale(values: Floats, *, clip: bool, bins: bool | int) -> Scale:
+    """The scale of a column from its finite values ``(n,)``; ``bins`` may be a number, or whether there are any."""
     low, high = np.quantile(values, CLIP, method="inverted_cdf") if clip else (values.min(), values.max())
-    inside = values[(values >= low) & (values <= high)]
-    unique = len(np.unique(inside))
-    return Scale(float(low), float(high), max(1, int(np.log2(unique)) + 1) if bins else None)
+    if bins is True:
+        inside = values[(values >= low) & (values <= high)]
+        bins = max(1, int(np.log2(len(np.unique(inside)))) + 1)
+    return Scale(float(low), float(high), bins or None)
 
 
 def encode_continuous(values: Floats, scale: Scale) -> Floats:
     """``(n,)`` in [0, 1]; 0 throughout for a constant column."""
     if scale.constant:
         return np.zeros(len(values))
-    share = (np.clip(values, scale.low, scale.high) - scale.low) / (scale.high - scale.low)
+    inside = np.clip(values, scale.low, scale.high)
     if scale.bins is None:
-        return np.asarray(share, dtype=np.float64)
-    if scale.bins == 1:
-        return np.zeros(len(values))
-    index = np.minimum(np.floor(share * scale.bins), scale.bins - 1)
-    return np.asarray(index / (scale.bins - 1), dtype=np.float64)
+        return _unit(inside, scale.low, scale.high)
+    index = np.floor((inside - scale.low) / (scale.high - scale.low) * scale.bins)
+    return _unit(np.minimum(index, scale.bins - 1), 0, max(scale.bins - 1, 1))
+
+
+def _unit(values: Floats | Codes, low: float, high: float) -> Floats:
+    """Values between ``low`` and ``high`` laid onto [0, 1], rounded as scikit-learn's ``MinMaxScaler`` rounds.
+
+    The paper's matrices were made with it, and whether a distance is below epsilon can hang on the last bit.
+    """
+    factor = 1 / (high - low)
+    return np.clip(values * factor - low * factor, 0.0, 1.0)
 
 
 def decode_continuous(encoded: Floats, scale: Scale) -> tuple[Floats, Floats]:
@@ -66,8 +74,7 @@ def decode_continuous(encoded: Floats, scale: Scale) -> tuple[Floats, Floats]:
 
 def encode_ordered(codes: Codes, categories: int) -> Floats:
     """Category numbers ``(n,)`` from 0 spread over [0, 1]."""
-    out: Floats = codes / max(categories - 1, 1)
-    return out
+    return _unit(codes, 0, max(categories - 1, 1))
 
 
 def decode_ordered(encoded: Floats, categories: int) -> Codes:

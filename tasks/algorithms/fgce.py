@@ -1,60 +1,57 @@
 """Feasible group counterfactual explanations (FGCE; Fragkathoulas, Papanikou, Pitoura and Terzi): the method.
 
 For every group: which of its unfavourable decisions have a feasible counterfactual inside the group, how dear the
-cheapest one is, and how many are covered by k of them. Everything is then recomputed on the reference group, subsampled
-to the size of each other group: a small group has fewer candidates and a thinner graph, and that alone makes its
-factuals look worse off (specs, 'Epsilon and size'; the paper does not do this).
+cheapest one is, how many are covered by k of them within a limit on cost, and how few would do at what least cost.
+Everything is then recomputed on the reference group, subsampled to the size of each other group: a small group has
+fewer candidates and a thinner graph, and that alone makes its factuals look worse off (specs, 'Epsilon and size'; the
+paper does not do this).
 
-Limits on cost follow the paper's grid: from 0.1 up to, and short of, the square root of the number of features, in
-steps of a tenth of the way rounded to 0.1. A change of category costs sqrt(2), so that feasible costs may exceed that
-end; what is said of k alone (``coverage_at_k``, ``burden_at_k``) is therefore said without any limit on cost.
+Limits on cost follow the paper's grid, which ends short of the square root of the number of features. A change of
+category costs sqrt(2), so that feasible costs may exceed that end; what is said of k alone (``coverage_at_k``,
+``burden_at_k``) is therefore said without any limit on cost.
 
-Here belongs the order of the method. Its parts are in ``reachability`` and ``selection``.
+Here belongs the order of the method. One group is explained in ``recourse``; what is said of it is in ``tallies``
+(means over rows) and ``aggregates`` (the rest).
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from schemas.methods import FgceSettings
 from schemas.terms import Refusal
-from tasks.algorithms import reachability, selection
-from tasks.algorithms.detector import Detected, Draws, Evidence, Findings, Floats, Ints, Longs, Problem, Tally
+from tasks.algorithms import aggregates, curves, optima, recourse, selection, tallies
+from tasks.algorithms.curves import Limits
+from tasks.algorithms.detector import Aggregate, Detected, Draws, Evidence, Findings, Floats, Longs, Problem, Tally
+from tasks.algorithms.optima import Scale, Solved
+from tasks.algorithms.pricing import Kind, Pricing
+from tasks.algorithms.recourse import Explained, Searched
 
 CHEAPEST, ASSIGNED = "cheapest", "assigned"
 """Roles in the evidence: the cheapest feasible candidate, and the nearest of the ``k`` selected."""
 
-SUBGROUPS = 10
-"""Subgroups with tallies of their own: those with most factuals."""
-
-_SHARE = np.array([0.0, 1.0])
-_Scalar = TypeVar("_Scalar", bound=np.generic)
+SUBGROUPS = 5
+"""Subgroups with statistics of their own: those with most factuals."""
 
 
 @dataclass(frozen=True)
-class Explained:
-    """What FGCE finds on a set of rows. Node ids are places in ``nodes``."""
+class Frame:
+    """What all groups of a problem share."""
 
-    factuals: Longs
-    """``(f,)`` rows to explain, ascending."""
-    at: Longs
-    """``(f,)`` node of each."""
-    subgroup: Ints
-    """``(m,)`` subgroup of each node: 1, 2, ... by falling number of factual rows, 0 where a component has none."""
-    candidate: Longs
-    """``(m,)`` smallest candidate row at each node, -1 where there is none."""
-    cheapest: Floats
-    """``(m,)`` cost of the cheapest feasible candidate of a factual node, NaN where there is none."""
-    choice: Longs
-    """``(m,)`` its node, or -1."""
-    assigned: Floats
-    """``(m,)`` cost of the nearest selected candidate, without limit on cost, NaN where there is none."""
-    rank: Longs
-    """``(m,)`` its place in the order of selection, from 0, or -1."""
-    selected: selection.Selection
+    problem: Problem
+    settings: FgceSettings
+    pricing: Pricing
+    limits: Limits
+    scale: Scale
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is found for some rows of one group: all of them or a size-matched subsample."""
+
+    found: Explained
+    solved: Solved
 
 
 def detect(problem: Problem, settings: FgceSettings, rng: np.random.Generator) -> Detected:
@@ -62,146 +59,132 @@ def detect(problem: Problem, settings: FgceSettings, rng: np.random.Generator) -
 
     Args:
         problem: One decision maker and one protected attribute.
-        settings: ``k`` and ``size_matched_draws`` are used here; the rest shaped the graph and the problem.
+        settings: All but what shaped the graph.
         rng: One child generator is spawned per group, so that a group's draws do not depend on the other groups.
 
     Returns:
         Findings and evidence by ascending row. A group without factuals has neither tallies nor findings. Draws repeat
-        every tally of the whole group, as its mean, for groups smaller than the reference group.
+        every statistic of the whole group, for groups smaller than the reference group.
     """
-    grid = cost_grid(problem)
+    *children, own = rng.spawn(len(problem.groups) + 1)
+    pricing = Pricing(problem, settings, own)
     members = [np.flatnonzero(problem.group == group) for group in range(len(problem.groups))]
-    explained = [explain(problem, rows, grid, settings.k) for rows in members]
-    tallies = [tally for group, found in enumerate(explained) for tally in _tallies(group, found, grid)]
+    searched = [recourse.search(problem, rows, pricing.costs) for rows in members]
+    solved = [optima.solve(found, found.weight, settings) for found in searched]
+    limits = _limits(pricing, searched, solved, settings)
+    answers = [_answer(*pair, limits, settings) for pair in zip(searched, solved, strict=True)]
+    scale = optima.scale([answer.solved for answer in answers if answer.solved.n])
+    frame = Frame(problem, settings, pricing, limits, scale)
+    tallied: list[Tally] = []
+    others: list[Aggregate] = []
     draws: list[Draws] = []
-    for group, child in enumerate(rng.spawn(len(members))):
+    for group, (answer, child) in enumerate(zip(answers, children, strict=True)):
+        if not len(searched[group].factuals):
+            continue
         if group != problem.reference:
-            draws += _draws(problem, members[problem.reference], group, len(members[group]), settings, child)
-    return Detected(_findings(explained), _evidence(explained), tuple(tallies), tuple(draws))
+            exact = solved[group] is not None
+            draws += _draws(frame, members[problem.reference], group, len(members[group]), exact, child)
+        tallied += [replace(t, group=group) for t in _tallies(answer, frame)]
+        others += [replace(a, group=group) for a in _aggregates(answer, frame, child)]
+    explained = [answer.found for answer in answers]
+    return Detected(_findings(explained), _evidence(explained), tuple(tallied), tuple(draws), tuple(others))
 
 
-def cost_grid(problem: Problem) -> Floats:
-    """The paper's limits on cost: 0.1, ... below D = sqrt(features), a one-hot set counted once."""
-    end = float(np.sqrt(len(np.unique(problem.feature_of_column))))
-    step = max(round((end - 0.1) / 10, 1), 0.1)
-    return np.round(np.arange(0.1, end, step), 10)
+def _limits(pricing: Pricing, searched: list[Searched], solved: list[Solved | None], settings: FgceSettings) -> Limits:
+    """The limits on cost; where kAUC begins at what covering everyone needs, the dearest group's need counts."""
+    needed = [s.d0_at_k0.value for s in solved if s and np.isfinite(s.d0_at_k0.value)]
+    begin = max(needed, default=None) if settings.kauc == "needed" else None
+    return curves.limits(pricing.dearest(searched), begin)
 
 
-def explain(problem: Problem, rows: Longs, grid: Floats, k: int) -> Explained:
-    """Run FGCE on some rows of one group: their induced graph, reach, prices and selection.
-
-    ``rows`` ``(r,)`` are ascending; ``grid`` holds the limits on cost; at most ``k`` candidates are selected.
-    """
-    nodes, first, local = np.unique(problem.node[rows].astype(np.int64), return_index=True, return_inverse=True)
-    points = problem.encoded[rows[first]]
-    factual, candidates = problem.factual[rows], np.flatnonzero(problem.candidate[rows])
-    weight = np.bincount(local[factual], minlength=len(nodes)).astype(np.int64)
-    candidate = np.full(len(nodes), -1, dtype=np.int64)
-    candidate[local[candidates[::-1]]] = rows[candidates[::-1]]  # the smallest row is written last
-    reach = reachability.reachable(reachability.induced(problem.graph, nodes), weight > 0, candidate >= 0)
-    offers = selection.price(reach, points, weight, grid)
-    selected = selection.greedy(offers, k)
-    assigned, rank = selection.assign(offers, points, selected.picks[-1])
-    return Explained(
-        factuals=rows[factual],
-        at=local[factual],
-        subgroup=_number(reach.component, weight),
-        candidate=candidate,
-        cheapest=_spread(offers.cheapest, offers.factual, len(nodes), np.nan),
-        choice=_spread(offers.choice, offers.factual, len(nodes), -1),
-        assigned=_spread(assigned, offers.factual, len(nodes), np.nan),
-        rank=_spread(rank, offers.factual, len(nodes), -1),
-        selected=selected,
-    )
+def _answer(searched: Searched, solved: Solved | None, limits: Limits, settings: FgceSettings) -> Answer:
+    found = recourse.explain(searched, limits.levels, settings.k)
+    return Answer(found, solved or optima.bounds(found, limits, settings.shares))
 
 
-def _spread(values: NDArray[_Scalar], nodes: Longs, size: int, missing: float) -> NDArray[_Scalar]:
-    """Values of some nodes as an array over all of them."""
-    out = np.full(size, missing, dtype=values.dtype)
-    out[nodes] = values
-    return out
+def _tallies(answer: Answer, frame: Frame) -> Iterator[Tally]:
+    """Means over the rows of a group and of its largest subgroups."""
+    yield from _of_group(answer.found, frame)
+    for number, alone in _subgroups(answer.found, frame):
+        yield from (replace(t, subgroup=number, headline=False) for t in _of_rows(alone, frame))
 
 
-def _number(component: Ints, weight: Longs) -> Ints:
-    """Number components from 1 by falling number of factual rows, then by smallest node; 0 without factuals."""
-    labels, first, inverse = np.unique(component, return_index=True, return_inverse=True)
-    rows = np.bincount(inverse, weight, minlength=len(labels))
-    order = np.lexsort((first, -rows))
-    number = np.empty(len(labels), dtype=np.int32)
-    number[order] = np.arange(1, len(labels) + 1)
-    return np.where(rows > 0, number, 0).astype(np.int32)[inverse]
+def _of_group(found: Explained, frame: Frame) -> Iterator[Tally]:
+    """Every mean over a whole group's rows, always the same ones in the same order."""
+    yield from _of_rows(found, frame)
+    yield from tallies.coverage(found, frame.limits)
+    for cost in frame.settings.face:
+        yield from tallies.face(cost, *_in_cost(found, cost, frame))
 
 
-def statistics(found: Explained, grid: Floats) -> Iterator[Tally]:
-    """Every statistic of a whole group, always the same ones in the same order; the group's number is still open."""
-    n, k = len(found.factuals), found.selected.picks.shape[1]
-    yield from _costs(found.cheapest[found.at])
-    yield Tally(0, 0, "burden_at_k", {"k": k}, *_distribution(found.assigned[found.at]), True)
-    refused = int(np.isnan(found.cheapest[found.at]).sum())
-    for chosen in range(1, k + 1):
-        *by_limit, free = found.selected.covered[:, chosen - 1].tolist()
-        yield _share("coverage_at_k", {"k": chosen}, free, n, headline=chosen == k)
-        for limit, covered in zip(grid.tolist(), by_limit, strict=True):
-            at = {"k": chosen, "d": round(limit, 10)}
-            yield _share("coverage", at | {"denominator": "all"}, covered, n)
-            yield _share("coverage", at | {"denominator": "feasible"}, covered, n - refused, undefined=refused)
+def _of_rows(found: Explained, frame: Frame) -> Iterator[Tally]:
+    yield from tallies.costs(found.cheapest)
+    yield from tallies.selection(found)
+    yield from tallies.areas(found, frame.limits)
+    yield from tallies.changes(found, frame.problem)
 
 
-def _costs(costs: Floats) -> Iterator[Tally]:
-    """Share of factual rows without a feasible counterfactual, and the cost of the cheapest one of the others."""
-    yield _share("infeasible_share", {}, int(np.isnan(costs).sum()), len(costs), headline=True)
-    yield Tally(0, 0, "burden", {}, *_distribution(costs), True)
+def _in_cost(found: Explained, cost: Kind, frame: Frame) -> tuple[Floats, Floats]:
+    """What the selected candidates and the cheapest one cost each row, by a cost that need not have selected them."""
+    if cost == frame.settings.cost:
+        return found.paid, found.cheapest
+    searched = found.searched
+    return found.in_cost(frame.pricing.by(cost, searched.graph, searched.points, searched.reach))
 
 
-def _share(
-    measure: str, parameters: Mapping[str, float | str], yes: int, n: int, undefined: int = 0, headline: bool = False
-) -> Tally:
-    """A share as a distribution of 0 and 1, and of NaN over the ``undefined`` rows on which it says nothing."""
-    if not undefined:
-        return Tally(0, 0, measure, parameters, _SHARE, np.array([n - yes, yes]), headline)
-    return Tally(0, 0, measure, parameters, np.append(_SHARE, np.nan), np.array([n - yes, yes, undefined]), headline)
+def _subgroups(found: Explained, frame: Frame) -> Iterator[tuple[int, Explained]]:
+    """The largest subgroups, each with candidates selected for it alone."""
+    most = int(found.searched.subgroup.max(initial=0))
+    for number in range(1, min(most, SUBGROUPS) + 1):
+        yield number, recourse.of_subgroup(found, number, frame.settings.k)
 
 
-def _distribution(values: Floats) -> tuple[Floats, Longs]:
-    """Distinct values, NaN last, and their counts."""
-    distinct, counts = np.unique(values, return_counts=True)
-    return distinct, counts.astype(np.int64)
-
-
-def _tallies(group: int, found: Explained, grid: Floats) -> Iterator[Tally]:
-    """Tallies of a group and of its largest subgroups."""
-    if not len(found.factuals):
-        return
-    for each in statistics(found, grid):
-        yield replace(each, group=group)
-    of_row = found.subgroup[found.at]
-    for subgroup in range(1, min(int(of_row.max()), SUBGROUPS) + 1):
-        for each in _costs(found.cheapest[found.at[of_row == subgroup]]):
-            yield replace(each, group=group, subgroup=subgroup, headline=False)
-        inside = found.subgroup == subgroup
-        sizes = {"component_nodes": inside.sum(), "component_candidates": (inside & (found.candidate >= 0)).sum()}
-        for measure, size in sizes.items():
-            # every node is a unit whose component has that size: the mean is the size, and n is the size too
-            yield Tally(group, subgroup, measure, {}, np.array([float(size)]), np.array([size]), False)
+def _aggregates(answer: Answer, frame: Frame, rng: np.random.Generator) -> Iterator[Aggregate]:
+    """What is no mean, of a group and of its largest subgroups."""
+    settings, resamples = frame.settings, frame.problem.resamples
+    yield from aggregates.of_optima(answer.solved, aggregates.resolve(answer.found, settings, rng), frame.scale)
+    yield from aggregates.of_curves(answer.found, frame.limits, resamples, rng)
+    for number, alone in _subgroups(answer.found, frame):
+        solved = optima.solve(alone.searched, alone.searched.weight, settings)
+        for each in (
+            *aggregates.of_optima(solved or optima.bounds(alone, frame.limits, settings.shares), (), frame.scale),
+            *aggregates.of_curves(alone, frame.limits, resamples, rng),
+            *aggregates.of_sizes(alone),
+        ):
+            yield replace(each, subgroup=number, headline=False)
 
 
 def _draws(
-    problem: Problem, reference: Longs, group: int, size: int, settings: FgceSettings, rng: np.random.Generator
-) -> list[Draws]:
+    frame: Frame, reference: Longs, group: int, size: int, exact: bool, rng: np.random.Generator
+) -> Iterator[Draws]:
     """Every statistic on ``size`` rows of the reference group, drawn without replacement, draw by draw."""
+    settings = frame.settings
     if not 0 < size < len(reference) or not settings.size_matched_draws:
-        return []
-    grid, drawn = cost_grid(problem), []
+        return
+    drawn = []
     for _ in range(settings.size_matched_draws):
         rows = np.sort(rng.choice(reference, size, replace=False))
-        drawn.append(list(statistics(explain(problem, rows, grid, settings.k), grid)))
-    return [
-        Draws(group, each[0].measure, each[0].parameters, np.array([_mean(one.values, one.counts) for one in each]))
-        for each in zip(*drawn, strict=True)
-    ]
+        searched = recourse.search(frame.problem, rows, frame.pricing.costs)
+        solved = optima.solve(searched, searched.weight, settings) if exact else None
+        answer = _answer(searched, solved, frame.limits, settings)
+        drawn.append(list(_values(answer, frame, rng)))
+    for each in zip(*drawn, strict=True):
+        yield Draws(group, each[0][0], each[0][1], np.array([value for _, _, value in each]))
 
 
-def _mean(values: Floats, counts: Longs) -> float:
+def _values(
+    answer: Answer, frame: Frame, rng: np.random.Generator
+) -> Iterator[tuple[str, Mapping[str, float | str], float]]:
+    """Every measure of a whole group by name and parameters, always in the same order."""
+    for t in _of_group(answer.found, frame):
+        yield t.measure, t.parameters, _average(t.values, t.counts)
+    for a in aggregates.of_optima(answer.solved, (), frame.scale):
+        yield a.measure, a.parameters, a.value
+    for a in aggregates.of_curves(answer.found, frame.limits, 0, rng):
+        yield a.measure, a.parameters, a.value
+
+
+def _average(values: Floats, counts: Longs) -> float:
     """Mean over the units that have a value, as it is printed; NaN if none has."""
     defined = ~np.isnan(values)
     n = int(counts[defined].sum())
@@ -210,13 +193,14 @@ def _mean(values: Floats, counts: Longs) -> float:
 
 def _findings(explained: list[Explained]) -> Findings:
     """One entry per factual row of any group, by row."""
-    row = np.concatenate([found.factuals for found in explained])
-    cost = np.concatenate([found.cheapest[found.at] for found in explained])
-    reason = np.concatenate([np.full(len(found.at), _reason(found)) for found in explained])
+    row = np.concatenate([found.searched.factuals for found in explained])
+    cost = np.concatenate([found.cheapest for found in explained])
+    subgroup = np.concatenate([found.searched.subgroup[found.searched.at] for found in explained])
+    reason = np.concatenate([np.full(len(found.cheapest), _reason(found)) for found in explained])
     order = np.argsort(row)
     return Findings(
         row=row[order],
-        subgroup=np.concatenate([found.subgroup[found.at] for found in explained])[order],
+        subgroup=subgroup[order],
         verdict=np.where(np.isnan(cost), "infeasible", "feasible")[order],
         statistic=cost[order],
         refusal=np.where(np.isnan(cost), reason, "")[order],
@@ -225,23 +209,21 @@ def _findings(explained: list[Explained]) -> Findings:
 
 def _reason(found: Explained) -> str:
     """Why a factual of this group has no counterfactual, where it has none."""
-    return str(Refusal.NO_FEASIBLE_PATH if (found.candidate >= 0).any() else Refusal.NO_CANDIDATE)
+    return str(Refusal.NO_FEASIBLE_PATH if (found.searched.candidate >= 0).any() else Refusal.NO_CANDIDATE)
 
 
 def _evidence(explained: list[Explained]) -> Evidence:
     """Pairs of a factual row and a candidate row: the cheapest, then the assigned one. Ranks count from 1."""
     pairs = []
     for found in explained:
-        picks = np.append(found.selected.picks[-1], -1)
-        for role, node, rank, cost in (
-            (CHEAPEST, found.choice, np.zeros_like(found.rank), found.cheapest),
-            (ASSIGNED, picks[found.rank], found.rank, found.assigned),
+        assigned, rank = selection.nearest(found.paid)
+        for role, node, place, cost in (
+            (CHEAPEST, found.choice, np.zeros_like(rank), found.cheapest),
+            (ASSIGNED, np.append(found.picks, -1)[rank], rank, assigned),
         ):
-            has = node[found.at] >= 0
-            at = found.at[has]
-            pairs.append(
-                (found.factuals[has], np.full(len(at), role), rank[at] + 1, found.candidate[node[at]], cost[at])
-            )
+            has = node >= 0
+            row, other = found.searched.factuals[has], found.searched.candidate[node[has]]
+            pairs.append((row, np.full(len(row), role), place[has] + 1, other, cost[has]))
     row, roles, rank, other, value = (np.concatenate(column) for column in zip(*pairs, strict=True))
     order = np.lexsort((roles == ASSIGNED, row))
     return Evidence(row[order], roles[order], rank[order].astype(np.int32), other[order], value[order])

@@ -44,6 +44,23 @@ class Statistic:
     values: Floats
     counts: NDArray[np.int64]
     headline: bool
+    """Whether its difference from the reference is tested."""
+    compared: bool = True
+    """Whether its difference and ratio to the reference are made."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """A measure that is no mean over units: its method gives the value and the replicates."""
+
+    family: Family
+    group: str
+    value: float
+    n: int
+    replicates: Floats
+    headline: bool
+    compared: bool
+    note: str
 
 
 @dataclass(frozen=True)
@@ -62,6 +79,8 @@ class Measure:
     q: float = math.nan
     state: State = State.NOT_RUN
     reason: str = ""
+    note: str = ""
+    """What qualifies the value: a bound, or why there is none."""
     fewest: int = 0
     """Units with a value, the smaller number of the two groups compared: what a threshold's minimum n looks at."""
 
@@ -78,7 +97,10 @@ class Plan:
 
 
 def summarise(
-    statistics: Sequence[Statistic], matched: Mapping[tuple[Family, str], Floats], plan: Plan
+    statistics: Sequence[Statistic],
+    matched: Mapping[tuple[Family, str], Floats],
+    plan: Plan,
+    given: Sequence[Given] = (),
 ) -> list[Measure]:
     """All measures of a run.
 
@@ -86,20 +108,35 @@ def summarise(
         statistics: the tallies.
         matched: (family, group) -> values of the statistic on size-matched subsamples of the reference group.
         plan: references and bootstrap.
+        given: the aggregates.
     """
     estimates = {(s.family, s.group): _estimate(s, plan) for s in statistics}
-    out = []
-    for s in statistics:
-        own = estimates[s.family, s.group]
-        out.append(_plain(s, own))
+    estimates |= {(g.family, g.group): _estimate_given(g, plan.level) for g in given}
+    notes = {(g.family, g.group): g.note for g in given}
+    out: list[Measure] = []
+    everything: list[Statistic | Given] = [*statistics, *given]
+    for s in everything:
+        own, note = estimates[s.family, s.group], notes.get((s.family, s.group), "")
+        out.append(_plain(s.family, s.group, own, note))
         reference = plan.references[s.family.protected_attribute]
         if s.group == reference or s.family.subgroup:
             continue
-        if s.headline and (s.family, reference) in estimates:
-            out += _compared(s, own, estimates[s.family, reference], reference, plan.level)
+        if s.compared and (s.family, reference) in estimates:
+            there = notes.get((s.family, reference))
+            both = "; ".join([note] * bool(note) + [f"{reference}: {there}"] * bool(there))
+            made = _compared(s, own, estimates[s.family, reference], reference, plan.level)
+            out += [replace(m, note=both) for m in made]
         if (s.family, s.group) in matched:
-            out += _size_matched(s, own, matched[s.family, s.group], reference, plan.level)
+            made = _size_matched(s, own, matched[s.family, s.group], reference, plan.level)
+            out += [replace(m, note=note) for m in made]
     return _with_q(out)
+
+
+def _estimate_given(g: Given, level: float) -> Estimate:
+    """An aggregate has a value for the group as a whole, and so no units without one."""
+    low, high = percentile_interval(g.replicates, level)
+    defined = g.n if math.isfinite(g.value) else 0
+    return Estimate(g.value, low, high, g.n, defined, None, g.replicates)
 
 
 def _estimate(s: Statistic, plan: Plan) -> Estimate:
@@ -110,20 +147,22 @@ def _estimate(s: Statistic, plan: Plan) -> Estimate:
     return estimate(s.values, s.counts, rng, plan.draws, plan.level)
 
 
-def _plain(s: Statistic, own: Estimate) -> Measure:
-    return Measure(s.family, s.group, None, own.value, own.low, own.high, own.n, own.events, fewest=own.defined)
+def _plain(family: Family, group: str, own: Estimate, note: str) -> Measure:
+    return Measure(family, group, None, own.value, own.low, own.high, own.n, own.events, note=note, fewest=own.defined)
 
 
-def _compared(s: Statistic, own: Estimate, other: Estimate, reference: str, level: float) -> list[Measure]:
+def _compared(s: Statistic | Given, own: Estimate, other: Estimate, reference: str, level: float) -> list[Measure]:
     """Difference and ratio to the reference group; the two groups are resampled independently."""
     p = math.nan
-    if own.events is not None and other.events is not None:
+    if s.headline and own.events is not None and other.events is not None:
         p = fisher_p((own.events, other.events), (own.defined, other.defined))
+    draws = min(len(own.replicates), len(other.replicates))
+    mine, theirs = own.replicates[:draws], other.replicates[:draws]
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = float(np.float64(own.value) / other.value)
         forms = (
-            ("difference", own.value - other.value, own.replicates - other.replicates),
-            ("ratio", ratio if math.isfinite(ratio) else math.nan, own.replicates / other.replicates),
+            ("difference", own.value - other.value, mine - theirs),
+            ("ratio", ratio if math.isfinite(ratio) else math.nan, mine / theirs),
         )
     out, fewest = [], min(own.defined, other.defined)
     for name, value, replicates in forms:
@@ -144,7 +183,7 @@ def _compared(s: Statistic, own: Estimate, other: Estimate, reference: str, leve
     return out
 
 
-def _size_matched(s: Statistic, own: Estimate, drawn: Floats, reference: str, level: float) -> list[Measure]:
+def _size_matched(s: Statistic | Given, own: Estimate, drawn: Floats, reference: str, level: float) -> list[Measure]:
     """The reference group's value at the group's size with its range, and for a headline the disparity against it."""
     finite = drawn[np.isfinite(drawn)]
     if len(finite) == 0:
@@ -154,9 +193,9 @@ def _size_matched(s: Statistic, own: Estimate, drawn: Floats, reference: str, le
     mean = float(finite.mean())
     named = _named(s.family, "size_matched")
     out = [Measure(named, s.group, reference, mean, low, high, len(drawn), fewest=len(drawn))]
-    if s.headline:
-        # the group's own resamples against the draws in turn: its sampling error counts as well as theirs
-        against = own.replicates - np.resize(finite, len(own.replicates))
+    if s.compared:
+        # the group's own resamples, if there are any, against the draws in turn: its sampling error counts as theirs
+        against = own.replicates - np.resize(finite, len(own.replicates)) if len(own.replicates) else own.value - finite
         below, above = percentile_interval(against, level)
         out.append(
             Measure(
@@ -167,7 +206,7 @@ def _size_matched(s: Statistic, own: Estimate, drawn: Floats, reference: str, le
                 below,
                 above,
                 own.n,
-                p=rank_p(own.value, drawn),
+                p=rank_p(own.value, drawn) if s.headline else math.nan,
                 fewest=own.defined,
             )
         )

@@ -14,7 +14,7 @@ import numpy as np
 from schemas.terms import State
 from tasks.algorithms.disclosure import Policy, complement, rounded, small
 from tasks.algorithms.intervals import is_share
-from tasks.algorithms.measures import Family, Measure, Statistic, base_name
+from tasks.algorithms.measures import Family, Given, Measure, Statistic, base_name
 
 Cell = tuple[Family, str]
 """A family of statistics and a group."""
@@ -28,12 +28,12 @@ def coarsened(statistic: Statistic, policy: Policy) -> Statistic:
     return replace(statistic, counts=counts)
 
 
-def withheld(statistics: Sequence[Statistic], policy: Policy) -> set[Cell]:
+def withheld(statistics: Sequence[Statistic | Given], policy: Policy) -> set[Cell]:
     """The cells to withhold: small ones, and those by which they could be had from a total.
 
     Totals are those over the groups of a family, and those over the parts of a group.
     """
-    n = {(s.family, s.group): int(s.counts.sum()) for s in statistics}
+    n = {(s.family, s.group): _units(s) for s in statistics}
     hidden = {(s.family, s.group) for s in statistics if _small(s, policy)}
     hidden |= _complements(n, hidden, lambda cell: cell[0])
     parts = {cell: count for cell, count in n.items() if cell[0].subgroup}
@@ -45,7 +45,13 @@ def published(measures: Iterable[Measure], hidden: set[Cell], policy: Policy) ->
     return [_blank(m) if _is_hidden(m, hidden) else _rounded(m, policy) for m in measures]
 
 
-def _small(s: Statistic, policy: Policy) -> bool:
+def _units(s: Statistic | Given) -> int:
+    return s.n if isinstance(s, Given) else int(s.counts.sum())
+
+
+def _small(s: Statistic | Given, policy: Policy) -> bool:
+    if isinstance(s, Given):
+        return small(policy, s.n)
     n, defined = int(s.counts.sum()), int(s.counts[~np.isnan(s.values)].sum())
     counts = [n, defined]
     if policy.events_too:
@@ -76,7 +82,9 @@ def _blank(m: Measure) -> Measure:
     nan = math.nan
     state = State.INSUFFICIENT_EVIDENCE if m.state is not State.NOT_RUN else m.state
     reason = "withheld: a small cell, or one that would give a small cell away"
-    return replace(m, value=nan, low=nan, high=nan, n=None, events=None, p=nan, q=nan, state=state, reason=reason)
+    return replace(
+        m, value=nan, low=nan, high=nan, n=None, events=None, p=nan, q=nan, state=state, reason=reason, note=""
+    )
 
 
 def _rounded(m: Measure, policy: Policy) -> Measure:

@@ -34,9 +34,9 @@ class Component:
     bits: Words
     """``(f, ceil(c / 64))``: bit ``j % 64`` of word ``j // 64`` is set iff candidate ``j`` is feasible."""
 
-    def reach(self) -> Bools:
-        """The bits as a matrix, ``(f, c)``. For small components and tests: 8 times the size."""
-        bits = np.unpackbits(self.bits.view(np.uint8), axis=1, bitorder="little")
+    def reach(self, rows: slice = slice(None)) -> Bools:
+        """The bits of some factuals as a matrix, ``(f, c)``: 8 times the size."""
+        bits = np.unpackbits(np.ascontiguousarray(self.bits[rows]).view(np.uint8), axis=1, bitorder="little")
         return bits[:, : len(self.candidates)].astype(np.bool_)
 
 

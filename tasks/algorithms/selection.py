@@ -2,13 +2,12 @@
 
 At most k candidates are chosen, each time the one that newly covers most factual rows at a cost of at most d; ties go
 to the smaller total cost over all factuals it covers within d, covered before or not, then to the smaller node. The
-choices for k are the first k of those for k + 1, so one run per d serves every k. Cost is the L2 distance of the two
-applications, which may well exceed epsilon: it is not the length of the path.
+choices for k are the first k of those for k + 1, so one run per d serves every k. What a pair costs is in ``costs``.
 
 The limits d are levels: a pair of factual and candidate is stored as one byte, the first level that covers it. The
 last level is no limit at all.
 
-Here belong prices and the greedy choice. Who can reach whom is in ``reachability``.
+Here belong prices and the greedy choice. Who can reach whom is in ``reachability``, exact optima are in ``covering``.
 """
 
 from dataclasses import dataclass
@@ -17,10 +16,15 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.algorithms.detector import Floats, Longs
-from tasks.algorithms.reachability import Reach, Words
+from tasks.algorithms.costs import Costs
+from tasks.algorithms.detector import Floats, Ints, Longs
+from tasks.algorithms.reachability import Component, Reach, Words
 
 Bytes = NDArray[np.uint8]
+Turns = Ints
+
+BLOCK = 256
+"""Factuals that are priced at once: their costs are held as numbers only as long as that takes."""
 
 NEVER = 255
 """Level of a pair without a feasible path."""
@@ -56,18 +60,23 @@ class Selection:
 
     picks: Longs
     """``(L, k)`` nodes in the order of choice; -1 once nothing more can be covered."""
-    covered: Longs
-    """``(L, k)`` factual rows covered by the first 1, 2, ... k of them."""
+    turn: Turns
+    """``(L, f)`` the turn, from 0, in which each factual of the offers was covered, or -1."""
+
+    def covered(self, weight: Longs) -> Longs:
+        """``(L, k)`` factual rows covered by the first 1, 2, ... k candidates; ``weight`` ``(f,)`` rows at each."""
+        turns = np.arange(self.picks.shape[1])
+        return np.stack([(weight * (turn >= 0)) @ (turn[:, None] <= turns) for turn in self.turn])
 
 
-def price(reach: Reach, points: Floats, weight: Longs, grid: Floats) -> Offers:
+def price(reach: Reach, costs: Costs, weight: Longs, grid: Floats) -> Offers:
     """Price every feasible pair of a group.
 
     Args:
         reach: Who can reach whom.
-        points: ``(m, p)`` encoded features of the nodes of the induced graph.
-        weight: ``(m,)`` factual rows at each node.
-        grid: ``(L - 1,)`` limits on cost, ascending, in encoded units; a last level without limit is added.
+        costs: What it costs.
+        weight: ``(m,)`` factual rows at each node of the induced graph.
+        grid: ``(L - 1,)`` limits on cost, ascending, in units of the cost; a last level without limit is added.
 
     Raises:
         ValueError: If the levels do not fit into a byte.
@@ -76,14 +85,27 @@ def price(reach: Reach, points: Floats, weight: Longs, grid: Floats) -> Offers:
         raise ValueError(f"{len(grid)} limits on cost; at most {NEVER - 2} fit into one byte per pair")
     cuts, parts = [(0, 0, 0)], []
     for part in reach.active:
-        ends = points[np.concatenate([part.factuals, part.candidates])]
-        # a column that does not vary here adds exactly nothing to any distance
-        ends = np.ascontiguousarray(ends[:, (ends != ends[:1]).any(axis=0)])
-        near, far = ends[: len(part.factuals)], ends[len(part.factuals) :]
-        parts.append((part.factuals, part.candidates, *_price(near, far, part.bits, weight[part.factuals], grid)))
+        parts.append((part.factuals, part.candidates, *_priced(part, costs, weight[part.factuals], grid)))
         f, c, pairs = cuts[-1]
-        cuts.append((f + len(near), c + len(far), pairs + len(near) * len(far)))
+        size = len(part.factuals), len(part.candidates)
+        cuts.append((f + size[0], c + size[1], pairs + size[0] * size[1]))
     return _offers(parts, cuts, weight, len(grid) + 1)
+
+
+def _priced(part: Component, costs: Costs, weight: Longs, grid: Floats) -> tuple[NDArray[np.generic], ...]:
+    """Levels ``(f * c,)``, rows and cost by level ``(c, L)``, each factual's cheapest cost and its place."""
+    f, c = len(part.factuals), len(part.candidates)
+    out = (
+        np.full(f * c, NEVER, dtype=np.uint8),
+        np.zeros((c, len(grid) + 1), dtype=np.int64),
+        np.zeros((c, len(grid) + 1)),
+        np.full(f, np.nan),
+        np.full(f, -1, dtype=np.int64),
+    )
+    for start in range(0, f, BLOCK):
+        rows = slice(start, min(start + BLOCK, f))
+        _price(costs.rows(part, rows), part.bits[rows], weight[rows], grid, start, *out)
+    return out
 
 
 def _offers(
@@ -113,36 +135,29 @@ def _offers(
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _price(
-    near: Floats, far: Floats, bits: Words, weight: Longs, grid: Floats
-) -> tuple[Bytes, Longs, Floats, Floats, Longs]:
-    """Levels ``(f * c,)``, rows and cost by level ``(c, L)``, and each factual's cheapest cost and its place."""
-    level = np.full(near.shape[0] * far.shape[0], NEVER, dtype=np.uint8)
-    gain = np.zeros((far.shape[0], grid.shape[0] + 1), dtype=np.int64)
-    total = np.zeros((far.shape[0], grid.shape[0] + 1))
-    cheapest = np.full(near.shape[0], np.nan)
-    choice = np.full(near.shape[0], -1, dtype=np.int64)
-    for i in range(near.shape[0]):
-        for j in range(far.shape[0]):
+    cost: Floats,
+    bits: Words,
+    weight: Longs,
+    grid: Floats,
+    start: int,
+    level: Bytes,
+    gain: Longs,
+    total: Floats,
+    cheapest: Floats,
+    choice: Longs,
+) -> None:
+    """Write the prices of some factuals, the first of them ``start``, into the arrays of their component."""
+    for i in range(cost.shape[0]):
+        for j in range(cost.shape[1]):
             if not (bits[i, j // 64] >> np.uint64(j % 64)) & np.uint64(1):
                 continue
-            cost = _distance(near[i], far[j])
-            step = np.searchsorted(grid, cost)
-            level[i * far.shape[0] + j] = step
+            step = np.searchsorted(grid, cost[i, j])
+            level[(start + i) * cost.shape[1] + j] = step
             gain[j, step] += weight[i]
-            total[j, step] += weight[i] * cost
-            if choice[i] < 0 or cost < cheapest[i]:
-                cheapest[i] = cost
-                choice[i] = j
-    return level, gain, total, cheapest, choice
-
-
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _distance(one: Floats, other: Floats) -> float:
-    """L2 distance, summed column by column."""
-    total = 0.0
-    for column in range(one.shape[0]):
-        total += (one[column] - other[column]) ** 2
-    return np.sqrt(total)  # type: ignore[no-any-return]
+            total[j, step] += weight[i] * cost[i, j]
+            if choice[start + i] < 0 or cost[i, j] < cheapest[start + i]:
+                cheapest[start + i] = cost[i, j]
+                choice[start + i] = j
 
 
 def greedy(offers: Offers, k: int) -> Selection:
@@ -151,30 +166,39 @@ def greedy(offers: Offers, k: int) -> Selection:
     Total costs are compared to 9 decimals, so that the order of summation breaks no tie.
     """
     total = np.round(offers.total, 9)
-    picks, covered = _greedy(offers.level, offers.cuts, offers.weight, offers.candidate, offers.gain, total, k)
-    return Selection(np.append(offers.candidate, -1)[picks], covered)
+    picks, turn = _greedy(offers.level, offers.cuts, offers.weight, offers.candidate, offers.gain, total, k, 0)
+    return Selection(np.append(offers.candidate, -1)[picks], turn)
+
+
+def cover(offers: Offers) -> Longs:
+    """Nodes chosen greedily, without limit on cost, until every factual of the offers that can be covered is."""
+    total, most = np.round(offers.total, 9), len(offers.factual)
+    last = offers.gain.shape[1] - 1
+    picks, _ = _greedy(offers.level, offers.cuts, offers.weight, offers.candidate, offers.gain, total, most, last)
+    nodes: Longs = offers.candidate[picks[-1][picks[-1] >= 0]]
+    return nodes
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _greedy(
-    level: Bytes, cuts: Longs, weight: Longs, node: Longs, gain: Longs, total: Floats, k: int
-) -> tuple[Longs, Longs]:
-    """Places of the chosen candidates (-1: none) and rows covered, ``(L, k)`` each."""
+    level: Bytes, cuts: Longs, weight: Longs, node: Longs, gain: Longs, total: Floats, k: int, first: int
+) -> tuple[Longs, Turns]:
+    """Places of the chosen candidates (-1: none), ``(L, k)``, and the turn that covered each factual, ``(L, f)``.
+
+    Levels before ``first`` are left out.
+    """
     levels = gain.shape[1]
     picks = np.full((levels, k), -1, dtype=np.int64)
-    covered = np.zeros((levels, k), dtype=np.int64)
-    for limit in range(levels):
+    turns = np.full((levels, weight.shape[0]), -1, dtype=np.int32)
+    for limit in range(first, levels):
         left = gain[:, limit].copy()
-        open_ = np.ones(weight.shape[0], dtype=np.bool_)
-        rows = 0
         for turn in range(k):
             best = _best(left, total[:, limit], node)
-            if best >= 0:
-                picks[limit, turn] = best
-                rows += left[best]
-                _cover(level, cuts, weight, left, open_, best, limit)
-            covered[limit, turn] = rows
-    return picks, covered
+            if best < 0:
+                break
+            picks[limit, turn] = best
+            _cover(level, cuts, weight, left, turns[limit], best, limit, turn)
+    return picks, turns
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
@@ -196,50 +220,83 @@ def _best(left: Longs, total: Floats, node: Longs) -> int:
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _cover(
-    level: Bytes, cuts: Longs, weight: Longs, left: Longs, open_: NDArray[np.bool_], pick: int, limit: int
+    level: Bytes, cuts: Longs, weight: Longs, left: Longs, turns: Turns, pick: int, limit: int, turn: int
 ) -> None:
     """Close the factuals that ``pick`` covers within the level, and take their rows from every other candidate."""
     part = np.searchsorted(cuts[:, 1], pick, side="right") - 1
     first, start, width = cuts[part, 0], cuts[part, 1], cuts[part + 1, 1] - cuts[part, 1]
     for i in range(first, cuts[part + 1, 0]):
         pairs = cuts[part, 2] + (i - first) * width
-        if not open_[i] or level[pairs + pick - start] > limit:
+        if turns[i] >= 0 or level[pairs + pick - start] > limit:
             continue
-        open_[i] = False
+        turns[i] = turn
         for j in range(width):
             if level[pairs + j] <= limit:
                 left[start + j] -= weight[i]
 
 
-def assign(offers: Offers, points: Floats, picks: Longs) -> tuple[Floats, Longs]:
-    """Nearest feasible of the chosen candidates for every factual, the earlier of two at the same cost.
+def within(offers: Offers, part: int | None) -> Offers:
+    """The offers of one component by itself, for a selection that serves a subgroup; no offers for None."""
+    cuts = offers.cuts[:1] if part is None else offers.cuts[part : part + 2]
+    (f, c, pairs), (f_end, c_end, pairs_end) = cuts[0], cuts[-1]
+    facts, cands = slice(f, f_end), slice(c, c_end)
+    return Offers(
+        factual=offers.factual[facts],
+        weight=offers.weight[facts],
+        candidate=offers.candidate[cands],
+        level=offers.level[pairs:pairs_end],
+        cuts=cuts - cuts[0],
+        gain=offers.gain[cands],
+        total=offers.total[cands],
+        cheapest=offers.cheapest[facts],
+        choice=offers.choice[facts],
+    )
+
+
+def paid(offers: Offers, reach: Reach, costs: Costs, picks: Longs) -> Floats:
+    """What every factual pays to each of the chosen candidates.
+
+    Args:
+        offers: The offers of all active components of ``reach``.
+        reach: Who can reach whom.
+        costs: What it costs; not necessarily the cost by which the candidates were chosen.
+        picks: ``(k,)`` nodes; -1 stands for none.
 
     Returns:
-        ``(f,)`` costs, NaN where no chosen candidate is feasible; ``(f,)`` its place in ``picks``, or -1.
+        ``(f, k)``, NaN where the candidate is not feasible.
     """
-    chosen = picks[picks >= 0]
-    order = np.argsort(offers.candidate)
-    places = order[np.searchsorted(offers.candidate, chosen, sorter=order)] if len(chosen) else chosen
-    cost, rank = _assign(offers.level, offers.cuts, offers.factual, points, places, chosen)
-    return cost, rank
+    out = np.full((len(offers.factual), len(picks)), np.nan)
+    for at, part in enumerate(reach.active):
+        rows = slice(offers.cuts[at, 0], offers.cuts[at + 1, 0])
+        place = np.searchsorted(part.candidates, picks)
+        known = np.append(part.candidates, -1)[place] == picks
+        for turn in np.flatnonzero(known & (picks >= 0)):
+            j = int(place[turn])
+            reached = (part.bits[:, j // 64] >> np.uint64(j % 64)) & np.uint64(1) > 0
+            out[rows, turn] = np.where(reached, costs.column(part, j), np.nan)
+    return out
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _assign(
-    level: Bytes, cuts: Longs, factual: Longs, points: Floats, places: Longs, picks: Longs
-) -> tuple[Floats, Longs]:
-    """As ``assign``, with the places of the picks among the candidates."""
-    cost = np.full(factual.shape[0], np.nan)
-    rank = np.full(factual.shape[0], -1, dtype=np.int64)
-    for turn in range(picks.shape[0]):
-        part = np.searchsorted(cuts[:, 1], places[turn], side="right") - 1
-        first, width = cuts[part, 0], cuts[part + 1, 1] - cuts[part, 1]
-        pair = cuts[part, 2] + places[turn] - cuts[part, 1]
-        for i in range(first, cuts[part + 1, 0]):
-            if level[pair + (i - first) * width] == NEVER:
-                continue
-            paid = _distance(points[factual[i]], points[picks[turn]])
-            if rank[i] < 0 or paid < cost[i]:
-                cost[i] = paid
-                rank[i] = turn
-    return cost, rank
+def cheapest(offers: Offers, reach: Reach, costs: Costs) -> Floats:
+    """``(f,)`` cost of the cheapest feasible candidate of every factual, by any cost; NaN where there is none."""
+    out = np.full(len(offers.factual), np.inf)
+    for at, part in enumerate(reach.active):
+        start = offers.cuts[at, 0]
+        for first in range(0, len(part.factuals), BLOCK):
+            rows = slice(first, min(first + BLOCK, len(part.factuals)))
+            within = np.where(part.reach(rows), costs.rows(part, rows), np.inf)
+            out[start + rows.start : start + rows.stop] = within.min(axis=1, initial=np.inf)
+    return np.where(np.isinf(out), np.nan, out)
+
+
+def nearest(paid: Floats) -> tuple[Floats, Longs]:
+    """Cheapest of the chosen candidates for every factual, the earlier of two at the same cost.
+
+    ``paid`` is ``(f, k)`` with NaN; returns ``(f,)`` costs, NaN where none is feasible, and ``(f,)`` places, or -1.
+    """
+    finite = np.where(np.isnan(paid), np.inf, paid)
+    if not paid.shape[1]:
+        return np.full(len(paid), np.nan), np.full(len(paid), -1, dtype=np.int64)
+    rank = finite.argmin(axis=1)
+    cost = finite[np.arange(len(paid)), rank]
+    return np.where(np.isinf(cost), np.nan, cost), np.where(np.isinf(cost), -1, rank).astype(np.int64)

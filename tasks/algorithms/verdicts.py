@@ -101,6 +101,8 @@ def _judged(m: Measure, limits: Sequence[Limit], minimum_n: int) -> Measure:
         )
     if not all(math.isfinite(x) for x in (m.value, m.low, m.high)):
         return replace(m, state=State.INSUFFICIENT_EVIDENCE, reason="the measure or its interval is not defined")
+    if m.note:
+        return replace(m, state=State.INSUFFICIENT_EVIDENCE, reason="the value is no more than a bound")
     low, high = max(limit.minimum for limit in limits), min(limit.maximum for limit in limits)
     side = _limit_in_words(low, high)
     if m.high < low or m.low > high:

@@ -89,6 +89,7 @@ class Measure:
     q: float | None
     state: str
     reason: str
+    note: str = ""
 
     @property
     def withheld(self) -> bool:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from schemas.applications import REFUSALS
-from schemas.settings import ColumnSpec, Decision, Source
+from schemas.settings import ColumnSpec, Decision, Keep, Source
 from schemas.terms import Kind, Refusal
 
 Bools = NDArray[np.bool_]
@@ -71,10 +71,33 @@ def row_ids(
     return [v if ok else f"{v}#{row}" for v, ok, row in zip(frame[column], unique, source_row, strict=True)]
 
 
-def keep_only(frame: pd.DataFrame, keep: dict[str, tuple[str, ...]], refused: Refused) -> None:
+def derive(frame: pd.DataFrame, source: Source) -> dict[str, Bools]:
+    """Add the derived columns; gives by name the rows ``(n,)`` whose value the mapping does not list.
+
+    Texts that mean missing or exempt are carried over where the mapping does not list them.
+    """
+    unlisted = {}
+    for name, derived in source.derive.items():
+        value_of = {code: value for value, codes in derived.values.items() for code in codes}
+        values = frame[derived.column]
+        unlisted[name] = ~values.isin([*value_of, "", *source.missing, *source.exempt]).to_numpy()
+        frame[name] = values.map(lambda cell, known=value_of: known.get(cell, cell)).mask(unlisted[name], "")
+    return unlisted
+
+
+def keep_only(frame: pd.DataFrame, missing: pd.DataFrame, keep: dict[str, Keep], refused: Refused) -> None:
     """Refuse the rows that the spec does not keep."""
-    for name, values in keep.items():
-        refused.mark(~frame[name].isin(values).to_numpy(), Refusal.FILTERED, name)
+    for name, rule in keep.items():
+        refused.mark(~_kept(frame[name], missing[name], rule), Refusal.FILTERED, name)
+
+
+def _kept(values: pd.Series, absent: pd.Series, rule: Keep) -> Bools:
+    if rule.ranged:
+        low = -np.inf if rule.minimum is None else rule.minimum
+        high = np.inf if rule.maximum is None else rule.maximum
+        within = pd.to_numeric(values, errors="coerce").between(low, high)  # false of a cell that is no number
+        return np.asarray(within & ~absent, dtype=bool)
+    return np.asarray(~absent if rule.present else values.isin(rule.values), dtype=bool)
 
 
 def decide(frame: pd.DataFrame, missing: pd.DataFrame, decision: Decision, refused: Refused) -> NDArray[np.object_]:

@@ -2,7 +2,7 @@
 
 from types import ModuleType
 
-from schemas.errors import SpecError, nearest
+from schemas.errors import Location, SpecError, nearest
 from schemas.settings import AuditSpec, Source
 from tasks.sources import boston, delimited
 
@@ -23,10 +23,13 @@ def check_columns(spec: AuditSpec) -> None:
     """Hold the columns that the spec names against the header of its source, before anything is run.
 
     Raises:
-        SpecError: the source lacks one; it is named with its place in the spec and the nearest that exists.
+        SpecError: the source lacks one; it is named with its place in the spec and the nearest that exists. Or a
+            derived column takes the name of one that the source has.
     """
     known: list[str] = reader(spec.source).header(spec.source)
-    named: list[tuple[tuple[str | int, ...], str]] = [(("decision", "column"), spec.decision.column)]
+    _check_derived(spec.source, known)
+    known = [*known, *spec.source.derive]
+    named: list[tuple[Location, str]] = [(("decision", "column"), spec.decision.column)]
     if spec.row_id:
         named.append((("row_id",), spec.row_id))
     if spec.outcome:
@@ -36,6 +39,19 @@ def check_columns(spec: AuditSpec) -> None:
     named += [(("columns", name), name) for name in spec.features()]
     named += [(("source", "keep", name), name) for name in spec.source.keep]
     for location, name in named:
-        if name not in known:
-            hint = "; is source.delimiter right?" if len(known) == 1 else ""
-            raise SpecError(f"the source has no column {name!r}; {nearest(name, known)}{hint}", location)
+        _check_known(name, known, location)
+
+
+def _check_known(name: str, known: list[str], location: Location) -> None:
+    if name not in known:
+        hint = "; is source.delimiter right?" if len(known) == 1 else ""
+        raise SpecError(f"the source has no column {name!r}; {nearest(name, known)}{hint}", location)
+
+
+def _check_derived(source: Source, known: list[str]) -> None:
+    """A derived column is made from a column of the source, and hides none of them."""
+    for name, derived in source.derive.items():
+        if name in known:
+            message = f"the source has a column {name!r} already; give the derived one a name of its own"
+            raise SpecError(message, ("source", "derive", name))
+        _check_known(derived.column, known, ("source", "derive", name, "column"))

@@ -14,6 +14,7 @@ SELECT
     k.measure,
     '{}' AS parameters,
     true AS headline,
+    true AS compared,
     (d.favourable = k.event)::DOUBLE AS value,
     count(*) AS "count"
 FROM decided AS d

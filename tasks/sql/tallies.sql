@@ -8,6 +8,7 @@ SELECT
     measure,
     parameters,
     bool_or(headline) AS headline,
+    bool_or(compared) AS compared,
     list(coalesce(value, 'NaN'::DOUBLE) ORDER BY value NULLS LAST) AS "values",
     list("count" ORDER BY value NULLS LAST) AS counts
 FROM tallied

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from sklearn.preprocessing import MinMaxScaler
 
 from tasks.algorithms import encoding
 from tasks.algorithms.encoding import Scale
@@ -17,6 +18,31 @@ def test_bins_by_hand() -> None:
     scale = encoding.fit_scale(values, clip=False, bins=True)
     assert scale == Scale(0.0, 8.0, 4)
     assert_allclose(encoding.encode_continuous(values, scale), np.array([0, 0, 1, 1, 2, 2, 3, 3]) / 3)
+
+
+def test_a_number_of_bins_is_kept() -> None:
+    values = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 6.0])  # three bins of width 2, the last closed above
+    scale = encoding.fit_scale(values, clip=False, bins=3)
+    assert scale == Scale(0.0, 6.0, 3)
+    assert encoding.encode_continuous(values, scale).tolist() == [0, 0, 0.5, 0.5, 1, 1]
+
+
+@given(FINITE)
+def test_scaling_rounds_as_scikit_learn_does(values) -> None:  # type: ignore[no-untyped-def]
+    assume(np.ptp(values) > 1e-9)  # narrower columns are constant to scikit-learn
+    expected = MinMaxScaler(clip=True).fit_transform(values[:, None])[:, 0]
+    scale = encoding.fit_scale(values, clip=False, bins=False)
+    assert np.array_equal(encoding.encode_continuous(values, scale), expected)
+
+
+@given(st.lists(st.integers(-40, 40), min_size=2, max_size=60, unique=True), st.integers(2, 9))
+def test_bins_are_those_of_equal_width(values, bins) -> None:  # type: ignore[no-untyped-def]
+    whole = np.array(values, dtype=float)
+    encoded = encoding.encode_continuous(whole, encoding.fit_scale(whole, clip=False, bins=bins))
+    low, width = min(values), max(values) - min(values)
+    by_hand = [min((value - low) * bins // width, bins - 1) for value in values]  # in whole numbers, so exact
+    exact = np.array([(value - low) * bins % width != 0 for value in values])  # not on an edge between two bins
+    assert_allclose(encoded[exact], (np.array(by_hand) / (bins - 1))[exact], atol=1e-12)
 
 
 def test_clipping_keeps_absurd_values_from_taking_all_bins() -> None:

@@ -1,9 +1,10 @@
 """Errors of an audit spec: file, line, what was expected, and the nearest valid name."""
 
 import pytest
-from conftest import SPEC
+from conftest import REPOSITORY, SPEC
 
 from schemas.errors import SpecError
+from schemas.settings import AuditSpec
 from schemas.spec_file import read_spec
 from schemas.terms import ExitCode
 
@@ -24,6 +25,25 @@ CASES = {
         "unfavourable: ['yes']",
         "cannot be favourable and unfavourable",
     ),
+    "keep says nothing": (
+        "path: loans.csv}",
+        "path: loans.csv, keep: {income: all}}",
+        "by a list of codes, by {minimum",
+    ),
+    "keep says two things": (
+        "path: loans.csv}",
+        "path: loans.csv, keep: {income: {minimum: 1, present: true}}}",
+        "by a list of codes, by {minimum",
+    ),
+    "header of no text": ("csv, path", "parquet, header: [income], path", "`header` belongs to delimited text"),
+    "header names a column twice": ("csv, path", "csv, header: [income, income], path", "names ['income'] more than"),
+    "no files": ("path: loans.csv", "path: []", "needs a path"),
+    "derived from one value twice": (
+        "path: loans.csv}",
+        "path: loans.csv, derive: {sex: {column: code, values: {m: [1], f: [1]}}}}",
+        "['1'] stand for more than one value",
+    ),
+    "one bin": ("income: {type: continuous,", "income: {type: continuous, bins: 1,", "greater than or equal to 2"),
     "empty threshold": (", minimum: 0.9", "", "needs a minimum or a maximum"),
     "year": ("year: 2024", "year: soon", "got 'soon'"),
     "path in a name": ("name: loans", "name: ../../loans", "String should match pattern"),
@@ -92,3 +112,25 @@ def test_the_paper_profile_changes_only_what_was_left_open() -> None:
 def test_a_key_that_stands_twice_is_named() -> None:
     with pytest.raises(SpecError, match=r"line \d+: the key 'year' stands there twice"):
         read_spec(SPEC + "year: 2023\n", "loans.yaml")
+
+
+def test_short_forms_of_keep_and_of_path_say_the_same_as_the_long_ones() -> None:
+    given = {
+        "source.keep": "{a: [1, 2], b: present, c: {maximum: 3}}",
+        "source.path": "[one.csv, two.csv]",
+        "columns.income.bins": "6",
+    }
+    spec = read_spec(SPEC, "loans.yaml", given).spec
+    assert spec.source.keep["a"].values == ("1", "2")
+    assert spec.source.keep["b"].present
+    assert (spec.source.keep["c"].minimum, spec.source.keep["c"].maximum) == (None, 3)
+    assert spec.source.paths == ("one.csv", "two.csv")
+    assert spec.columns["income"].bins == 6
+    assert AuditSpec.model_validate(spec.model_dump(mode="json")) == spec
+
+
+@pytest.mark.parametrize("file", sorted((REPOSITORY / "data" / "audits").rglob("*.yaml")), ids=lambda file: file.stem)
+def test_the_specs_of_the_project_are_valid(file) -> None:  # type: ignore[no-untyped-def]
+    spec = read_spec(file.read_text(encoding="utf-8"), file.name).spec
+    assert (spec.profile == "paper") == (file.parent.name == "paper")
+    assert all(column.label for column in spec.columns.values() if spec.profile == "default")

@@ -1,17 +1,23 @@
 """Ingest: every row of the source comes out as an application or as a refusal with its reason."""
 
+import tempfile
 from collections import Counter
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from conftest import loans, spec_of
+from hypothesis import given
+from hypothesis import strategies as st
 
 from schemas.applications import APPLICATIONS, MEMBERSHIPS
 from schemas.errors import DataQualityError, SpecError
+from schemas.settings import Keep, Source
 from tasks._stage import Produced, hold
 from tasks.ingest import ingest, settings_of
-from tasks.sources.cells import canonical
+from tasks.sources import delimited
+from tasks.sources.cells import Refused, canonical, keep_only
+from tasks.sources.registry import check_columns
 
 
 def ingested(place: Path, **overrides: str) -> Produced:
@@ -155,6 +161,133 @@ def test_one_group_only_is_nothing_to_compare(place: Path) -> None:
     write(place, loans().assign(race="w"))
     with pytest.raises(DataQualityError, match="has one group only"):
         ingested(place, protected__0__groups="{white: [w]}")
+
+
+def test_files_without_a_header_are_read_one_after_the_other(place: Path) -> None:
+    lines = (place / "loans.csv").read_text().splitlines()
+    names, rows = lines[0], lines[1:]
+    rows[302] += ",surplus"
+    (place / "first.csv").write_text("\n".join(["a title", *rows[:300]]) + "\n\n")
+    (place / "second.csv").write_text("\n".join(["another", "# no row, but a note", *rows[300:]]))
+    produced = ingested(
+        place,
+        source__path=f"[{place / 'first.csv'}, {place / 'second.csv'}]",
+        source__header=f"[{names}]",
+        source__skip="1",
+        source__comment="'#'",
+    )
+    applications = produced.tables[APPLICATIONS.name]
+    numbers = [i for i in range(1, 501) if i != 303]
+    assert applications["source_row"].to_pylist() == numbers
+    assert applications["row_id"].to_pylist() == [f"L{i - 1:04d}" for i in numbers]
+    assert produced.refusals.select(["source_row", "reason"]).to_pylist() == [
+        {"source_row": 303, "reason": "malformed_line"}
+    ]
+    assert produced.rows_in == 500
+
+
+LINES = st.lists(st.sampled_from(["a,b", "a,b", "a", "a,b,c", "# note", "#a,b", ""]), max_size=12)
+
+
+@given(st.lists(LINES, min_size=1, max_size=3))
+def test_rows_keep_their_numbers_whatever_lies_between_them(files) -> None:  # type: ignore[no-untyped-def]
+    number, good, broken = 0, [], []
+    for line in (line for lines in files for line in lines):
+        if line and not line.startswith("#"):
+            number += 1
+            (good if line.count(",") == 1 else broken).append(number)
+    with tempfile.TemporaryDirectory() as place:
+        paths = [Path(place) / f"{i}.csv" for i in range(len(files))]
+        for path, lines in zip(paths, files, strict=True):
+            path.write_text("\n".join(["x,y", *lines]) + "\n")
+        raw = delimited.read(Source(kind="csv", path=tuple(map(str, paths)), comment="#"), ["y", "x"])
+    assert (raw.source_row, raw.malformed) == (good, broken)
+    assert raw.table.to_pydict() == {"y": ["b"] * len(good), "x": ["a"] * len(good)}
+
+
+def test_files_of_other_columns_are_not_one_source(place: Path) -> None:
+    loans().rename(columns={"income": "wage"}).to_csv(place / "other.csv", index=False)
+    both = f"[{place / 'loans.csv'}, {place / 'other.csv'}]"
+    with pytest.raises(DataQualityError, match=r"other\.csv has other columns than loans\.csv"):
+        check_columns(spec_of(place, source__path=both))
+
+
+def test_a_header_of_another_length_is_named(place: Path) -> None:
+    with pytest.raises(DataQualityError, match=r"has 7 columns in its first row and source\.header names 2"):
+        check_columns(spec_of(place, source__header="[id, race]"))
+
+
+def test_the_digest_of_several_files_hangs_on_each_and_on_their_order(place: Path) -> None:
+    loans(seed=8).to_csv(place / "other.csv", index=False)
+    one, other = str(place / "loans.csv"), str(place / "other.csv")
+    paths = (f"[{one}]", f"[{other}]", f"[{one}, {other}]", f"[{other}, {one}]")
+    digests = [settings_of(spec_of(place, source__path=path)).source_sha256 for path in paths]
+    assert len(set(digests)) == 4
+    assert digests[0] == settings_of(spec_of(place)).source_sha256
+
+
+def test_rows_are_kept_by_list_range_and_presence(place: Path) -> None:
+    frame = loans().astype(object)
+    frame.loc[0, "amount"] = "unknown"
+    write(place, frame)
+    keep = "{history: [fair, good], amount: {minimum: 100, maximum: 150}, race: present}"
+    produced = ingested(place, source__keep=keep, protected__0__groups="{}", protected__0__reference="w")
+    amount = pd.to_numeric(frame["amount"], errors="coerce")
+    wanted = frame["history"].isin(["fair", "good"]) & (amount >= 100) & (amount <= 150) & (frame["race"] != "")
+    assert produced.tables[APPLICATIONS.name]["row_id"].to_pylist() == frame.loc[wanted, "id"].tolist()
+    assert set(produced.refusals["reason"].to_pylist()) == {"filtered"}
+    assert produced.refusals.num_rows == 500 - wanted.sum()
+
+
+def test_a_range_may_be_open_and_holds_its_ends() -> None:
+    frame = pd.DataFrame({"x": ["1", "2", "2.5", "", "word", "-7"]}, dtype=object)
+    for rule, kept in (({"minimum": 2}, [1, 2]), ({"maximum": 2}, [0, 1, 5]), ({"minimum": 1, "maximum": 2}, [0, 1])):
+        refused = Refused(len(frame))
+        keep_only(frame, frame == "", {"x": Keep.model_validate(rule)}, refused)
+        assert [i for i, reason in enumerate(refused.reason) if not reason] == kept
+
+
+DERIVED = {
+    "source__derive": "{colour: {column: race, values: {light: [w], dark: [b]}}}",
+    "protected__0__columns": "[colour]",
+    "protected__0__groups": "{}",
+    "protected__0__reference": "light",
+}
+
+
+def test_a_derived_column_serves_as_any_other(place: Path) -> None:
+    produced = ingested(place, **DERIVED, columns__colour="{type: nominal}")
+    applications = produced.tables[APPLICATIONS.name].to_pandas()
+    expected = loans().set_index("id")["race"].map({"w": "light", "b": "dark", "": None})
+    assert applications.set_index("row_id")["colour"].fillna("").equals(expected.rename("colour").fillna(""))
+    members = produced.tables[MEMBERSHIPS.name].to_pandas()
+    assert set(members["group"]) == {"light", "dark", "(missing)"}
+    assert produced.refusals.num_rows == 0
+
+
+def test_a_value_that_the_mapping_does_not_list_refuses_its_row(place: Path) -> None:
+    frame = loans()
+    frame.loc[:4, "race"] = "x"
+    frame.loc[0, "history"] = "bad"
+    frame.loc[1:, "history"] = "good"
+    write(place, frame)
+    produced = ingested(place, **DERIVED, source__keep="{history: [good]}")
+    assert reasons(produced) == {("filtered", "history"): 1, ("unknown_category", "colour"): 4}
+    assert produced.tables[MEMBERSHIPS.name].num_rows == 500 == produced.rows_in
+
+
+@pytest.mark.parametrize(
+    ("derive", "match"),
+    [
+        ("{colour: {column: rase, values: {light: [w]}}}", "no column 'rase'; did you mean 'race'"),
+        ("{history: {column: race, values: {light: [w]}}}", "has a column 'history' already"),
+    ],
+    ids=["from nothing", "takes a name"],
+)
+def test_a_derived_column_that_cannot_be_made_is_named(place: Path, derive: str, match: str) -> None:
+    with pytest.raises(SpecError, match=match) as error:
+        check_columns(spec_of(place, source__derive=derive))
+    assert error.value.location[:2] == ("source", "derive")
 
 
 @pytest.mark.parametrize(

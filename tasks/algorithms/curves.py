@@ -1,0 +1,122 @@
+"""Coverage against cost and against k: areas under the curves and where they level off (FGCE, section IV).
+
+``kAUC(k)`` is the area of coverage over the limits d, ``dAUC(d)`` the area of coverage over k, each divided by the area
+of full coverage on the same grid. Coverage is a mean over factual rows, and so are both areas: the functions here give
+each row's own part, which the bootstrap resamples, with the selection of candidates held as it is.
+
+A saturation point is the first point of the grid at which a curve reaches its highest value. It is no mean; its
+replicates are made here.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tasks.algorithms.detector import Bools, Floats, Ints, Longs
+
+LOWEST = 0.1
+"""First limit on cost of the paper's grid."""
+
+FROM = 0.7
+"""Share of the dearest group's d0 at k0 at which the paper's grid for kAUC begins."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits on cost, the same for all groups: for dAUC and the coverage tables, and for kAUC."""
+
+    of_d: Floats
+    of_k: Floats
+
+    @cached_property
+    def levels(self) -> Floats:
+        """All of them, ascending: what the selection is made for."""
+        return np.unique(np.concatenate([self.of_d, self.of_k]))
+
+    @cached_property
+    def at_d(self) -> Longs:
+        """Place of each limit of ``of_d`` among the levels."""
+        places: Longs = np.searchsorted(self.levels, self.of_d)
+        return places
+
+    @cached_property
+    def at_k(self) -> Longs:
+        """Place of each limit of ``of_k`` among the levels."""
+        places: Longs = np.searchsorted(self.levels, self.of_k)
+        return places
+
+
+def limits(dearest: float, needed: float | None = None) -> Limits:
+    """The paper's grids: from 0.1, and for kAUC from 0.7 of what is needed, up to and short of the dearest cost.
+
+    Args:
+        dearest: D, the square root of the number of features for the L2 distance.
+        needed: Largest cost over the groups of covering everyone with as few candidates as can be. If left out, kAUC
+            has the same limits as all else: its grid then does not depend on which groups are compared.
+
+    Returns:
+        Limits in steps of a tenth of the way from 0.1 to D, rounded to 0.1; ``of_k`` is empty where 0.7 of what is
+        needed is not below D.
+    """
+    step = max(round((dearest - LOWEST) / 10, 1), 0.1)
+    of_d = np.round(np.arange(LOWEST, dearest, step), 10)
+    return Limits(of_d, of_d if needed is None else np.arange(FROM * needed, max(dearest, FROM * needed), step))
+
+
+def k_area(turn: Ints, grid: Floats, k: int) -> Floats:
+    """Each row's part of ``kAUC(k)``: ``(n,)`` from 0 to 1; ``turn`` ``(g, n)`` at the limits ``grid`` ``(g,)``."""
+    return _area((turn >= 0) & (turn < k), grid)
+
+
+def d_area(turn: Ints, most: int) -> Floats:
+    """Each row's part of ``dAUC(d)`` over k = 1 ... ``most``: ``(n,)``; ``turn`` ``(n,)`` at the limit d."""
+    k = np.arange(1, most + 1)
+    return _area((turn >= 0) & (turn < k[:, None]), k.astype(float))
+
+
+def _area(covered: Bools, grid: Floats) -> Floats:
+    """Trapezoids over the first axis, divided by the width; the value itself where the grid is a single point."""
+    if len(grid) == 1:
+        alone: Floats = covered[0].astype(float)
+        return alone
+    area: Floats = np.trapezoid(covered.astype(float), grid, axis=0) / (grid[-1] - grid[0])
+    return area
+
+
+def saturation(coverage: Floats, grid: Floats) -> Floats:
+    """First point of ``grid`` ``(g,)`` at which coverage ``(..., g)`` is highest; NaN where nothing is ever covered."""
+    place = (coverage >= coverage.max(axis=-1, keepdims=True) - 1e-12).argmax(axis=-1)
+    return np.where(coverage.max(axis=-1) > 0, grid[place], np.nan)
+
+
+def coverage_of_resamples(turn: Ints, most: int, draws: int, rng: np.random.Generator) -> Floats:
+    """Coverage on rows drawn anew with replacement, by level and by k = 1 ... ``most``.
+
+    Args:
+        turn: ``(L, n)``.
+        most: Largest k.
+        draws: Number of resamples ``b``; the last one returned is the sample as it is.
+        rng: Source of the resamples.
+
+    Returns:
+        ``(b + 1, L, most)`` shares of all rows.
+    """
+    patterns, counts = np.unique(turn, axis=1, return_counts=True)
+    n = int(counts.sum())
+    weights = np.vstack([rng.multinomial(n, counts / n, size=draws), counts]).astype(float)
+    k = np.arange(1, most + 1)
+    covered = (patterns[:, :, None] >= 0) & (patterns[:, :, None] < k)
+    shares: Floats = np.einsum("bp,lpk->blk", weights, covered.astype(float), optimize=True) / n
+    return shares
+
+
+def largest_of_resamples(values: Floats, draws: int, rng: np.random.Generator) -> Floats:
+    """Largest of the values ``(n,)`` on rows drawn anew, ``(draws,)``; rows without a value (NaN) are drawn too."""
+    distinct, counts = np.unique(values, return_counts=True)
+    drawn = rng.multinomial(len(values), counts / len(values), size=draws) > 0
+    distinct, drawn = distinct[~np.isnan(distinct)], drawn[:, ~np.isnan(distinct)]
+    if not len(distinct):
+        return np.full(draws, np.nan)
+    last = drawn.shape[1] - 1 - drawn[:, ::-1].argmax(axis=1)
+    return np.where(drawn.any(axis=1), distinct[last], np.nan)

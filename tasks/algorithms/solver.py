@@ -1,0 +1,150 @@
+"""Integer programmes to a solver, and back with what was proven. The limit on time is kept from outside.
+
+CBC is known to overrun its own limit several times over, and to call a solution it was stopped at optimal; so it is run
+on a model file as a process of its own, is told nine tenths of the limit, and is killed at the limit. HiGHS is treated
+alike, but for small models, which it solves in this process in less time than another would need to start.
+
+Here belongs how a programme is solved. Which programmes there are is in ``set_cover``, ``max_cover``, ``printed_mip``.
+"""
+
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal
+
+import pulp
+
+from schemas.errors import InfrastructureError
+
+SMALL = 200_000
+"""Bytes of a model file up to which HiGHS runs in this process."""
+
+
+@dataclass(frozen=True)
+class Solver:
+    """Which solver, and how long it may take over one programme."""
+
+    name: Literal["cbc", "highs"] = "cbc"
+    seconds: float = 30.0
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a solver found out about one programme that is to be minimised."""
+
+    status: Literal["proven", "stopped", "infeasible"]
+    """``proven``: the values are optimal. ``stopped``: they are feasible, if there are any."""
+    values: Mapping[str, float]
+    """By name of variable; empty where no solution is known."""
+    objective: float
+    """NaN where no solution is known."""
+    bound: float
+    """No solution has a smaller objective; ``-inf`` where nothing is proven."""
+    note: str = ""
+    """What stopped the solver, in words."""
+
+
+def solve(problem: pulp.LpProblem, solver: Solver) -> Solution:
+    """Minimise a programme.
+
+    A solver that is stopped by the limit, crashes or is killed by someone else gives a ``stopped`` solution with a
+    note. Temporary files are removed in every case.
+
+    Args:
+        problem: To be minimised; names of variables are short and without blanks.
+        solver: Which one, and its limit in seconds of wall-clock time.
+
+    Raises:
+        ValueError: If the problem maximises (bounds would change sides).
+        InfrastructureError: If the solver is not installed.
+    """
+    if problem.sense != pulp.LpMinimize:
+        raise ValueError(f"programme {problem.name!r} maximises; negate its objective and minimise")
+    with TemporaryDirectory(prefix="evenhand-") as place:
+        model = Path(place) / "model.mps"
+        problem.writeMPS(str(model))
+        return _cbc(model, solver.seconds) if solver.name == "cbc" else _highs(model, solver.seconds)
+
+
+def cbc_path() -> str:
+    """The CBC that came with PuLP (in its own wheel, or as cbcbox from PuLP 4 on), else the one on the path.
+
+    Raises:
+        InfrastructureError: If there is none.
+    """
+    bundled = getattr(getattr(pulp, "PULP_CBC_CMD", None), "pulp_cbc_path", "cbc")
+    found = shutil.which(bundled) or shutil.which(pulp.COIN_CMD().path)
+    if found is None:
+        raise InfrastructureError(
+            f"CBC was not found at {bundled}, nor on the path; reinstall PuLP, whose wheel ships it "
+            "(`pip install --force-reinstall 'pulp>=3.3,<4'`), or choose the solver highs"
+        )
+    return found
+
+
+def _cbc(model: Path, seconds: float) -> Solution:
+    """Run CBC on a model file."""
+    answer = model.with_suffix(".sol")
+    limits = ["-sec", f"{0.9 * seconds:g}", "-timeMode", "elapsed", "-ratio", "0"]
+    log, note = _run(
+        [cbc_path(), str(model), *limits, "-solve", "-printingOptions", "all", "-solution", str(answer)], seconds
+    )
+    bounds = [float(bound) for bound in re.findall(r"(?:Lower bound:|best possible)\s+(-?[\d.]+(?:e[+-]?\d+)?)", log)]
+    head, *lines = answer.read_text().splitlines() if answer.exists() else ["Stopped (no integer solution)"]
+    if head.startswith(("Infeasible", "Integer infeasible")):
+        return Solution("infeasible", {}, float("nan"), float("inf"))
+    known = "no integer solution" not in head and "objective value" in head
+    values = {name: float(value) for name, value in (line.lstrip("* ").split()[1:3] for line in lines)} if known else {}
+    objective = float(head.split()[-1]) if known else float("nan")
+    if head.startswith("Optimal"):
+        return Solution("proven", values, objective, objective)
+    return Solution("stopped", values, objective, max(bounds[-1:], default=float("-inf")), note or _stopped(seconds))
+
+
+def _highs(model: Path, seconds: float) -> Solution:
+    """Run HiGHS on a model file: a small one here, a large one in a process that can be killed."""
+    if find_spec("highspy") is None:
+        raise InfrastructureError("HiGHS is not installed; `pip install highspy`, or choose the solver cbc")
+    from tasks.algorithms import highs  # imported late: it is needed only where HiGHS is chosen
+
+    note = ""
+    if model.stat().st_size <= SMALL:
+        found = highs.answer(str(model), seconds)
+    else:
+        answer = model.with_suffix(".json")
+        _, note = _run(
+            [sys.executable, "-P", str(highs.__file__), str(model), str(answer), f"{0.9 * seconds:g}"], seconds
+        )
+        if not answer.exists():
+            return Solution("stopped", {}, float("nan"), float("-inf"), note)
+        found = json.loads(answer.read_text())
+    objective = float("nan") if found["objective"] is None else found["objective"]
+    note = (note or _stopped(seconds)) if found["status"] == "stopped" else ""
+    return Solution(found["status"], found["values"], objective, found["bound"], note)
+
+
+def _run(command: list[str], seconds: float) -> tuple[str, str]:
+    """Run a command, killed at the limit; give what it printed, and a note if it did not end by itself and well."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:  # noqa: S603 our own words
+        try:
+            log, note = process.communicate(timeout=seconds)[0], ""
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return process.communicate()[0], _stopped(seconds)
+    if process.returncode < 0:
+        note = f"the solver was ended by {signal.Signals(-process.returncode).name}"
+    elif process.returncode > 0:
+        note = f"the solver failed with exit code {process.returncode}"
+    return log, note
+
+
+def _stopped(seconds: float) -> str:
+    return f"the solver was stopped after {seconds:g} s"

@@ -1,0 +1,133 @@
+"""Solvers run for real: CBC as a child that can be killed, HiGHS here and as a child."""
+
+import tempfile
+import time
+
+import numpy as np
+import psutil
+import pulp
+import pytest
+
+from schemas.errors import InfrastructureError
+from tasks.algorithms import solver
+from tasks.algorithms.covering import Part
+from tasks.algorithms.max_cover import max_cover
+from tasks.algorithms.solver import Solver, solve
+
+EVERY = pytest.mark.parametrize("name", ["cbc", "highs", "highs as a child"])
+
+
+@pytest.fixture
+def of_name(monkeypatch, tmp_path):
+    """A solver by name, and a place for its temporary files that is empty at the end."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def choose(name, seconds=20.0):
+        if name == "highs as a child":
+            monkeypatch.setattr(solver, "SMALL", 0)
+        return Solver("cbc" if name == "cbc" else "highs", seconds)
+
+    yield choose
+    assert list(tmp_path.iterdir()) == []
+
+
+def knapsack(limit=10):
+    """Worth 5, 4 and 3 at weights 6, 5 and 4: the last two fit together."""
+    problem = pulp.LpProblem("knapsack", pulp.LpMinimize)
+    take = [problem.add_variable(f"t{i}", cat="Binary") for i in range(3)]
+    problem += pulp.lpSum(-worth * t for worth, t in zip((5, 4, 3), take, strict=True))
+    problem += pulp.lpSum(weight * t for weight, t in zip((6, 5, 4), take, strict=True)) <= limit
+    problem += pulp.lpSum(take) >= 1
+    return problem
+
+
+def hard():
+    """Fewest of 300 columns that meet 300 random rows: minutes of work."""
+    problem = pulp.LpProblem("hard", pulp.LpMinimize)
+    use = [problem.add_variable(f"u{i}", cat="Binary") for i in range(300)]
+    problem += pulp.lpSum(use)
+    for row in np.random.default_rng(3).random((300, 300)) < 0.03:
+        problem += pulp.lpSum(use[column] for column in np.flatnonzero(row)) >= 1
+    return problem
+
+
+@EVERY
+def test_the_optimum_with_its_proof(of_name, name):
+    found = solve(knapsack(), of_name(name))
+    assert (found.status, found.note) == ("proven", "")
+    assert (found.objective, found.bound) == pytest.approx((-8, -8))
+    assert [found.values[f"t{i}"] for i in range(3)] == pytest.approx([1, 0, 1])
+
+
+@EVERY
+def test_the_infeasible(of_name, name):
+    found = solve(knapsack(limit=3), of_name(name))
+    assert (found.status, dict(found.values), found.bound) == ("infeasible", {}, float("inf"))
+
+
+@EVERY
+def test_the_limit_gives_a_bound_in_time(of_name, name):
+    chosen = of_name(name, seconds=1.5)
+    start = time.monotonic()
+    found = solve(hard(), chosen)
+    assert time.monotonic() - start < 3
+    assert found.status == "stopped"
+    assert found.note == "the solver was stopped after 1.5 s"
+    assert found.bound > 30
+    assert not found.values or found.bound < found.objective <= 60
+
+
+def script(place, body):
+    """A program that stands where CBC was."""
+    path = place / "cbc"
+    path.write_text(f"#!/bin/sh\necho $$ > {place}/pid\n{body}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("body", "note"),
+    [
+        ("exec sleep 60", "the solver was stopped after 0.5 s"),
+        ("kill -9 $$", "the solver was ended by SIGKILL"),
+        ("kill -11 $$", "the solver was ended by SIGSEGV"),
+        ("exit 3", "the solver failed with exit code 3"),
+    ],
+)
+def test_a_solver_that_hangs_crashes_or_is_killed_is_a_note(monkeypatch, of_name, tmp_path_factory, body, note):
+    place = tmp_path_factory.mktemp("bin")
+    path = script(place, body)
+    monkeypatch.setattr(solver, "cbc_path", lambda: path)
+    start = time.monotonic()
+    found = solve(knapsack(), of_name("cbc", seconds=0.5))
+    assert time.monotonic() - start < 5
+    assert (found.status, dict(found.values), found.bound, found.note) == ("stopped", {}, -float("inf"), note)
+    assert not psutil.pid_exists(int((place / "pid").read_text()))
+
+
+def test_a_killed_solver_ends_up_as_a_reason(monkeypatch, tmp_path):
+    path = script(tmp_path, "kill -9 $$")
+    monkeypatch.setattr(solver, "cbc_path", lambda: path)
+    cover = np.array([[1, 0, 0], [1, 1, 0], [1, 1, 0], [0, 1, 1], [0, 1, 1], [0, 0, 1]], dtype=bool)
+    part = Part(np.where(cover, 1.0, np.inf), np.ones(6, np.int64))
+    found = max_cover([part], 2, 1.0, Solver("cbc"))
+    assert (found.value, found.bound, found.exact) == (5, 6, False)
+    assert found.reason == "a bound: the solver was ended by SIGKILL; the optimum lies between 5 and 6"
+
+
+def test_a_missing_cbc_is_named_with_the_next_step(monkeypatch, tmp_path):
+    monkeypatch.setattr(pulp.PULP_CBC_CMD, "pulp_cbc_path", str(tmp_path / "none"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InfrastructureError, match=r"CBC was not found at .*none.*or choose the solver highs"):
+        solve(knapsack(), Solver("cbc"))
+
+
+def test_a_missing_highs_is_named_with_the_next_step(monkeypatch):
+    monkeypatch.setattr(solver, "find_spec", lambda name: None)
+    with pytest.raises(InfrastructureError, match="HiGHS is not installed; `pip install highspy`"):
+        solve(knapsack(), Solver("highs"))
+
+
+def test_only_minimisation():
+    with pytest.raises(ValueError, match="'up' maximises"):
+        solve(pulp.LpProblem("up", pulp.LpMaximize), Solver())

@@ -1,0 +1,178 @@
+"""Ablate: the baseline is what detect finds, rules are lifted feature by feature, and the tables keep their word."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from conftest import spec_of
+
+from flows.bench import call_plainly
+from flows.plan import plan
+from tasks import ablate, connect
+from tasks._stage import Produced, hold
+from tasks.sections import _ablation
+from tasks.sections._material import Measure, View
+from tasks.sections._numbers import percent
+
+FEATURES = ["income", "amount", "purpose", "history"]
+WITHOUT = ["nothing", *FEATURES, "epsilon", "every constraint", "every constraint and epsilon"]
+
+
+def produced(place: Path, **overrides: str) -> tuple[Produced, dict[str, list[pa.Table]]]:
+    """The stage after all that come before it."""
+    spec = spec_of(place, **overrides)
+    before = call_plainly(plan(spec).steps[:4])
+    given = [pa.concat_tables(before[table.name]) for table in ablate.ablate.reads]
+    return ablate.ablate.function(*given, settings=ablate.settings_of(spec)), before
+
+
+def means(tallies: pd.DataFrame) -> pd.DataFrame:
+    """Mean of every tally over the rows that have a value."""
+    known = tallies.dropna(subset="value").query("count > 0")
+    keys = ["decision_maker", "group", "measure", "parameters"]
+    summed = known.assign(total=known["value"] * known["count"]).groupby(keys)[["total", "count"]].sum()
+    return (summed["total"] / summed["count"]).rename("mean").reset_index()
+
+
+def test_the_baseline_is_what_detect_finds(place: Path) -> None:
+    cheap = {"methods__fgce__size_matched_draws": "0", "methods__fgce__resolves": "0", "methods__fgce__k": "1"}
+    found, _ = produced(place, **cheap)
+    ours = means(found.tables["tallies"].to_pandas()).query('parameters == \'{"without": "nothing"}\'')
+    names = ("ingest", "preprocess", "score", "connect", "detect fgce")
+    steps = [step for step in plan(spec_of(place, **cheap)).steps if step.name in names]
+    theirs = pa.concat_tables(call_plainly(steps)["tallies"]).to_pandas().query("subgroup == 0")
+    expected = means(theirs).set_index(["decision_maker", "group", "measure"])["mean"]
+    assert len(ours) == 2 * 3 * 2
+    for row in ours.itertuples():
+        assert row.mean == pytest.approx(expected[row.decision_maker, row.group, row.measure.removesuffix("_without")])
+
+
+def test_every_variant_for_every_group_and_maker_and_nobody_worse_off(place: Path) -> None:
+    found, before = produced(place)
+    tallies = found.tables["tallies"].to_pandas()
+    tallies["without"] = [json.loads(p)["without"] for p in tallies["parameters"]]
+    seen = tallies.groupby(["decision_maker", "group", "measure"])["without"].agg(lambda w: list(dict.fromkeys(w)))
+    assert len(seen) == 2 * 3 * 2
+    assert all(each == WITHOUT for each in seen)
+    factuals = pa.concat_tables(before["decisions"]).to_pandas().query("explained and not favourable")
+    counted = tallies.query("measure == 'burden_without'").groupby(["decision_maker", "without"])["count"].sum()
+    for maker, n in factuals.groupby("decision_maker").size().items():
+        assert (counted[maker] == n).all()
+    share = tallies.query("measure == 'infeasible_share_without' and value == 1").set_index(
+        ["decision_maker", "group", "without"]
+    )["count"]
+    for name in WITHOUT[1:]:
+        assert (share.xs(name, level="without") <= share.xs("nothing", level="without")).all()
+    assert (share.xs("nothing", level="without") > share.xs("every constraint and epsilon", level="without")).any()
+
+
+def test_connectivity_is_stored_once_and_at_the_chosen_epsilon_it_is_that_of_the_graph(place: Path) -> None:
+    found, before = produced(place)
+    aggregates = found.tables["aggregates"].to_pandas()
+    assert set(aggregates["decision_maker"]) == {"lender"}
+    facts = pa.concat_tables(before["feasibility_facts"]).to_pandas().set_index("fact")["value"]
+    aggregates["epsilon"] = [json.loads(p)["epsilon"] for p in aggregates["parameters"]]
+    chosen = aggregates[aggregates["epsilon"] == facts["epsilon"]]
+    assert aggregates["epsilon"].nunique() == 8
+    nodes = pa.concat_tables(before["feasibility_nodes"]).to_pandas()
+    assert chosen.query("measure == 'components'")["n"].sum() == len(nodes)
+    # two equal rows are a component of two, so that isolated nodes may be more than isolated rows
+    assert chosen.query("measure == 'singletons'")["value"].sum() <= facts["isolated"]
+    assert chosen.query("measure == 'density'")["value"].between(0, 1).all()
+
+
+def test_the_tables_keep_their_declarations(place: Path) -> None:
+    found, _ = produced(place)
+    kept, _, results = hold(ablate.ablate, found, 500)
+    assert kept["tallies"].num_rows == found.tables["tallies"].num_rows > 0
+    assert kept["aggregates"].num_rows == 8 * 4 * 3
+    assert all(results["success"].to_pylist())
+
+
+def test_lifting_frees_the_feature_and_nothing_else(place: Path) -> None:
+    overrides = {
+        "columns__history__transitions": "{bad: [fair], fair: [good], good: []}",
+        "columns__history__constraint": "free",
+    }
+    before = call_plainly(plan(spec_of(place, **overrides)).steps[:2])
+    encodings = before["encodings"][0]
+    encoded = np.column_stack([before["features"][0][name].to_numpy() for name in encodings["encoded"].to_pylist()])
+    variants = {v.without: v for v in ablate._variants(encoded, encodings, 0.5)}
+    assert list(variants) == WITHOUT
+    given = connect.rules_of(encoded, encodings)[0]
+    feature = np.array(encodings["feature"].to_pylist())
+    for name in FEATURES:
+        expected = np.where(feature == name, 0, given.direction)
+        assert variants[name].rules.direction.tolist() == expected.tolist()
+        assert len(variants[name].rules.transitions) == (name != "history")
+        assert variants[name].codes.shape[1] == (name != "history")
+    assert not variants["every constraint"].rules.direction.any()
+    assert variants["every constraint"].rules.transitions == ()
+
+
+def test_no_model_and_no_constraint(place: Path) -> None:
+    free = {f"columns__{name}__constraint": "free" for name in FEATURES}
+    found, _ = produced(place, model__kind="none", **free)
+    tallies = found.tables["tallies"].to_pandas()
+    assert set(tallies["decision_maker"]) == {"lender"}
+    assert {json.loads(p)["without"] for p in tallies["parameters"]} == {"nothing", "epsilon"}
+
+
+def measured(group: str, measure: str, value: float | None, n: int | None, **parameters: float | str) -> Measure:
+    """A row of the table of measures; without an n it is withheld."""
+    said = json.dumps(parameters, sort_keys=True)
+    identity = ("loans", 2024, "fgce", "lender", "race", group, None, 0, measure, said)
+    around = (None, None) if value is None else (value - 0.01, value + 0.01)
+    return Measure(*identity, value, *around, n, None, None, None, "not_run", "no threshold set")
+
+
+def view() -> View:
+    """Three groups: the reference, one to which income matters, and one that is withheld."""
+    share = {"white": (0.1, 0.1, 0.1), "Black": (0.4, 0.2, 0.4), "few": (None, None, None)}
+    rows = []
+    for group, values in share.items():
+        n = None if group == "few" else 100
+        for rule, value in zip(("nothing", "income", "epsilon"), values, strict=True):
+            more: dict[str, float | str] = {"nearest": 30} if rule == "income" else {}
+            rows.append(measured(group, "infeasible_share_without", value, n, without=rule, **more))
+            rows.append(measured(group, "burden_without", value, n, without=rule, **more))
+        rows += [
+            measured(group, name, None if n is None else 1 / epsilon, n, epsilon=epsilon)
+            for epsilon in (0.2, 0.4)
+            for name in ("components", "strong_components", "singletons", "density")
+        ]
+    return View(tuple(rows), "lender", "race", "white")
+
+
+def test_every_table_has_a_row_for_every_group_and_says_what_is_withheld() -> None:
+    short, long, connectivity = _ablation.tables(view())
+    assert [[row[0].text for row in t.rows] for t in (short, connectivity)] == [
+        ["white", "Black", "few"],
+        ["white"] * 2 + ["Black"] * 2 + ["few"] * 2,
+    ]
+    assert short.header[1:] == ("All rules kept", "Without the constraint on income", "Without the limit on one step")
+    assert [cell.whole for cell in short.rows[1][1:]] == [percent(x) for x in (0.4, 0.2, 0.4)]
+    few = [cell.text for t in (short, connectivity) for row in t.rows if row[0].text == "few" for cell in row[2:]]
+    assert set(few) == {"withheld"}
+    assert len(long.rows) == 9
+    assert "without the constraint on income: the 30 nearest" in long.note
+
+
+def test_figures_draw_what_a_rule_changes_and_name_the_rest() -> None:
+    share, burden, connectivity = _ablation.figures(view())
+    assert [p.title for p in share.panels] == [p.title for p in burden.panels] == ["Without the constraint on income"]
+    assert {row["group"] for row in share.panels[0].spec["data"]["values"]} == {"white", "Black"}
+    assert "Black: 20.0" in share.panels[0].label
+    assert "As with all rules kept in every group drawn: without the limit on one step." in share.caption
+    assert all("Not drawn, because withheld or undefined: few." in f.caption for f in (share, burden, connectivity))
+    assert len(connectivity.panels) == 4
+    assert [s.text for s in connectivity.legend] == ["white (reference)", "Black"]
+
+
+def test_a_view_without_ablations_has_no_figure_and_no_table() -> None:
+    nothing = View((measured("white", "burden", 0.1, 100),), "lender", "race", "white")
+    assert _ablation.figures(nothing) == ()
+    assert _ablation.tables(nothing) == ()
