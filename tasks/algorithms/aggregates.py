@@ -1,74 +1,109 @@
 """Optima, areas of least costs, saturation points and sizes as aggregates: measures that are no means over rows.
 
-The interval of an optimum comes from solving it anew on factual rows drawn with replacement, that of d0 and of a
-saturation point from drawing rows anew with the selection held as it is. A largest cost or a smallest number can only
-fall when rows are left out, so these intervals reach further down than up: they say how much the value hangs on few
-rows, not where the value of another sample would lie.
+What is solved is solved anew on factual rows drawn with replacement; for what follows from the greedy selection rows
+are drawn anew with the selection held as it is. A largest cost or a smallest number can only fall when rows are left
+out, so these intervals reach further down than up: they say how much a value hangs on few rows, and not where that of
+another sample would lie.
 
 Here belong replicates and what is said of each value. The values are made in ``optima`` and ``curves``.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from schemas.methods import FgceSettings
 from tasks.algorithms import curves, optima
-from tasks.algorithms.curves import Limits
-from tasks.algorithms.detector import Aggregate, Floats
-from tasks.algorithms.optima import Scale, Solved, Value
+from tasks.algorithms.curves import Limits, Resampled
+from tasks.algorithms.detector import Aggregate, Floats, Longs
+from tasks.algorithms.optima import Full, Least, Scale
 from tasks.algorithms.recourse import Explained
 
-HEADLINES = ("k0", "d0", "d0_at_k0")
-"""Optima whose difference from the reference group is tested."""
+
+@dataclass(frozen=True)
+class Solved:
+    """The optima of a group, a subgroup or a subsample, and the same on resamples of its rows."""
+
+    full: Full
+    least: Least
+    costs: Mapping[float, Floats]
+    """By share c, ``(b + 1, k)`` least costs: of the resamples, if any, and last as in ``least``."""
+    again: Sequence[Full] = ()
+    """``full`` on resamples."""
 
 
-def resolve(found: Explained, settings: FgceSettings, rng: np.random.Generator) -> list[Solved]:
-    """The optima on factual rows drawn anew with replacement, ``settings.resolves`` times; none for a large group."""
-    out = []
-    for _ in range(settings.resolves):
-        drawn = rng.choice(found.searched.at, len(found.searched.at))
-        solved = optima.solve(found.searched, np.bincount(drawn, minlength=len(found.searched.weight)), settings)
-        if solved is None:
-            return []
-        out.append(solved)
-    return out
+def solve(found: Explained, limits: Limits, settings: FgceSettings, at: Resampled, rng: np.random.Generator) -> Solved:
+    """The optima of ``found`` and, as often as ``settings.resolves`` says, of resamples of its rows.
+
+    ``at`` is its coverage on resamples, for the bounds that follow from the selection.
+    """
+    searched = found.searched
+    tables = optima.tables_of(searched, settings)
+    if tables is None:
+        costs = optima.bounded(found, at, limits, settings.shares)
+        return Solved(optima.bounds(found), optima.as_least(costs), costs)
+    solver = optima.solver_of(settings)
+    parts = optima.parts_of(tables, searched.weight)
+    drawn = [optima.parts_of(tables, _redrawn(found, rng)) for _ in range(settings.resolves)]
+    again = [optima.full(each, solver) for each in drawn]
+    full = optima.full(parts, solver)
+    if not settings.exact:
+        costs = optima.bounded(found, at, limits, settings.shares)
+        return Solved(full, optima.as_least(costs), costs, again)
+    least = [optima.least(each, settings) for each in (*drawn, parts)]
+    costs = {
+        c: np.array([[v.value for (_, s), v in each.items() if s == c] for each in least]) for c in settings.shares
+    }
+    return Solved(full, least[-1], costs, again)
 
 
-def of_optima(solved: Solved, again: Sequence[Solved], scale: Scale) -> Iterator[Aggregate]:
-    """k0, d0, d0 at k0, least cost by k and share, its area and where it levels off."""
-
-    def made(measure: str, value_of: Callable[[Solved], Value], **at: float) -> Aggregate:
-        value, reason = value_of(solved)
-        replicates = np.array([value_of(each).value for each in again], dtype=np.float64)
-        tested = measure in HEADLINES
-        return Aggregate(0, 0, measure, at, value, solved.n, tested, reason=reason, replicates=replicates)
-
-    yield made("k0", lambda s: s.k0)
-    yield made("d0", lambda s: s.d0)
-    yield made("d0_at_k0", lambda s: s.d0_at_k0)
-    for k, c in solved.least_cost:
-        yield made("least_cost", lambda s, at=(k, c): s.least_cost[at], k=k, c=c)  # type: ignore[misc]
-    for c in dict.fromkeys(c for _, c in solved.least_cost):
-        yield made("cauc", lambda s, c=c: optima.cauc(s, c, scale), c=c)  # type: ignore[misc]
-        yield made("cauc_saturation", lambda s, c=c: optima.cheapest_k(s, c), c=c)  # type: ignore[misc]
+def _redrawn(found: Explained, rng: np.random.Generator) -> Longs:
+    """Factual rows at each node after drawing as many with replacement, ``(m,)``."""
+    at = found.searched.at
+    return np.bincount(rng.choice(at, len(at)), minlength=len(found.searched.weight)).astype(np.int64)
 
 
-def of_curves(found: Explained, limits: Limits, draws: int, rng: np.random.Generator) -> Iterator[Aggregate]:
-    """Where coverage levels off: the limit d for every k, and the k for every limit d."""
-    n, most = len(found.cheapest), found.paid.shape[1]
-    coverage = curves.coverage_of_resamples(found.turn, most, draws, rng)
+def of_full(solved: Solved) -> Iterator[Aggregate]:
+    """k0, d0 and d0 at k0; the difference of each from the reference group is tested."""
+    for measure in ("k0", "d0", "d0_at_k0"):
+        value, reason = getattr(solved.full, measure)
+        again = np.array([getattr(each, measure).value for each in solved.again], dtype=np.float64)
+        yield Aggregate(0, 0, measure, {}, value, solved.full.n, True, reason=reason, replicates=again)
+
+
+def of_least(solved: Solved, scale: Scale) -> Iterator[Aggregate]:
+    """Least cost by k and share, its area over k, and the k from which on it falls no more."""
+    n = solved.full.n
+    for c, costs in solved.costs.items():
+        for k in range(1, costs.shape[1] + 1):
+            value, reason = solved.least[k, c]
+            at: dict[str, float | str] = {"k": k, "c": c}
+            yield Aggregate(0, 0, "least_cost", at, value, n, reason=reason, replicates=costs[:-1, k - 1])
+        reason = next((v.reason for (_, share), v in solved.least.items() if share == c and v.reason), "")
+        for measure, values, why in (
+            ("cauc", optima.cauc(costs, c, scale), f"no k at which every group can have {c:g} of its factuals covered"),
+            ("cauc_saturation", optima.cheapest_k(costs), f"no k covers {c:g} of the coverable factuals"),
+        ):
+            value = float(values[-1])
+            said = reason if np.isfinite(value) else why
+            yield Aggregate(0, 0, measure, {"c": c}, value, n, reason=said, replicates=values[:-1])
+
+
+def of_curves(at: Resampled, limits: Limits, n: int) -> Iterator[Aggregate]:
+    """Where coverage levels off: the limit d for every k, and the k for every limit d; ``n`` factual rows."""
+    most = at.coverage.shape[2]
     if len(limits.of_k):
         for k in range(1, most + 1):
-            points = curves.saturation(coverage[:, limits.at_k, k - 1], limits.of_k)
+            points = curves.saturation(at.coverage[:, limits.at_k, k - 1], limits.of_k)
             yield _saturation("kauc_saturation", {"k": k}, points, n)
     for d, level in zip(limits.of_d.tolist(), limits.at_d, strict=True):
-        points = curves.saturation(coverage[:, level, :], np.arange(1.0, most + 1))
+        points = curves.saturation(at.coverage[:, level, :], np.arange(1.0, most + 1))
         yield _saturation("dauc_saturation", {"d": round(d, 10)}, points, n)
 
 
-def _saturation(measure: str, at: dict[str, float], points: Floats, n: int) -> Aggregate:
-    """``points`` ``(draws + 1,)`` of the resamples, the sample's own last."""
+def _saturation(measure: str, at: dict[str, float | str], points: Floats, n: int) -> Aggregate:
+    """``points`` ``(b + 1,)`` of the resamples, the sample's own last."""
     value = float(points[-1])
     reason = "" if np.isfinite(value) else "nothing is covered at any point of the grid"
     return Aggregate(0, 0, measure, at, value, n, reason=reason, replicates=points[:-1])
@@ -76,8 +111,11 @@ def _saturation(measure: str, at: dict[str, float], points: Floats, n: int) -> A
 
 def of_sizes(found: Explained) -> Iterator[Aggregate]:
     """Nodes of a subgroup, and nodes with a candidate."""
-    inside = found.searched.reach.component == found.searched.reach.component[found.searched.at[0]]
-    sizes = {"component_nodes": inside, "component_candidates": inside & (found.searched.candidate >= 0)}
-    for measure, counted in sizes.items():
+    component = found.searched.reach.component
+    inside = component == component[found.searched.at[0]]
+    for measure, counted in (
+        ("component_nodes", inside),
+        ("component_candidates", inside & (found.searched.candidate >= 0)),
+    ):
         n = int(counted.sum())
         yield Aggregate(0, 0, measure, {}, float(n), n, compared=False)

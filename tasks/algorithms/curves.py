@@ -22,17 +22,28 @@ FROM = 0.7
 """Share of the dearest group's d0 at k0 at which the paper's grid for kAUC begins."""
 
 
+SLACK = 1e-9
+"""Shares are sums of floats and may be off by this much."""
+
+STEPS = 40
+"""Equal steps up to the dearest cost in which a least cost is bounded."""
+
+
 @dataclass(frozen=True)
 class Limits:
-    """The limits on cost, the same for all groups: for dAUC and the coverage tables, and for kAUC."""
+    """The limits on cost, the same for all groups."""
 
     of_d: Floats
+    """For dAUC and the coverage tables."""
     of_k: Floats
+    """For kAUC."""
+    of_c: Floats
+    """For the least cost of covering a share."""
 
     @cached_property
     def levels(self) -> Floats:
         """All of them, ascending: what the selection is made for."""
-        return np.unique(np.concatenate([self.of_d, self.of_k]))
+        return np.unique(np.concatenate([self.of_d, self.of_k, self.of_c]))
 
     @cached_property
     def at_d(self) -> Longs:
@@ -61,7 +72,8 @@ def limits(dearest: float, needed: float | None = None) -> Limits:
     """
     step = max(round((dearest - LOWEST) / 10, 1), 0.1)
     of_d = np.round(np.arange(LOWEST, dearest, step), 10)
-    return Limits(of_d, of_d if needed is None else np.arange(FROM * needed, max(dearest, FROM * needed), step))
+    of_k = of_d if needed is None else np.arange(FROM * needed, max(dearest, FROM * needed), step)
+    return Limits(of_d, of_k, np.arange(1, STEPS + 1) * dearest / STEPS)
 
 
 def k_area(turn: Ints, grid: Floats, k: int) -> Floats:
@@ -86,37 +98,48 @@ def _area(covered: Bools, grid: Floats) -> Floats:
 
 def saturation(coverage: Floats, grid: Floats) -> Floats:
     """First point of ``grid`` ``(g,)`` at which coverage ``(..., g)`` is highest; NaN where nothing is ever covered."""
-    place = (coverage >= coverage.max(axis=-1, keepdims=True) - 1e-12).argmax(axis=-1)
+    place = (coverage >= coverage.max(axis=-1, keepdims=True) - SLACK).argmax(axis=-1)
     return np.where(coverage.max(axis=-1) > 0, grid[place], np.nan)
 
 
-def coverage_of_resamples(turn: Ints, most: int, draws: int, rng: np.random.Generator) -> Floats:
-    """Coverage on rows drawn anew with replacement, by level and by k = 1 ... ``most``.
+@dataclass(frozen=True)
+class Resampled:
+    """Coverage on rows drawn anew with replacement, the selection held as it is; the last is the sample as it is."""
+
+    coverage: Floats
+    """``(b + 1, L, k)`` shares of all rows."""
+    feasible: Floats
+    """``(b + 1,)`` shares of rows with a feasible candidate."""
+
+
+def resampled(turn: Ints, feasible: Bools, most: int, draws: int, rng: np.random.Generator) -> Resampled:
+    """Coverage by level and by k = 1 ... ``most`` on ``draws`` resamples of the rows.
+
+    ``turn`` is ``(L, n)``, ``feasible`` ``(n,)``.
+    """
+    patterns, counts = np.unique(np.vstack([turn, feasible]), axis=1, return_counts=True)
+    n = int(counts.sum())
+    weights = np.vstack([rng.multinomial(n, counts / n, size=draws), counts]) / n
+    k = np.arange(1, most + 1)
+    covered = (patterns[:-1, :, None] >= 0) & (patterns[:-1, :, None] < k)
+    shares = np.einsum("bp,lpk->blk", weights, covered.astype(float), optimize=True)
+    return Resampled(shares, weights @ patterns[-1])
+
+
+def least_cost(found: Resampled, levels: Floats, free: Floats, share: float) -> Floats:
+    """First limit at which the selection covers a share of the coverable rows: a bound on the least cost.
 
     Args:
-        turn: ``(L, n)``.
-        most: Largest k.
-        draws: Number of resamples ``b``; the last one returned is the sample as it is.
-        rng: Source of the resamples.
+        found: Coverage at the limits and, last, at none.
+        levels: ``(L - 1,)`` the limits.
+        free: ``(k,)`` what the selection without limit makes its rows pay at most.
+        share: The share c.
 
     Returns:
-        ``(b + 1, L, most)`` shares of all rows.
+        ``(b + 1, k)``; NaN where no limit is enough, or no row is coverable.
     """
-    patterns, counts = np.unique(turn, axis=1, return_counts=True)
-    n = int(counts.sum())
-    weights = np.vstack([rng.multinomial(n, counts / n, size=draws), counts]).astype(float)
-    k = np.arange(1, most + 1)
-    covered = (patterns[:, :, None] >= 0) & (patterns[:, :, None] < k)
-    shares: Floats = np.einsum("bp,lpk->blk", weights, covered.astype(float), optimize=True) / n
-    return shares
-
-
-def largest_of_resamples(values: Floats, draws: int, rng: np.random.Generator) -> Floats:
-    """Largest of the values ``(n,)`` on rows drawn anew, ``(draws,)``; rows without a value (NaN) are drawn too."""
-    distinct, counts = np.unique(values, return_counts=True)
-    drawn = rng.multinomial(len(values), counts / len(values), size=draws) > 0
-    distinct, drawn = distinct[~np.isnan(distinct)], drawn[:, ~np.isnan(distinct)]
-    if not len(distinct):
-        return np.full(draws, np.nan)
-    last = drawn.shape[1] - 1 - drawn[:, ::-1].argmax(axis=1)
-    return np.where(drawn.any(axis=1), distinct[last], np.nan)
+    needed = share * found.feasible[:, None, None]
+    enough = (found.coverage >= needed - SLACK) & (needed > 0)
+    paid = np.vstack([np.repeat(levels[:, None], len(free), axis=1), free])
+    first = enough.argmax(axis=1)
+    return np.where(enough.any(axis=1), np.take_along_axis(paid, first, axis=0), np.nan)

@@ -22,9 +22,10 @@ import numpy as np
 from schemas.methods import FgceSettings
 from schemas.terms import Refusal
 from tasks.algorithms import aggregates, curves, optima, recourse, selection, tallies
-from tasks.algorithms.curves import Limits
+from tasks.algorithms.aggregates import Solved
+from tasks.algorithms.curves import Limits, Resampled
 from tasks.algorithms.detector import Aggregate, Detected, Draws, Evidence, Findings, Floats, Longs, Problem, Tally
-from tasks.algorithms.optima import Scale, Solved
+from tasks.algorithms.optima import Scale
 from tasks.algorithms.pricing import Kind, Pricing
 from tasks.algorithms.recourse import Explained, Searched
 
@@ -33,6 +34,10 @@ CHEAPEST, ASSIGNED = "cheapest", "assigned"
 
 SUBGROUPS = 5
 """Subgroups with statistics of their own: those with most factuals."""
+
+
+Said = tuple[str, Mapping[str, float | str], float]
+"""A measure by name, its parameters and its value."""
 
 
 @dataclass(frozen=True)
@@ -44,14 +49,6 @@ class Frame:
     pricing: Pricing
     limits: Limits
     scale: Scale
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What is found for some rows of one group: all of them or a size-matched subsample."""
-
-    found: Explained
-    solved: Solved
 
 
 def detect(problem: Problem, settings: FgceSettings, rng: np.random.Generator) -> Detected:
@@ -70,42 +67,47 @@ def detect(problem: Problem, settings: FgceSettings, rng: np.random.Generator) -
     pricing = Pricing(problem, settings, own)
     members = [np.flatnonzero(problem.group == group) for group in range(len(problem.groups))]
     searched = [recourse.search(problem, rows, pricing.costs) for rows in members]
-    solved = [optima.solve(found, found.weight, settings) for found in searched]
-    limits = _limits(pricing, searched, solved, settings)
-    answers = [_answer(*pair, limits, settings) for pair in zip(searched, solved, strict=True)]
-    scale = optima.scale([answer.solved for answer in answers if answer.solved.n])
-    frame = Frame(problem, settings, pricing, limits, scale)
+    limits = curves.limits(pricing.dearest(searched), _needed(searched, settings))
+    explained = [recourse.explain(found, limits.levels, settings.k) for found in searched]
+    curve = [_resampled(*pair, problem.resamples) for pair in zip(explained, children, strict=True)]
+    solved = [
+        aggregates.solve(found, limits, settings, at, child)
+        for found, at, child in zip(explained, curve, children, strict=True)
+    ]
+    frame = Frame(problem, settings, pricing, limits, optima.scale([s.least for s in solved if s.full.n]))
     tallied: list[Tally] = []
     others: list[Aggregate] = []
     draws: list[Draws] = []
-    for group, (answer, child) in enumerate(zip(answers, children, strict=True)):
+    for group, child in enumerate(children):
         if not len(searched[group].factuals):
             continue
         if group != problem.reference:
-            exact = solved[group] is not None
-            draws += _draws(frame, members[problem.reference], group, len(members[group]), exact, child)
-        tallied += [replace(t, group=group) for t in _tallies(answer, frame)]
-        others += [replace(a, group=group) for a in _aggregates(answer, frame, child)]
-    explained = [answer.found for answer in answers]
+            draws += _draws(frame, members[problem.reference], group, len(members[group]), child)
+        tallied += [replace(t, group=group) for t in _tallies(explained[group], frame)]
+        others += [replace(a, group=group) for a in _aggregates(explained[group], curve[group], solved[group], frame)]
+        others += [replace(a, group=group) for a in _of_subgroups(explained[group], frame, child)]
     return Detected(_findings(explained), _evidence(explained), tuple(tallied), tuple(draws), tuple(others))
 
 
-def _limits(pricing: Pricing, searched: list[Searched], solved: list[Solved | None], settings: FgceSettings) -> Limits:
-    """The limits on cost; where kAUC begins at what covering everyone needs, the dearest group's need counts."""
-    needed = [s.d0_at_k0.value for s in solved if s and np.isfinite(s.d0_at_k0.value)]
-    begin = max(needed, default=None) if settings.kauc == "needed" else None
-    return curves.limits(pricing.dearest(searched), begin)
+def _needed(searched: list[Searched], settings: FgceSettings) -> float | None:
+    """Where kAUC begins at what covering everyone needs: the dearest group's d0 at k0."""
+    if settings.kauc == "all":
+        return None
+    solver = optima.solver_of(settings)
+    tables = [(optima.tables_of(found, settings), found.weight) for found in searched]
+    parts = [optima.parts_of(each, weight) for each, weight in tables if each is not None]
+    needed = [optima.full(each, solver).d0_at_k0.value for each in parts]
+    return max((value for value in needed if np.isfinite(value)), default=None)
 
 
-def _answer(searched: Searched, solved: Solved | None, limits: Limits, settings: FgceSettings) -> Answer:
-    found = recourse.explain(searched, limits.levels, settings.k)
-    return Answer(found, solved or optima.bounds(found, limits, settings.shares))
+def _resampled(found: Explained, rng: np.random.Generator, draws: int) -> Resampled:
+    return curves.resampled(found.turn, found.feasible, found.paid.shape[1], draws, rng)
 
 
-def _tallies(answer: Answer, frame: Frame) -> Iterator[Tally]:
+def _tallies(found: Explained, frame: Frame) -> Iterator[Tally]:
     """Means over the rows of a group and of its largest subgroups."""
-    yield from _of_group(answer.found, frame)
-    for number, alone in _subgroups(answer.found, frame):
+    yield from _of_group(found, frame)
+    for number, alone in _subgroups(found, frame):
         yield from (replace(t, subgroup=number, headline=False) for t in _of_rows(alone, frame))
 
 
@@ -139,25 +141,24 @@ def _subgroups(found: Explained, frame: Frame) -> Iterator[tuple[int, Explained]
         yield number, recourse.of_subgroup(found, number, frame.settings.k)
 
 
-def _aggregates(answer: Answer, frame: Frame, rng: np.random.Generator) -> Iterator[Aggregate]:
-    """What is no mean, of a group and of its largest subgroups."""
-    settings, resamples = frame.settings, frame.problem.resamples
-    yield from aggregates.of_optima(answer.solved, aggregates.resolve(answer.found, settings, rng), frame.scale)
-    yield from aggregates.of_curves(answer.found, frame.limits, resamples, rng)
-    for number, alone in _subgroups(answer.found, frame):
-        solved = optima.solve(alone.searched, alone.searched.weight, settings)
-        for each in (
-            *aggregates.of_optima(solved or optima.bounds(alone, frame.limits, settings.shares), (), frame.scale),
-            *aggregates.of_curves(alone, frame.limits, resamples, rng),
-            *aggregates.of_sizes(alone),
-        ):
+def _aggregates(found: Explained, at: Resampled, solved: Solved, frame: Frame) -> Iterator[Aggregate]:
+    """What is no mean, of any rows of a group."""
+    yield from aggregates.of_full(solved)
+    yield from aggregates.of_least(solved, frame.scale)
+    yield from aggregates.of_curves(at, frame.limits, len(found.cheapest))
+
+
+def _of_subgroups(found: Explained, frame: Frame, rng: np.random.Generator) -> Iterator[Aggregate]:
+    """The same of a group's largest subgroups, and their sizes."""
+    for number, alone in _subgroups(found, frame):
+        at = _resampled(alone, rng, frame.problem.resamples)
+        solved = aggregates.solve(alone, frame.limits, frame.settings, at, rng)
+        for each in (*_aggregates(alone, at, solved, frame), *aggregates.of_sizes(alone)):
             yield replace(each, subgroup=number, headline=False)
 
 
-def _draws(
-    frame: Frame, reference: Longs, group: int, size: int, exact: bool, rng: np.random.Generator
-) -> Iterator[Draws]:
-    """Every statistic on ``size`` rows of the reference group, drawn without replacement, draw by draw."""
+def _draws(frame: Frame, reference: Longs, group: int, size: int, rng: np.random.Generator) -> Iterator[Draws]:
+    """Every measure on ``size`` rows of the reference group, drawn without replacement, draw by draw."""
     settings = frame.settings
     if not 0 < size < len(reference) or not settings.size_matched_draws:
         return
@@ -165,22 +166,20 @@ def _draws(
     for _ in range(settings.size_matched_draws):
         rows = np.sort(rng.choice(reference, size, replace=False))
         searched = recourse.search(frame.problem, rows, frame.pricing.costs)
-        solved = optima.solve(searched, searched.weight, settings) if exact else None
-        answer = _answer(searched, solved, frame.limits, settings)
-        drawn.append(list(_values(answer, frame, rng)))
+        found = recourse.explain(searched, frame.limits.levels, settings.k)
+        drawn.append(list(_values(found, frame, rng)))
     for each in zip(*drawn, strict=True):
-        yield Draws(group, each[0][0], each[0][1], np.array([value for _, _, value in each]))
+        measure, parameters, _ = each[0]
+        yield Draws(group, measure, parameters, np.array([value for _, _, value in each]))
 
 
-def _values(
-    answer: Answer, frame: Frame, rng: np.random.Generator
-) -> Iterator[tuple[str, Mapping[str, float | str], float]]:
+def _values(found: Explained, frame: Frame, rng: np.random.Generator) -> Iterator[Said]:
     """Every measure of a whole group by name and parameters, always in the same order."""
-    for t in _of_group(answer.found, frame):
+    for t in _of_group(found, frame):
         yield t.measure, t.parameters, _average(t.values, t.counts)
-    for a in aggregates.of_optima(answer.solved, (), frame.scale):
-        yield a.measure, a.parameters, a.value
-    for a in aggregates.of_curves(answer.found, frame.limits, 0, rng):
+    once = frame.settings.model_copy(update={"resolves": 0})
+    at = _resampled(found, rng, 0)
+    for a in _aggregates(found, at, aggregates.solve(found, frame.limits, once, at, rng), frame):
         yield a.measure, a.parameters, a.value
 
 

@@ -53,7 +53,7 @@ def _question(material: Material) -> str:
 
 def _strip(material: Material) -> tuple[tuple[str, str], ...]:
     s = material.settings
-    named = PurePath(s.source.path.replace("\\", "/")).name if s.source.path else s.source.kind
+    named = ", ".join(PurePath(path.replace("\\", "/")).name for path in s.source.paths) or s.source.kind
     rounding = "" if material.policy.round_to == 1 else f", others rounded to {material.policy.round_to}"
     model = "none" if s.model.kind == "none" else f"{s.model.kind.replace('_', ' ')}, {s.model.split}"
     return (

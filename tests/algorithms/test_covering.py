@@ -127,11 +127,27 @@ def test_search_solver_and_reductions_agree(cover):
     assert len(settled(known, HIGHS, 99).picks) == min(sizes)
 
 
+def fano():
+    """Seven lines and seven points; no two points meet every line, and the bounds alone say 1 to 3."""
+    lines = [(0, 1, 2), (0, 3, 4), (0, 5, 6), (1, 3, 5), (1, 4, 6), (2, 3, 6), (2, 4, 5)]
+    return np.array([[point in line for point in range(7)] for line in lines])
+
+
+def test_full_coverage_is_decided_where_the_bounds_leave_it_open():
+    part = Part(np.where(fano(), 1.0, 2.0 + np.arange(7)), np.ones(7, np.int64))
+    # for more than 1, the first point covers every line
+    for parts, ks in (([part], (1, 2, 3)), ([part, part], (2, 5, 6))):
+        found = [least_cost(parts, k, 7 * len(parts), HIGHS) for k in ks]
+        assert [(one.value, one.exact) for one in found] == [(2.0, True), (2.0, True), (1.0, True)]
+    strict = Part(np.where(fano(), 1.0, np.inf), np.ones(7, np.int64))
+    assert least_cost([strict, strict], 5, 14, HIGHS).reason == "k = 5 counterfactuals cannot cover 14 of 14 rows"
+    assert least_cost([strict, strict], 6, 14, HIGHS).value == 1
+
+
 @pytest.mark.parametrize("solver", [CBC, HIGHS], ids=["cbc", "highs"])
 def test_a_set_cover_that_the_search_gives_up_goes_to_the_solver(monkeypatch, solver):
     monkeypatch.setattr(cover_search, "NODES", 0)
-    lines = [(0, 1, 2), (0, 3, 4), (0, 5, 6), (1, 3, 5), (1, 4, 6), (2, 3, 6), (2, 4, 5)]
-    plane = np.array([[point in line for point in range(7)] for line in lines])
+    plane = fano()
     # the points that meet every line of the Fano plane: a line, and no two points
     found = settled(fewest(plane), solver, 99)
     assert (found.low, len(found.picks), found.note) == (3, 3, "")

@@ -42,11 +42,11 @@ def knapsack(limit=10):
 
 
 def hard():
-    """Fewest of 300 columns that meet 300 random rows: minutes of work."""
+    """Fewest of 200 columns that meet 200 random rows: minutes of work, 21 to 25 columns."""
     problem = pulp.LpProblem("hard", pulp.LpMinimize)
-    use = [problem.add_variable(f"u{i}", cat="Binary") for i in range(300)]
+    use = [problem.add_variable(f"u{i}", cat="Binary") for i in range(200)]
     problem += pulp.lpSum(use)
-    for row in np.random.default_rng(3).random((300, 300)) < 0.03:
+    for row in np.random.default_rng(3).random((200, 200)) < 0.05:
         problem += pulp.lpSum(use[column] for column in np.flatnonzero(row)) >= 1
     return problem
 
@@ -67,14 +67,14 @@ def test_the_infeasible(of_name, name):
 
 @EVERY
 def test_the_limit_gives_a_bound_in_time(of_name, name):
-    chosen = of_name(name, seconds=1.5)
+    chosen = of_name(name, seconds=3)
     start = time.monotonic()
     found = solve(hard(), chosen)
-    assert time.monotonic() - start < 3
+    assert time.monotonic() - start < 5
     assert found.status == "stopped"
-    assert found.note == "the solver was stopped after 1.5 s"
-    assert found.bound > 30
-    assert not found.values or found.bound < found.objective <= 60
+    assert found.note == "the solver was stopped after 3 s"
+    assert 15 < found.bound <= 25
+    assert not found.values or found.bound < found.objective <= 50
 
 
 def script(place, body):
