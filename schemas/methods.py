@@ -18,6 +18,8 @@ class FgceSettings(BaseModel):
         "weights": "authors",
         "kauc": "needed",
         "size_matched_draws": 0,
+        "exact": True,
+        "exact_pairs": 10_000_000,
         "resolves": 0,
         "ablations": False,
     }
@@ -57,13 +59,14 @@ class FgceSettings(BaseModel):
         False, description="whether Algorithm 1 is solved to the optimum too, and the greedy's gap shown"
     )
     exact_pairs: int = Field(
-        1_000_000, ge=0, description="pairs of factual and candidate up to which a group's optima are solved exactly"
+        250_000, ge=0, description="pairs of factual and candidate up to which a group's optima are solved exactly"
     )
     solver: Literal["cbc", "highs"] = Field("cbc", description="solver of integer programmes")
     solver_seconds: float = Field(30.0, gt=0, description="time limit of one integer programme; then it is a bound")
     resolves: int = Field(
         100,
         ge=0,
-        description="resamples of the factuals for which k0, d0 at k0 and cAUC are solved anew; 0: no interval",
+        description="resamples of the factuals for which what was solved is solved anew, where a group has no more than "
+        "a fifth of exact_pairs; 0: no interval",
     )
     ablations: bool = Field(True, description="whether recourse is searched again with each constraint lifted")

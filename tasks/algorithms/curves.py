@@ -115,8 +115,10 @@ class Resampled:
 def resampled(turn: Ints, feasible: Bools, most: int, draws: int, rng: np.random.Generator) -> Resampled:
     """Coverage by level and by k = 1 ... ``most`` on ``draws`` resamples of the rows.
 
-    ``turn`` is ``(L, n)``, ``feasible`` ``(n,)``.
+    ``turn`` is ``(L, n)``, ``feasible`` ``(n,)``; all is NaN where there is no row.
     """
+    if not len(feasible):
+        return Resampled(np.full((draws + 1, len(turn), most), np.nan), np.full(draws + 1, np.nan))
     patterns, counts = np.unique(np.vstack([turn, feasible]), axis=1, return_counts=True)
     n = int(counts.sum())
     weights = np.vstack([rng.multinomial(n, counts / n, size=draws), counts]) / n
