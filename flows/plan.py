@@ -15,7 +15,7 @@ import yaml
 
 from schemas.artifact import Artifact, Partition
 from schemas.settings import AuditSpec, StageSettings
-from tasks import connect, detect, ingest, measure, methods, preprocess, report, score
+from tasks import ablate, connect, detect, ingest, measure, methods, preprocess, report, score
 from tasks._lineage import code_digest, versions
 from tasks._stage import Stage
 from tasks._store import Lake
@@ -29,6 +29,7 @@ STAGES: dict[str, Stage] = {
         preprocess.preprocess,
         score.score,
         connect.connect,
+        ablate.ablate,
         detect.detect,
         measure.measure,
         report.report,
@@ -84,11 +85,19 @@ def plan(spec: AuditSpec) -> Plan:
         Step("preprocess", preprocess.preprocess, preprocess.PreprocessSettings.of(spec)),
         Step("score", score.score, score.ScoreSettings.of(spec)),
         Step("connect", connect.connect, connect.settings_of(spec)),
+        *_ablations(spec),
         *(Step(f"detect {m.name}", detect.detect, detect.settings_of(spec, m.name), (m.algorithm,)) for m in asked),
         Step("measure", measure.measure, measure.MeasureSettings.of(spec)),
         Step("report", report.report, made, tuple(m.section for m in asked)),
     )
     return Plan(spec, run, reading.source_sha256, code, steps)
+
+
+def _ablations(spec: AuditSpec) -> tuple[Step, ...]:
+    """The searches with a rule lifted, where they are asked for."""
+    if spec.methods.fgce is None or not spec.methods.fgce.ablations:
+        return ()
+    return (Step("ablate", ablate.ablate, ablate.settings_of(spec)),)
 
 
 def _effective(spec: AuditSpec) -> str:

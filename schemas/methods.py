@@ -66,7 +66,7 @@ class FgceSettings(BaseModel):
     resolves: int = Field(
         100,
         ge=0,
-        description="resamples of the factuals for which what was solved is solved anew, where a group has no more than "
-        "a fifth of exact_pairs; 0: no interval",
+        description="resamples of the factuals for which what was solved is solved anew, in groups with no more than a "
+        "fifth of exact_pairs; 0: no interval",
     )
     ablations: bool = Field(True, description="whether recourse is searched again with each constraint lifted")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from schemas.methods import FgceSettings
-from tasks.algorithms import curves, optima
+from tasks.algorithms import curves, max_cover, optima
 from tasks.algorithms.curves import Limits, Resampled
 from tasks.algorithms.detector import Aggregate, Floats, Longs
 from tasks.algorithms.optima import Full, Least, Scale
@@ -71,6 +71,23 @@ def of_full(solved: Solved) -> Iterator[Aggregate]:
         value, reason = getattr(solved.full, measure)
         again = np.array([getattr(each, measure).value for each in solved.again], dtype=np.float64)
         yield Aggregate(0, 0, measure, {}, value, solved.full.n, True, reason=reason, replicates=again)
+
+
+def of_gap(found: Explained, limits: Limits, settings: FgceSettings) -> Iterator[Aggregate]:
+    """What Algorithm 1's greedy choice covers less than the optimum, by k and limit, as a share of coverable rows."""
+    tables = optima.tables_of(found.searched, settings)
+    n = int(found.feasible.sum())
+    if tables is None or not n:
+        return
+    parts, solver = optima.parts_of(tables, found.searched.weight), optima.solver_of(settings)
+    covered = found.selected.covered(found.offers.weight)
+    for d, level in zip(limits.of_d.tolist(), limits.at_d, strict=True):
+        for k in range(1, covered.shape[1] + 1):
+            best = max_cover.max_cover(parts, k, d, solver)
+            at: dict[str, float | str] = {"k": k, "d": round(d, 10)}
+            yield Aggregate(0, 0, "coverage_optimum", at, best.value / n, n, reason=best.reason)
+            gap = (best.value - covered[level, k - 1]) / n
+            yield Aggregate(0, 0, "greedy_gap", at, gap, n, reason=best.reason)
 
 
 def of_least(solved: Solved, scale: Scale) -> Iterator[Aggregate]:

@@ -86,6 +86,8 @@ def detect(problem: Problem, settings: FgceSettings, rng: np.random.Generator) -
         tallied += [replace(t, group=group) for t in _tallies(explained[group], frame)]
         others += [replace(a, group=group) for a in _aggregates(explained[group], curve[group], solved[group], frame)]
         others += [replace(a, group=group) for a in _of_subgroups(explained[group], frame, child)]
+        if settings.exact:
+            others += [replace(a, group=group) for a in aggregates.of_gap(explained[group], limits, settings)]
     return Detected(_findings(explained), _evidence(explained), tuple(tallied), tuple(draws), tuple(others))
 
 
@@ -149,10 +151,10 @@ def _aggregates(found: Explained, at: Resampled, solved: Solved, frame: Frame) -
 
 
 def _of_subgroups(found: Explained, frame: Frame, rng: np.random.Generator) -> Iterator[Aggregate]:
-    """The same of a group's largest subgroups, and their sizes."""
+    """The same of a group's largest subgroups, and their sizes; what is solved is not solved anew for an interval."""
     for number, alone in _subgroups(found, frame):
         at = _resampled(alone, rng, frame.problem.resamples)
-        solved = aggregates.solve(alone, frame.limits, frame.settings, at, rng)
+        solved = aggregates.solve(alone, frame.limits, _once(frame.settings), at, rng)
         for each in (*_aggregates(alone, at, solved, frame), *aggregates.of_sizes(alone)):
             yield replace(each, subgroup=number, headline=False)
 
@@ -177,10 +179,14 @@ def _values(found: Explained, frame: Frame, rng: np.random.Generator) -> Iterato
     """Every measure of a whole group by name and parameters, always in the same order."""
     for t in _of_group(found, frame):
         yield t.measure, t.parameters, _average(t.values, t.counts)
-    once = frame.settings.model_copy(update={"resolves": 0})
     at = _resampled(found, rng, 0)
-    for a in _aggregates(found, at, aggregates.solve(found, frame.limits, once, at, rng), frame):
+    solved = aggregates.solve(found, frame.limits, _once(frame.settings), at, rng)
+    for a in _aggregates(found, at, solved, frame):
         yield a.measure, a.parameters, a.value
+
+
+def _once(settings: FgceSettings) -> FgceSettings:
+    return settings.model_copy(update={"resolves": 0})
 
 
 def _average(values: Floats, counts: Longs) -> float:

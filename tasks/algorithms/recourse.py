@@ -82,7 +82,7 @@ class Explained:
         return self.of_rows(selection.nearest(paid)[0], np.nan)
 
     def in_cost(self, costs: Costs) -> tuple[Floats, Floats]:
-        """By another cost: that of the selected candidates ``(n, k)`` and of the cheapest ``(n,)``, NaN if there is none."""
+        """By another cost: what the selected ``(n, k)`` and the cheapest candidates ``(n,)`` cost, NaN if none."""
         reach = self.searched.reach
         paid = self.of_rows(selection.paid(self.offers, reach, costs, self.picks), np.nan)
         return paid, self.of_rows(selection.cheapest(self.offers, reach, costs), np.nan)

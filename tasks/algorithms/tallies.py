@@ -46,7 +46,7 @@ def coverage(found: Explained, limits: Limits) -> Iterator[Tally]:
 
 
 def areas(found: Explained, limits: Limits) -> Iterator[Tally]:
-    """Areas: kAUC for every k and dAUC for every limit on cost, by both denominators."""
+    """Areas under the curves: kAUC for every k and dAUC for every limit on cost, by both denominators."""
     most = found.paid.shape[1]
     if len(limits.of_k):
         for k in range(1, most + 1):
