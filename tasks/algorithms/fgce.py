@@ -82,7 +82,7 @@ def detect(problem: Problem, settings: FgceSettings, rng: np.random.Generator) -
         if not len(searched[group].factuals):
             continue
         if group != problem.reference:
-            draws += _draws(frame, members[problem.reference], group, len(members[group]), child)
+            draws += _draws(frame, members[problem.reference], group, len(members[group]), child.spawn(1)[0])
         tallied += [replace(t, group=group) for t in _tallies(explained[group], frame)]
         others += [replace(a, group=group) for a in _aggregates(explained[group], curve[group], solved[group], frame)]
         others += [replace(a, group=group) for a in _of_subgroups(explained[group], frame, child)]

@@ -14,6 +14,7 @@ import pytest
 
 from schemas.methods import FgceSettings
 from tasks.algorithms import feasibility, reachability, selection
+from tasks.algorithms.costs import Vector
 
 GOLDEN = Path(__file__).parents[2].parent / "shared" / "golden" / "fgce"
 
@@ -111,7 +112,7 @@ def test_reachable_candidates_and_cheapest(paper):
     candidates[paper.stored["candidates"]] = True
     for value, expected in load(paper.name, "reachability").items():
         group = of_group(paper, float(value))
-        offers = selection.price(group.reach, group.points, group.weight, np.zeros(0))
+        offers = selection.price(group.reach, Vector(group.points), group.weight, np.zeros(0))
         cheapest = dict(zip(offers.factual, offers.cheapest, strict=True))
         copies = np.bincount(group.local, candidates[group.rows], minlength=group.graph.size)
         counts = {
@@ -132,11 +133,13 @@ def test_greedy_coverage_and_choices(paper):
     most = max(int(key.split("|")[1]) for key in table)
     for value, reached in load(paper.name, "reachability").items():
         group = of_group(paper, float(value))
-        chosen = selection.greedy(selection.price(group.reach, group.points, group.weight, grid), most)
+        offers = selection.price(group.reach, Vector(group.points), group.weight, grid)
+        chosen = selection.greedy(offers, most)
+        by_level = chosen.covered(offers.weight)
         for key, row in table.items():
             level, k = int(np.searchsorted(grid, float(key.split("|")[0]))), int(key.split("|")[1])
             picks = chosen.picks[level, :k]
-            covered = chosen.covered[level, k - 1]
+            covered = by_level[level, k - 1]
             share = 100 * covered / reached["n_coverable"] if reached["n_coverable"] else 0.0
             assert share == pytest.approx(row[value]["coverage"], abs=1e-9), key
             local = dict(zip(group.rows, group.local, strict=True))
