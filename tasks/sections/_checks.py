@@ -42,13 +42,15 @@ def checked(material: Material) -> list[Measure]:
 
 def names(measure: str, shown: Mapping[str, Shown]) -> tuple[str, Shown]:
     """A measure in words, and how its base is written; a method's own words where it gave some."""
+    if measure in shown:  # a measure may end like a comparison: FACE's ratio
+        return shown[measure].words, shown[measure]
     for suffix, words in SUFFIXES.items():
         base = measure.removesuffix(suffix)
         if base != measure:
             known = shown.get(base, Shown(base.replace("_", " "), "number"))
             return f"{known.words}, {words}", known
-    known = shown.get(measure, Shown(measure.replace("_", " "), "number"))
-    return known.words, known
+    unknown = Shown(measure.replace("_", " "), "number")
+    return unknown.words, unknown
 
 
 def table(material: Material, shown: Mapping[str, Shown]) -> TableView:

@@ -5,7 +5,7 @@ Here belongs looking up. Nothing is computed from measures: what is printed is w
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -110,19 +110,36 @@ class View:
     maker: str
     attribute: str
     reference: str
+    everyone: tuple[str, ...] = ()
+    """The groups of the attribute in the report's order, those without any row here too; found in ``rows`` if empty."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Features in words, where the audit spec gives them."""
 
     @cached_property
     def _index(self) -> dict[tuple[str, str, str, int], Measure]:
         return {(m.group, m.measure, json.dumps(m.said, sort_keys=True), m.subgroup): m for m in self.rows}
 
     @cached_property
+    def _of(self) -> dict[str, tuple[Measure, ...]]:
+        found: dict[str, list[Measure]] = {}
+        for m in self.rows:
+            if m.subgroup == 0:
+                found.setdefault(m.measure, []).append(m)
+        return {measure: tuple(rows) for measure, rows in found.items()}
+
+    @cached_property
     def groups(self) -> tuple[str, ...]:
         """The groups, the reference first, then by falling size; groups without a printed size last."""
-        size: dict[str, int] = {}
-        for m in self.rows:
-            if m.subgroup == 0 and m.reference_group is None:
-                size[m.group] = max(size.get(m.group, -1), -1 if m.n is None else m.n)
-        return tuple(sorted(size, key=lambda g: (g != self.reference, -size[g], g)))
+        return self.everyone or by_size(self.rows, self.reference)
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The groups that are compared with the reference."""
+        return tuple(group for group in self.groups if group != self.reference)
+
+    def label(self, feature: str) -> str:
+        """A feature in words, or its name."""
+        return self.labels.get(feature) or feature
 
     def get(
         self, group: str, measure: str, parameters: Mapping[str, float | str] | None = None, subgroup: int = 0
@@ -132,7 +149,7 @@ class View:
 
     def all(self, measure: str) -> tuple[Measure, ...]:
         """A measure of whole groups, at all its parameters."""
-        return tuple(m for m in self.rows if m.measure == measure and m.subgroup == 0)
+        return self._of.get(measure, ())
 
     def subgroups(self, group: str) -> tuple[int, ...]:
         """Numbers of the group's subgroups."""
@@ -167,11 +184,28 @@ class Material:
     def views(self, method: str, maker: str) -> tuple[View, ...]:
         """One view per protected attribute, in the order of the audit spec."""
         mine = [m for m in self.measures if m.method == method and m.decision_maker == maker]
+        labels = {name: column.label for name, column in self.settings.columns.items()}
         return tuple(
-            View(tuple(m for m in mine if m.protected_attribute == p.name), maker, p.name, p.reference)
+            View(
+                tuple(m for m in mine if m.protected_attribute == p.name),
+                maker,
+                p.name,
+                p.reference,
+                by_size((m for m in self.measures if m.protected_attribute == p.name), p.reference),
+                labels,
+            )
             for p in self.settings.protected
             if any(m.protected_attribute == p.name for m in mine)
         )
+
+
+def by_size(rows: Iterable[Measure], reference: str) -> tuple[str, ...]:
+    """The groups of ``rows``, the reference first, then by falling size; groups without a printed size last."""
+    size: dict[str, int] = {}
+    for m in rows:
+        if m.subgroup == 0 and m.reference_group is None:
+            size[m.group] = max(size.get(m.group, -1), -1 if m.n is None else m.n)
+    return tuple(sorted(size, key=lambda group: (group != reference, -size[group], group)))
 
 
 def maker_words(maker: str) -> str:

@@ -20,11 +20,18 @@ STATES = {
 
 SPACE = "\N{NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
+NOTED = "\N{DAGGER}"
+"""Behind a number that a note qualifies: a bound is never printed as if it were the optimum."""
 
 
 def count(n: int | float) -> str:
     """A whole number with thousands separators."""
     return f"{int(n):,}".replace("-", MINUS)
+
+
+def whole(value: float) -> str:
+    """A count as one; a mean or a difference of counts need not be a whole number."""
+    return count(value) if float(value).is_integer() else significant(value)
 
 
 def significant(value: float) -> str:
@@ -53,12 +60,12 @@ def points(value: float) -> str:
 
 def written(value: float, unit: Unit, measure: str = "") -> str:
     """A value in the unit of its measure, which may be a difference or a ratio of it."""
-    if measure.endswith("_ratio"):
+    if measure.endswith("_ratio"):  # of whatever unit; FACE's too is a plain number
         return significant(value)
     if measure.endswith("_difference"):
         sign = "+" if value > 0 else ""
-        return points(value) if unit == "rate" else sign + significant(value)
-    return {"rate": percent, "number": significant, "count": count}[unit](value)
+        return points(value) if unit == "rate" else sign + (whole if unit == "count" else significant)(value)
+    return {"rate": percent, "number": significant, "count": whole}[unit](value)
 
 
 def missing_words(m: Measure | None) -> str:
@@ -92,7 +99,8 @@ def value_cell(m: Measure | None, unit: Unit, interval: bool = True) -> Cell:
     """A measure as a cell."""
     if m is None or m.value is None:
         return Cell(missing_words(m), "none")
-    return Cell(value(m, unit, interval=False), "number", detail=interval_text(m, unit) if interval else "")
+    text = value(m, unit, interval=False) + NOTED * bool(m.note)
+    return Cell(text, "number", detail=interval_text(m, unit) if interval else "")
 
 
 def n_cell(m: Measure | None) -> Cell:

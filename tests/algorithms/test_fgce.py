@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from schemas.methods import FgceSettings
 from tasks.algorithms import curves, feasibility, fgce, reachability, recourse, selection
 from tasks.algorithms.costs import Vector
-from tasks.algorithms.detector import Problem
+from tasks.algorithms.detector import FeasibilityGraph, Problem
 
 QUICK = settings(deadline=None, max_examples=60)
 
@@ -262,6 +262,8 @@ def test_renumbering_rows_permutes_the_results(problem, random):
         assert (paid, subgroup) == pytest.approx(cost[order[row]], nan_ok=True)
     expected = means(one)
     assert means(other) == {name: pytest.approx(value, nan_ok=True) for name, value in expected.items()}
+    expected = values(one)
+    assert values(other) == {name: pytest.approx(value, nan_ok=True) for name, value in expected.items()}
 
 
 @given(problems())
@@ -280,6 +282,65 @@ def test_rows_count_and_not_nodes(problem):
     for tally, doubled in zip(one.tallies, other.tallies, strict=True):
         if not tally.measure.startswith("component"):
             assert doubled.counts.tolist() == (2 * tally.counts).tolist()
+
+
+def uncollapsed(problem):
+    """The same graph with a node for every row: equal rows are joined both ways, as the authors keep them.
+
+    Nodes keep their order, by which ties are broken.
+    """
+    number = np.empty(len(problem.node), dtype=np.int32)
+    number[np.argsort(problem.node, kind="stable")] = np.arange(len(problem.node))
+    rows = [number[problem.node == node] for node in range(problem.graph.size)]
+    source = np.repeat(np.arange(problem.graph.size), np.diff(problem.graph.indptr))
+    edges = {}
+    for a, b, distance in zip(source, problem.graph.indices, problem.graph.distances, strict=True):
+        edges |= {(int(i), int(j)): distance for i in rows[a] for j in rows[b]}
+    edges |= {(int(i), int(j)): 0.0 for same in rows for i in same for j in same if i != j}
+    pairs = sorted(edges)
+    degrees = np.bincount([i for i, _ in pairs], minlength=len(problem.node))
+    graph = FeasibilityGraph(
+        np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64),
+        np.array([j for _, j in pairs], dtype=np.int32),
+        np.array([edges[pair] for pair in pairs]),
+    )
+    return replace(problem, node=number, graph=graph)
+
+
+@given(problems())
+@QUICK
+def test_collapsed_and_uncollapsed_rows_give_the_same(problem):
+    one, other = (detect(p, size_matched_draws=0, resolves=0) for p in (problem, uncollapsed(problem)))
+    assert one.findings.statistic == pytest.approx(other.findings.statistic, nan_ok=True)
+    assert means(other) == {name: pytest.approx(value, nan_ok=True) for name, value in means(one).items()}
+    sizes = ("component_nodes", "component_candidates")
+    solved = {name: value for name, value in values(one).items() if name[2] not in sizes}
+    assert {name: values(other)[name] for name in solved} == {
+        name: pytest.approx(value, nan_ok=True) for name, value in solved.items()
+    }
+
+
+@given(problems(), st.data())
+@QUICK
+def test_a_tighter_constraint_never_serves_more(problem, data):
+    """The first feature may only go up: nobody who was refused recourse gains it, and no recourse gets cheaper."""
+    raw = [problem.encoded, problem.group, problem.factual, problem.candidate]
+    rest = [data.draw(st.sampled_from([0, 1, -1])) for _ in range(problem.encoded.shape[1] - 1)]
+    free, tight = (problem_of(*raw, direction=[first, *rest], epsilon=0.3) for first in (0, 1))
+    before, after = (detect(p, size_matched_draws=0, resolves=0) for p in (free, tight))
+    assert (np.nan_to_num(after.findings.statistic, nan=9) >= np.nan_to_num(before.findings.statistic, nan=9)).all()
+    for name, share in means(after).items():
+        if name[1] == 0 and name[2] == "coverage_at_k" and name[3] == (("k", 1),):
+            assert share <= means(before)[name]
+
+
+@given(problems(), st.integers(1, 4))
+@QUICK
+def test_the_choice_for_k_begins_that_for_one_more(problem, k):
+    for group in (0, 1):
+        fewer, more = (explained(problem, group, np.array([0.3, 0.6]), most) for most in (k, k + 1))
+        assert (fewer.selected.picks == more.selected.picks[:, :k]).all()
+        assert (fewer.turn == np.where(more.turn < k, more.turn, -1)).all()
 
 
 @given(problems())

@@ -1,0 +1,245 @@
+"""FGCE on scored rows, stage by stage with its time: what ``evenhand bench fgce`` starts as a process of its own.
+
+It imports neither frames nor stages of an audit, so that the process's peak memory is that of the method. Numba's
+kernels are compiled, or loaded from its cache, on a small sample first; that time is given apart.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from schemas.methods import FgceSettings
+from tasks.algorithms import curves, feasibility, optima, plain, recourse, tallies
+from tasks.algorithms.detector import Bools, FeasibilityGraph, Floats, Ints, Problem
+from tasks.algorithms.feasibility import Built, Distinct, Rules
+from tasks.algorithms.optima import Full
+from tasks.algorithms.pricing import Pricing
+from tasks.algorithms.reachability import components
+from tasks.algorithms.recourse import Explained
+
+GRAPH = "graph"
+TIMES = 3
+"""Everything is run so often, and the fastest run is told: other processes can only make it slower."""
+
+WARM_ROWS = 2_000
+
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Rows as the stages before the graph leave them: encoded, scored and split."""
+
+    encoded: Floats
+    group: Ints
+    factual: Bools
+    candidate: Bools
+    direction: Ints
+    """``(p,)`` constraint of each encoded column, as ``feasibility.Rules`` has it; no allowed transitions."""
+    feature: Ints
+    """``(p,)`` source feature of each encoded column."""
+
+    @classmethod
+    def read(cls, file: Path) -> "Scored":
+        """The rows that ``write`` left in a file."""
+        with np.load(file) as stored:
+            return cls(**stored)
+
+    def write(self, file: Path) -> None:
+        """Leave the rows in a file."""
+        np.savez(file, **{each.name: getattr(self, each.name) for each in fields(self)})
+
+    def sample(self, size: int, seed: int) -> "Scored":
+        """``size`` rows drawn without replacement, or all if there are no more."""
+        rng, total = np.random.default_rng(seed), len(self.group)
+        rows = np.sort(rng.choice(total, min(size, total), replace=False))
+        by_row = ("encoded", "group", "factual", "candidate")
+        return replace(self, **{name: getattr(self, name)[rows] for name in by_row})
+
+
+class Clock:
+    """Seconds by stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    def __call__(self, stage: str, work: Callable[[], _Value]) -> _Value:
+        """Do some work and note what it takes."""
+        start = time.perf_counter()
+        done = work()
+        self.seconds[stage] = time.perf_counter() - start
+        return done
+
+
+@dataclass(frozen=True)
+class Done:
+    """What the stages came to."""
+
+    distinct: Distinct
+    built: Built
+    full: Sequence[Full]
+    seconds: dict[str, float]
+
+
+def stages(scored: Scored, settings: FgceSettings) -> Done:
+    """Graph, components, reachability, exact k0 and d0, and all (k, d) tables of every group."""
+    clock, rules = Clock(), Rules(scored.direction)
+    distinct = clock("collapse equal rows", lambda: _collapse(scored, rules))
+    built = clock(GRAPH, lambda: feasibility.build(distinct, rules, _epsilon(settings), settings))
+    clock("components", lambda: components(built.graph))
+    problem, members = _problem(scored, distinct, built.graph)
+    pricing = Pricing(problem, settings, np.random.default_rng(0))
+    searched = clock("reachability", lambda: [recourse.search(problem, rows, pricing.costs) for rows in members])
+    full = clock("exact k0, d0, d0 at k0", lambda: [_full(found, settings) for found in searched])
+    needed = max((each.d0_at_k0.value for each in full if each.n), default=None)
+    limits = curves.limits(pricing.dearest(searched), needed)
+
+    def tables() -> list[Any]:
+        explained = [recourse.explain(found, limits.levels, settings.k) for found in searched]
+        return [[*tallies.coverage(each, limits), *tallies.areas(each, limits)] for each in explained]
+
+    clock("all (k, d) tables and areas", tables)
+    return Done(distinct, built, full, clock.seconds)
+
+
+def measure(scored: Scored, settings: FgceSettings, rows: int, seed: int) -> dict[str, Any]:
+    """Times, counts and peak memory of the stages on ``rows`` rows."""
+    clock, sample = Clock(), scored.sample(rows, seed)
+    clock("warm", lambda: stages(scored.sample(WARM_ROWS, seed), settings))
+    done = min((stages(sample, settings) for _ in range(TIMES)), key=lambda each: sum(each.seconds.values()))
+    return {
+        "rows": len(sample.group),
+        "nodes": done.built.graph.size,
+        "edges": done.built.edges,
+        "edges_of_rows": _edges_of_rows(done.distinct, done.built.graph),
+        "peak_mb": _peak_mb(),
+        "compile_s": clock.seconds["warm"],
+        "seconds": done.seconds,
+        "full": [[each.n, each.k0.value, each.d0.value, each.d0_at_k0.value] for each in done.full],
+        "notes": [each.k0.reason or each.d0_at_k0.reason for each in done.full],
+    }
+
+
+def compare(scored: Scored, settings: FgceSettings, rows: int, seed: int) -> dict[str, Any]:
+    """Seconds of the arrays and of the plain form on the same rows.
+
+    Raises:
+        RuntimeError: If they do not find the same edges, components and coverage.
+    """
+    sample, rules, clock = scored.sample(rows, seed), Rules(scored.direction), Clock()
+    levels = curves.limits(float(np.sqrt(len(np.unique(scored.feature))))).levels
+    _tables(sample, rules, levels, settings)
+    runs = []
+    for _ in range(TIMES):
+        distinct, built, explained = clock("arrays", lambda: _tables(sample, rules, levels, settings))
+        runs.append(clock.seconds["arrays"])
+    ours = plain.Plain(
+        _edges_of_rows(distinct, built.graph),
+        tuple(len(np.unique(each.searched.reach.component)) for each in explained),
+        tuple(each.selected.covered(each.offers.weight) for each in explained),
+    )
+    people = plain.Rows(sample.encoded, sample.group, sample.factual, sample.candidate)
+    theirs = clock(
+        "plain", lambda: plain.explain(people, rules, _epsilon(settings), [*levels, np.inf], settings.k)
+    )
+    _require_equal(ours, theirs)
+    return {
+        "rows": len(sample.group),
+        "edges_of_rows": ours.edges,
+        "factuals": int(sample.factual.sum()),
+        "covered": [int(each[-1, -1]) for each in ours.covered],
+        "cells": sum(each.size for each in ours.covered),
+        "arrays_s": min(runs),
+        "plain_s": clock.seconds["plain"],
+    }
+
+
+def _tables(
+    scored: Scored, rules: Rules, levels: Floats, settings: FgceSettings
+) -> tuple[Distinct, Built, list[Explained]]:
+    """Graph, components, reach and the selection at every limit: what the plain form does too."""
+    distinct = _collapse(scored, rules)
+    built = feasibility.build(distinct, rules, _epsilon(settings), settings)
+    problem, members = _problem(scored, distinct, built.graph)
+    costs = Pricing(problem, settings, np.random.default_rng(0)).costs
+    explained = [recourse.explain(recourse.search(problem, rows, costs), levels, settings.k) for rows in members]
+    return distinct, built, explained
+
+
+def _require_equal(ours: plain.Plain, theirs: plain.Plain) -> None:
+    same = [np.array_equal(mine, other) for mine, other in zip(ours.covered, theirs.covered, strict=True)]
+    if (ours.edges, ours.components) != (theirs.edges, theirs.components) or not all(same):
+        raise RuntimeError(f"the arrays and the plain loops differ; the arrays: {ours}; the plain loops: {theirs}")
+
+
+def _collapse(scored: Scored, rules: Rules) -> Distinct:
+    codes = np.zeros((len(scored.group), 0), dtype=np.int32)
+    return feasibility.collapse(scored.encoded, codes, scored.group[:, None], rules)
+
+
+def _problem(scored: Scored, distinct: Distinct, graph: FeasibilityGraph) -> tuple[Problem, list[Any]]:
+    """The problem, and the rows of each of its groups."""
+    groups, group = np.unique(scored.group, return_inverse=True)
+    features = tuple(str(number) for number in np.unique(scored.feature))
+    problem = Problem(
+        encoded=scored.encoded,
+        feature_of_column=scored.feature,
+        features=features,
+        group=group.astype(np.int32),
+        groups=tuple(str(each) for each in groups),
+        reference=0,
+        factual=scored.factual,
+        candidate=scored.candidate,
+        node=distinct.node,
+        graph=graph,
+    )
+    return problem, [np.flatnonzero(group == each) for each in range(len(groups))]
+
+
+def _full(found: recourse.Searched, settings: FgceSettings) -> Full:
+    tables = optima.tables_of(found, settings)
+    if tables is None:
+        raise RuntimeError("a group has more than exact_pairs pairs; its optima would be bounds")
+    return optima.full(optima.parts_of(tables, found.weight), optima.solver_of(settings))
+
+
+def _epsilon(settings: FgceSettings) -> float:
+    return float(settings.epsilon)
+
+
+def _edges_of_rows(distinct: Distinct, graph: FeasibilityGraph) -> int:
+    """Edges where equal rows are vertices of their own, linked both ways, as in the paper."""
+    rows = distinct.multiplicity
+    source = np.repeat(rows, np.diff(graph.indptr))
+    return int(source @ rows[graph.indices] + rows @ (rows - 1))
+
+
+def _peak_mb() -> float:
+    """Most memory that this process has held.
+
+    ``resource.getrusage`` would also count the process that started this one, from before it became this one.
+    """
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) / 1024
+
+
+RUNS = {each.__name__: each for each in (measure, compare)}
+
+
+def main(words: Sequence[str]) -> None:
+    """Print as JSON what one run came to; words are the run, the file of rows, settings, number of rows and seed."""
+    run, file, settings, rows, seed = words
+    asked = FgceSettings.model_validate_json(settings)
+    said = RUNS[run](Scored.read(Path(file)), asked, int(rows), int(seed))
+    sys.stdout.write(json.dumps(said))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
