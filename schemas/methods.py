@@ -3,9 +3,10 @@
 ``default`` is what we would defend; ``paper`` reproduces published figures. docs/methods.md lists the differences.
 """
 
+import math
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 
 class FgceSettings(BaseModel):
@@ -70,3 +71,10 @@ class FgceSettings(BaseModel):
         "fifth of exact_pairs; 0: no interval",
     )
     ablations: bool = Field(True, description="whether recourse is searched again with each constraint lifted")
+
+    @field_validator("epsilon", "bandwidth")
+    @classmethod
+    def _positive(cls, value: float | str, info: ValidationInfo) -> float | str:
+        if isinstance(value, float) and not 0 < value < math.inf:
+            raise ValueError(f"{info.field_name} is {value:g}; expected a positive number, or the name of a rule")
+        return value

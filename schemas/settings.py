@@ -193,6 +193,9 @@ class ColumnSpec(Strict):
         for name in ("bounds", "plausible"):
             if getattr(self, name) != (None, None) and self.type is not Kind.CONTINUOUS:
                 raise ValueError(f"`{name}` belongs to continuous columns, not to {self.type}")
+        if self.transitions and self.constraint is not Constraint.FREE:
+            both = f"`transitions` and `constraint: {self.constraint}`"
+            raise ValueError(f"{both} both say how the column may change; keep one of them")
         if self.transitions and self.type is Kind.CONTINUOUS:
             raise ValueError("`transitions` belongs to columns with categories")
         return self

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from schemas.applications import DECISIONS, ENCODINGS, FEATURES, MEMBERSHIPS
+from schemas.errors import SpecError
 from schemas.findings import AGGREGATES, TALLIES
 from schemas.graph import FEASIBILITY_FACTS
 from schemas.methods import FgceSettings
@@ -42,7 +43,15 @@ class AblateSettings(StageSettings):
 
 
 def settings_of(spec: AuditSpec) -> AblateSettings:
-    """The stage's settings."""
+    """The stage's settings.
+
+    Raises:
+        SpecError: a feature is named like one of the searches, whose results could then not be told from its own.
+    """
+    for name in ablation.NAMES:
+        if name in spec.features():
+            message = f"{name!r} is the name of a search of its own; rename the column, or set fgce.ablations: false"
+            raise SpecError(message, ("columns", name))
     return AblateSettings.of(spec, graph=connect.settings_of(spec).graph)
 
 

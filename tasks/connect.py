@@ -99,6 +99,15 @@ def _allowed(categories: list[str], moves: dict[str, list[str]]) -> NDArray[np.b
     return allowed
 
 
+def _isolated(built: Built, nodes: int) -> str:
+    if built.isolated == nodes:
+        return (
+            "no feasible step joins any two distinct rows: epsilon is too small or the constraints are too tight, and "
+            "nobody has recourse but by an identical application"
+        )
+    return f"{built.isolated:,} distinct rows have no feasible step to or from any other"
+
+
 def _facts(distinct: Distinct, epsilon: Epsilon, built: Built, settings: FgceSettings) -> pa.Table:
     rule = {
         "quantile": f"the {settings.epsilon_quantile:g} quantile, over distinct rows with a feasible neighbour, "
@@ -112,7 +121,7 @@ def _facts(distinct: Distinct, epsilon: Epsilon, built: Built, settings: FgceSet
         ("epsilon", epsilon.value, f"one feasible step reaches {epsilon.value:.3f} in encoded units: {rule}"),
         ("nodes", nodes, f"{nodes:,} distinct rows stand for {len(distinct.node):,} applications"),
         ("edges", built.edges, f"{built.edges:,} feasible steps between them"),
-        ("isolated", built.isolated, f"{built.isolated:,} distinct rows have no feasible step to or from any other"),
+        ("isolated", built.isolated, _isolated(built, nodes)),
         (
             "without_neighbour",
             epsilon.without_neighbour,

@@ -28,6 +28,7 @@ SHARE, BURDEN = "infeasible_share_without", "burden_without"
 
 NOTHING, EPSILON = "nothing", "epsilon"
 EVERY, EVERY_AND_EPSILON = "every constraint", "every constraint and epsilon"
+NAMES = (NOTHING, EPSILON, EVERY, EVERY_AND_EPSILON)
 """What is lifted, where it is not the constraint of one feature."""
 
 

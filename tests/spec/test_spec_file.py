@@ -44,6 +44,18 @@ CASES = {
         "['1'] stand for more than one value",
     ),
     "one bin": ("income: {type: continuous,", "income: {type: continuous, bins: 1,", "greater than or equal to 2"),
+    "epsilon of nothing": (
+        "k: 4",
+        "k: 4, epsilon: 0",
+        "epsilon is 0; expected a positive number, or the name of a rule",
+    ),
+    "negative epsilon": ("k: 4", "k: 4, epsilon: -0.3", "epsilon is -0.3; expected a positive number"),
+    "no bandwidth": ("k: 4", "k: 4, bandwidth: .nan", "bandwidth is nan; expected a positive number"),
+    "contradictory constraints": (
+        "nominal, constraint: immutable",
+        "nominal, constraint: immutable, transitions: {a: [b]}",
+        "both say how the column may change",
+    ),
     "empty threshold": (", minimum: 0.9", "", "needs a minimum or a maximum"),
     "year": ("year: 2024", "year: soon", "got 'soon'"),
     "path in a name": ("name: loans", "name: ../../loans", "String should match pattern"),
