@@ -128,7 +128,7 @@ def cheapest_step(distinct: Distinct, rules: Rules, asked: Asked) -> Floats:
     """Cost of the cheapest candidate that one permitted step of any length leads to, ``(n,)``; NaN if there is none."""
     factuals, candidates = _nodes(distinct, asked)
     cost = np.full(len(distinct.bucket), np.inf)
-    cost[factuals] = _cheapest_step(feasibility._space(distinct, rules), factuals, candidates)
+    cost[factuals] = radius.nearest_of(feasibility.space_of(distinct, rules), factuals, candidates)
     return _of_rows(cost, distinct, asked)
 
 
@@ -184,18 +184,5 @@ def _cheapest_reached(near: Floats, far: Floats, bits: Words) -> Floats:
                 if total >= best[i]:
                     break
             best[i] = min(best[i], total)
-    nearest: Floats = np.sqrt(best)
-    return nearest
-
-
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _cheapest_step(space: radius.Space, factuals: Longs, candidates: Longs) -> Floats:
-    """Distance of each factual node to the nearest candidate node of its bucket that one permitted move leads to."""
-    best = np.full(factuals.shape[0], np.inf)
-    for i in range(factuals.shape[0]):
-        first = np.searchsorted(candidates, space.start[factuals[i]])
-        last = np.searchsorted(candidates, space.stop[factuals[i]])
-        for j in range(first, last):
-            best[i] = min(best[i], radius._move(space, factuals[i], candidates[j], best[i]))
     nearest: Floats = np.sqrt(best)
     return nearest

@@ -122,7 +122,7 @@ def choose_epsilon(distinct: Distinct, rules: Rules, settings: FgceSettings) -> 
     nodes the rules give 0.0. Under ``strict`` a rule's value is the next larger number, so that the node which sets it
     keeps its edge.
     """
-    nearest = radius.nearest_move(_space(distinct, rules))
+    nearest = radius.nearest_move(space_of(distinct, rules))
     joined = nearest[np.isfinite(nearest)]
     alone = len(nearest) - len(joined)
     if isinstance(settings.epsilon, float):
@@ -146,7 +146,7 @@ def build(distinct: Distinct, rules: Rules, epsilon: float, settings: FgceSettin
     Raises:
         DataQualityError: If a transition rule does not know a code.
     """
-    space = _space(distinct, rules)
+    space = space_of(distinct, rules)
     # d < epsilon is d <= the number just below epsilon: one comparison serves both conventions
     reach = float(np.nextafter(epsilon, -np.inf)) if settings.strict else float(epsilon)
     limit = radius.early_exit(reach)
@@ -160,7 +160,7 @@ def build(distinct: Distinct, rules: Rules, epsilon: float, settings: FgceSettin
     return _report(graph, False, expected)
 
 
-def _space(distinct: Distinct, rules: Rules) -> radius.Space:
+def space_of(distinct: Distinct, rules: Rules) -> radius.Space:
     """Lay the nodes and the rules out for the kernels."""
     mutable = rules.direction != IMMUTABLE
     columns = [column for column, _ in rules.transitions]

@@ -21,7 +21,7 @@ import numpy as np
 
 from schemas.methods import FgceSettings
 from schemas.terms import Refusal
-from tasks.algorithms import aggregates, curves, optima, recourse, selection, tallies
+from tasks.algorithms import aggregates, curves, optima, pairs, recourse, tallies
 from tasks.algorithms.aggregates import Solved
 from tasks.algorithms.curves import Limits, Resampled
 from tasks.algorithms.detector import Aggregate, Detected, Draws, Evidence, Findings, Floats, Longs, Problem, Tally
@@ -219,16 +219,16 @@ def _reason(found: Explained) -> str:
 
 def _evidence(explained: list[Explained]) -> Evidence:
     """Pairs of a factual row and a candidate row: the cheapest, then the assigned one. Ranks count from 1."""
-    pairs = []
+    found_pairs = []
     for found in explained:
-        assigned, rank = selection.nearest(found.paid)
+        assigned, rank = pairs.nearest(found.paid)
         for role, node, place, cost in (
             (CHEAPEST, found.choice, np.zeros_like(rank), found.cheapest),
             (ASSIGNED, np.append(found.picks, -1)[rank], rank, assigned),
         ):
             has = node >= 0
             row, other = found.searched.factuals[has], found.searched.candidate[node[has]]
-            pairs.append((row, np.full(len(row), role), place[has] + 1, other, cost[has]))
-    row, roles, rank, other, value = (np.concatenate(column) for column in zip(*pairs, strict=True))
+            found_pairs.append((row, np.full(len(row), role), place[has] + 1, other, cost[has]))
+    row, roles, rank, other, value = (np.concatenate(column) for column in zip(*found_pairs, strict=True))
     order = np.lexsort((roles == ASSIGNED, row))
     return Evidence(row[order], roles[order], rank[order].astype(np.int32), other[order], value[order])

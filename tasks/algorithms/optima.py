@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from schemas.methods import FgceSettings
-from tasks.algorithms import costs, covering, curves, least_cost, selection, set_cover
+from tasks.algorithms import costs, covering, curves, least_cost, pairs, selection, set_cover
 from tasks.algorithms.covering import Optimum, Part
 from tasks.algorithms.curves import Limits
 from tasks.algorithms.detector import Floats, Longs
@@ -130,7 +130,7 @@ def _value(found: Optimum) -> Value:
 
 def most_paid(found: Explained) -> Floats:
     """``(k,)`` what the first 1, 2, ... k of the candidates selected without limit make their rows pay at most."""
-    nearest = [selection.nearest(found.paid[:, :k])[0] for k in range(1, found.paid.shape[1] + 1)]
+    nearest = [pairs.nearest(found.paid[:, :k])[0] for k in range(1, found.paid.shape[1] + 1)]
     return np.array([np.nanmax(paid, initial=-np.inf) for paid in nearest])
 
 

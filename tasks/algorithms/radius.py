@@ -81,6 +81,19 @@ def nearest_move(space: Space) -> Floats:
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def nearest_of(space: Space, factuals: Longs, candidates: Longs) -> Floats:
+    """Distance of each factual node to the nearest candidate node of its bucket that one permitted move leads to."""
+    best = np.full(factuals.shape[0], np.inf)
+    for i in range(factuals.shape[0]):
+        first = np.searchsorted(candidates, space.start[factuals[i]])
+        last = np.searchsorted(candidates, space.stop[factuals[i]])
+        for j in range(first, last):
+            best[i] = min(best[i], _move(space, factuals[i], candidates[j], best[i]))
+    nearest: Floats = np.sqrt(best)
+    return nearest
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def out_degrees(space: Space, rows: Longs, reach: float, limit: float) -> Longs:
     """Number of feasible moves out of each of ``rows`` that are no longer than ``reach``."""
     degrees = np.zeros(rows.shape[0], dtype=np.int64)

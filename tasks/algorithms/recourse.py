@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.algorithms import reachability, selection
+from tasks.algorithms import pairs, reachability, selection
 from tasks.algorithms.costs import Costs
 from tasks.algorithms.detector import FeasibilityGraph, Floats, Ints, Longs, Problem
 from tasks.algorithms.reachability import Reach
@@ -54,7 +54,7 @@ class Explained:
     """What is selected for these rows, and what each of them pays."""
 
     searched: Searched
-    offers: selection.Offers
+    offers: pairs.Offers
     selected: selection.Selection
     cheapest: Floats
     """``(n,)`` cost of the cheapest feasible candidate of each factual row, NaN where there is none."""
@@ -78,14 +78,14 @@ class Explained:
 
     def pays(self, picks: Longs) -> Floats:
         """``(n,)`` cost of the cheapest of some nodes for each factual row, NaN where none is feasible."""
-        paid = selection.paid(self.offers, self.searched.reach, self.searched.costs, picks)
-        return self.of_rows(selection.nearest(paid)[0], np.nan)
+        paid = pairs.paid(self.offers, self.searched.reach, self.searched.costs, picks)
+        return self.of_rows(pairs.nearest(paid)[0], np.nan)
 
     def in_cost(self, costs: Costs) -> tuple[Floats, Floats]:
         """By another cost: what the selected ``(n, k)`` and the cheapest candidates ``(n,)`` cost, NaN if none."""
         reach = self.searched.reach
-        paid = self.of_rows(selection.paid(self.offers, reach, costs, self.picks), np.nan)
-        return paid, self.of_rows(selection.cheapest(self.offers, reach, costs), np.nan)
+        paid = self.of_rows(pairs.paid(self.offers, reach, costs, self.picks), np.nan)
+        return paid, self.of_rows(pairs.cheapest(self.offers, reach, costs), np.nan)
 
     def of_rows(self, values: NDArray[_Scalar], missing: float) -> NDArray[_Scalar]:
         """Values of the factual nodes of the offers, along the first axis, as values of the factual rows."""
@@ -108,7 +108,7 @@ def search(problem: Problem, rows: Longs, costs_of: CostsOf) -> Searched:
 
 def explain(searched: Searched, grid: Floats, k: int) -> Explained:
     """Price the pairs, select at most ``k`` candidates at each limit of ``grid`` and at none, and say who pays what."""
-    return _explained(searched, selection.price(searched.reach, searched.costs, searched.weight, grid), k)
+    return _explained(searched, pairs.price(searched.reach, searched.costs, searched.weight, grid), k)
 
 
 def of_subgroup(found: Explained, number: int, k: int) -> Explained:
@@ -125,12 +125,12 @@ def of_subgroup(found: Explained, number: int, k: int) -> Explained:
         weight=np.where(inside, searched.weight, 0),
         reach=Reach(reach.component, () if part is None else (reach.active[part],)),
     )
-    return _explained(alone, selection.within(found.offers, part), k)
+    return _explained(alone, pairs.within(found.offers, part), k)
 
 
-def _explained(searched: Searched, offers: selection.Offers, k: int) -> Explained:
+def _explained(searched: Searched, offers: pairs.Offers, k: int) -> Explained:
     selected = selection.greedy(offers, k)
-    paid = selection.paid(offers, searched.reach, searched.costs, selected.picks[-1])
+    paid = pairs.paid(offers, searched.reach, searched.costs, selected.picks[-1])
     return Explained(
         searched,
         offers,
@@ -143,7 +143,7 @@ def _explained(searched: Searched, offers: selection.Offers, k: int) -> Explaine
 
 
 def _of_rows(
-    searched: Searched, offers: selection.Offers, values: NDArray[_Scalar], missing: float
+    searched: Searched, offers: pairs.Offers, values: NDArray[_Scalar], missing: float
 ) -> NDArray[_Scalar]:
     """Values of the factual nodes of the offers, along the first axis, as values of the factual rows."""
     spread = np.full((len(searched.weight), *values.shape[1:]), missing, dtype=values.dtype)

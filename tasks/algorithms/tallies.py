@@ -14,8 +14,8 @@ import numpy as np
 from tasks.algorithms import curves
 from tasks.algorithms.curves import Limits
 from tasks.algorithms.detector import Bools, Floats, Ints, Problem, Tally
+from tasks.algorithms.pairs import nearest
 from tasks.algorithms.recourse import Explained
-from tasks.algorithms.selection import nearest
 
 _SHARE = np.array([0.0, 1.0])
 

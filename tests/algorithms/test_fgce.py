@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.methods import FgceSettings
-from tasks.algorithms import curves, feasibility, fgce, reachability, recourse, selection
+from tasks.algorithms import curves, feasibility, fgce, pairs, reachability, recourse, selection
 from tasks.algorithms.costs import Vector
 from tasks.algorithms.detector import FeasibilityGraph, Problem
 
@@ -151,7 +151,7 @@ def priced(problem, group, grid):
         for f, feasible in zip(part.factuals, part.reach(), strict=True)
         for c in part.candidates[feasible]
     }
-    return selection.price(reach, Vector(points), weight, grid), cost, weight
+    return pairs.price(reach, Vector(points), weight, grid), cost, weight
 
 
 def greedy_by_hand(cost, weight, d, k):
@@ -215,7 +215,7 @@ def test_cheapest_is_the_least_cost_and_assigned_the_nearest_pick(problem):
             assert options[int(choice)] == pytest.approx(paid)
     found = explained(problem, 0, np.zeros(0), 2)
     picks = [node for node in found.picks.tolist() if node >= 0]
-    for f, paid in zip(found.searched.at, selection.nearest(found.paid)[0], strict=True):
+    for f, paid in zip(found.searched.at, pairs.nearest(found.paid)[0], strict=True):
         options = [cost[f, c] for c in picks if (f, c) in cost]
         assert paid == pytest.approx(min(options, default=np.nan), nan_ok=True)
 

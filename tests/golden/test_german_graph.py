@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from schemas.methods import FgceSettings
-from tasks.algorithms import feasibility, reachability, selection
+from tasks.algorithms import feasibility, pairs, reachability, selection
 from tasks.algorithms.costs import Vector
 
 GOLDEN = Path(__file__).parents[2].parent / "shared" / "golden" / "fgce"
@@ -112,7 +112,7 @@ def test_reachable_candidates_and_cheapest(paper):
     candidates[paper.stored["candidates"]] = True
     for value, expected in load(paper.name, "reachability").items():
         group = of_group(paper, float(value))
-        offers = selection.price(group.reach, Vector(group.points), group.weight, np.zeros(0))
+        offers = pairs.price(group.reach, Vector(group.points), group.weight, np.zeros(0))
         cheapest = dict(zip(offers.factual, offers.cheapest, strict=True))
         copies = np.bincount(group.local, candidates[group.rows], minlength=group.graph.size)
         counts = {
@@ -133,7 +133,7 @@ def test_greedy_coverage_and_choices(paper):
     most = max(int(key.split("|")[1]) for key in table)
     for value, reached in load(paper.name, "reachability").items():
         group = of_group(paper, float(value))
-        offers = selection.price(group.reach, Vector(group.points), group.weight, grid)
+        offers = pairs.price(group.reach, Vector(group.points), group.weight, grid)
         chosen = selection.greedy(offers, most)
         by_level = chosen.covered(offers.weight)
         for key, row in table.items():
