@@ -60,15 +60,12 @@ class FgceSettings(BaseModel):
         False, description="whether Algorithm 1 is solved to the optimum too, and the greedy's gap shown"
     )
     exact_pairs: int = Field(
-        250_000, ge=0, description="pairs of factual and candidate up to which a group's optima are solved exactly"
+        100_000, ge=0, description="pairs of factual and candidate up to which a group's optima are solved exactly"
     )
     solver: Literal["cbc", "highs"] = Field("cbc", description="solver of integer programmes")
     solver_seconds: float = Field(30.0, gt=0, description="time limit of one integer programme; then it is a bound")
     resolves: int = Field(
-        100,
-        ge=0,
-        description="resamples of the factuals for which what was solved is solved anew, in groups with no more than a "
-        "fifth of exact_pairs; 0: no interval",
+        100, ge=0, description="resamples of a group for which what was solved is solved anew; 0: no interval"
     )
     ablations: bool = Field(True, description="whether recourse is searched again with each constraint lifted")
 

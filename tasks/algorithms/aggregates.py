@@ -45,8 +45,7 @@ def solve(found: Explained, limits: Limits, settings: FgceSettings, at: Resample
         return Solved(optima.bounds(found), optima.as_least(costs), costs)
     solver = optima.solver_of(settings)
     parts = optima.parts_of(tables, searched.weight)
-    times = settings.resolves if sum(cost.size for _, cost in tables) <= settings.exact_pairs // 5 else 0
-    drawn = [optima.parts_of(tables, _redrawn(found, rng)) for _ in range(times)]
+    drawn = [optima.parts_of(tables, _redrawn(found, rng)) for _ in range(settings.resolves)]
     again = [optima.full(each, solver) for each in drawn]
     full = optima.full(parts, solver)
     if not settings.exact:

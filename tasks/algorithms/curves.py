@@ -25,7 +25,7 @@ FROM = 0.7
 SLACK = 1e-9
 """Shares are sums of floats and may be off by this much."""
 
-STEPS = 40
+STEPS = 20
 """Equal steps up to the dearest cost in which a least cost is bounded."""
 
 

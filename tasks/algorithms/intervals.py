@@ -14,6 +14,9 @@ from scipy.stats import binomtest, false_discovery_control, fisher_exact
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
+_DRAWN_AT_ONCE = 2**19
+"""Units held at a time while resampling."""
+
 _FEW_VALUES = 64
 """Up to this many distinct values resampling their counts is faster than resampling units."""
 
@@ -92,15 +95,25 @@ def benjamini_hochberg(p: Floats) -> Floats:
 
 
 def _resample(values: Floats, counts: Longs, rng: np.random.Generator, draws: int) -> Floats:
+    """``(draws,)`` means of as many units drawn with replacement."""
     n = int(counts.sum())
+    if len(values) == 2:
+        second = rng.binomial(n, counts[1] / n, size=draws)
+        return _means(values, np.column_stack([n - second, second]))
     if len(values) <= _FEW_VALUES:
         return _means(values, rng.multinomial(n, counts / n, size=draws))
     units = np.repeat(values, counts)
-    out = np.empty(draws)
-    for i in range(draws):
-        drawn = units[rng.integers(0, n, n)]
-        out[i] = np.nanmean(drawn) if not np.isnan(drawn).all() else np.nan
-    return out
+    known, worth = ~np.isnan(units), np.nan_to_num(units)
+    block = max(1, _DRAWN_AT_ONCE // n)
+    sizes = [min(block, draws - start) for start in range(0, draws, block)]
+    return np.concatenate([_mean_of_drawn(worth, known, rng.integers(0, n, (size, n))) for size in sizes])
+
+
+def _mean_of_drawn(worth: Floats, known: NDArray[np.bool_], drawn: Longs) -> Floats:
+    """Means of the ``(r, n)`` drawn units that have a value, NaN where none has."""
+    total, n = worth[drawn].sum(axis=1), known[drawn].sum(axis=1)
+    means: Floats = np.divide(total, n, out=np.full(len(drawn), np.nan), where=n > 0)
+    return means
 
 
 def _means(values: Floats, counts: NDArray[np.integer]) -> Floats:

@@ -142,9 +142,7 @@ def _explained(searched: Searched, offers: pairs.Offers, k: int) -> Explained:
     )
 
 
-def _of_rows(
-    searched: Searched, offers: pairs.Offers, values: NDArray[_Scalar], missing: float
-) -> NDArray[_Scalar]:
+def _of_rows(searched: Searched, offers: pairs.Offers, values: NDArray[_Scalar], missing: float) -> NDArray[_Scalar]:
     """Values of the factual nodes of the offers, along the first axis, as values of the factual rows."""
     spread = np.full((len(searched.weight), *values.shape[1:]), missing, dtype=values.dtype)
     spread[offers.factual] = values

@@ -64,6 +64,10 @@ def _greedy(
     picks = np.full((levels, k), -1, dtype=np.int64)
     turns = np.full((levels, weight.shape[0]), -1, dtype=np.int32)
     for limit in range(first, levels):
+        if limit > first and (gain[:, limit] == gain[:, limit - 1]).all():
+            picks[limit] = picks[limit - 1]  # no pair costs what lies between the two limits
+            turns[limit] = turns[limit - 1]
+            continue
         left = gain[:, limit].copy()
         for turn in range(k):
             best = _best(left, total[:, limit], node)
