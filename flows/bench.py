@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +37,6 @@ def overhead(spec: AuditSpec) -> list[dict[str, Any]]:
         {"what": "full flow, empty lake", "seconds": framed, "ratio": framed / bare, "added_s": framed - bare},
         {"what": "full flow, nothing to do", "seconds": again, "ratio": again / bare, "added_s": again - bare},
     ]
-
-
-BENCHES: dict[str, Callable[[AuditSpec], list[dict[str, Any]]]] = {"overhead": overhead}
 
 
 def call_plainly(steps: Sequence[Step]) -> dict[str, list[pa.Table]]:

@@ -111,25 +111,34 @@ def doctor(lake: LakeOption = Path("data/lake"), as_json: JsonOption = False) ->
         raise typer.Exit(ExitCode.INFRASTRUCTURE)
 
 
-@app.command(epilog="Example: evenhand bench overhead --spec data/audits/boston1990.yaml")
+@app.command(epilog="Example: evenhand bench fgce --data DIR, or: evenhand bench overhead --spec SPEC.yaml")
 def bench(
-    name: Annotated[str, typer.Argument(help="Name of the benchmark: overhead.")],
-    spec: Annotated[Path | None, typer.Option(help="Audit spec; the bundled boston1990 if left out.")] = None,
+    name: Annotated[str, typer.Argument(help="Name of the benchmark: overhead or fgce.")],
+    spec: Annotated[Path | None, typer.Option(help="overhead: audit spec; the bundled boston1990 if left out.")] = None,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set any key of the spec.")
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="overhead: set any key of the spec.")
     ] = None,
+    data: Annotated[Path | None, typer.Option(help="fgce: directory with data/fgce and data/compas in it.")] = None,
+    rows: Annotated[int | None, typer.Option(min=1, help="fgce: at most so many rows, for a quick look.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Time the same work with and without the frame around it, and print the ratio."""
-    from flows.bench import BENCHES
+    """Time the same work two ways and print the ratio; fgce also prints times and memory beside their targets."""
+    if name == "overhead":
+        from flows.bench import overhead
 
-    if name not in BENCHES:
-        raise SpecError(f"no benchmark {name!r}; known: {', '.join(BENCHES)}")
-    rows = BENCHES[name](load_spec(spec, dict(_pair(s) for s in set_ or [])).spec)
-    if as_json:
-        console.print_json(json.dumps(rows))
+        said = overhead(load_spec(spec, dict(_pair(s) for s in set_ or [])).spec)
+    elif name == "fgce":
+        from flows.bench_fgce import fgce
+
+        if data is None:
+            raise SpecError("bench fgce needs --data DIR, the directory that holds data/fgce and data/compas")
+        said = fgce(data, rows)
     else:
-        print_rows(console, f"bench {name}", rows)
+        raise SpecError(f"no benchmark {name!r}; known: 'overhead', 'fgce'")
+    if as_json:
+        console.print_json(json.dumps(said))
+    else:
+        print_rows(console, f"bench {name}", said)
 
 
 def load_spec(path: Path | None, overrides: dict[str, str]) -> SpecFile:

@@ -1,7 +1,7 @@
 """FGCE on scored rows, stage by stage with its time: what ``evenhand bench fgce`` starts as a process of its own.
 
 It imports neither frames nor stages of an audit, so that the process's peak memory is that of the method. Numba's
-kernels are compiled, or loaded from its cache, on a small sample first; that time is given apart.
+kernels are compiled, or loaded from its cache, on a small sample before anything is timed.
 """
 
 import json
@@ -13,17 +13,21 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from schemas.methods import FgceSettings
 from tasks.algorithms import curves, feasibility, optima, plain, recourse, tallies
-from tasks.algorithms.detector import Bools, FeasibilityGraph, Floats, Ints, Problem
+from tasks.algorithms.curves import Limits
+from tasks.algorithms.detector import Bools, FeasibilityGraph, Floats, Ints, Longs, Problem, Tally
 from tasks.algorithms.feasibility import Built, Distinct, Rules
 from tasks.algorithms.optima import Full
 from tasks.algorithms.pricing import Pricing
 from tasks.algorithms.reachability import components
 from tasks.algorithms.recourse import Explained
 
-GRAPH = "graph"
+COLLAPSE, GRAPH, REACH, SELECT = "collapse equal rows", "graph", "reachability", "selection at every limit d"
+COMPONENTS, OPTIMA, TABLES = "components", "exact k0, d0, d0 at k0", "(k, d) tables and areas"
+STAGES = (COLLAPSE, GRAPH, COMPONENTS, REACH, OPTIMA, SELECT, TABLES)
 TIMES = 3
 """Everything is run so often, and the fastest run is told: other processes can only make it slower."""
 
@@ -40,7 +44,7 @@ class Scored:
     group: Ints
     factual: Bools
     candidate: Bools
-    direction: Ints
+    direction: NDArray[np.int8]
     """``(p,)`` constraint of each encoded column, as ``feasibility.Rules`` has it; no allowed transitions."""
     feature: Ints
     """``(p,)`` source feature of each encoded column."""
@@ -83,93 +87,90 @@ class Done:
 
     distinct: Distinct
     built: Built
-    full: Sequence[Full]
+    full: list[Full]
+    limits: Limits
+    explained: list[Explained]
     seconds: dict[str, float]
+
+    @property
+    def edges_of_rows(self) -> int:
+        """Edges where equal rows are vertices of their own, linked both ways, as in the paper."""
+        rows, graph = self.distinct.multiplicity, self.built.graph
+        return int(np.repeat(rows, np.diff(graph.indptr)) @ rows[graph.indices] + rows @ (rows - 1))
 
 
 def stages(scored: Scored, settings: FgceSettings) -> Done:
     """Graph, components, reachability, exact k0 and d0, and all (k, d) tables of every group."""
     clock, rules = Clock(), Rules(scored.direction)
-    distinct = clock("collapse equal rows", lambda: _collapse(scored, rules))
+    codes = np.zeros((len(scored.group), 0), dtype=np.int32)
+    distinct = clock(COLLAPSE, lambda: feasibility.collapse(scored.encoded, codes, scored.group[:, None], rules))
     built = clock(GRAPH, lambda: feasibility.build(distinct, rules, _epsilon(settings), settings))
-    clock("components", lambda: components(built.graph))
+    clock(COMPONENTS, lambda: components(built.graph))
     problem, members = _problem(scored, distinct, built.graph)
     pricing = Pricing(problem, settings, np.random.default_rng(0))
-    searched = clock("reachability", lambda: [recourse.search(problem, rows, pricing.costs) for rows in members])
-    full = clock("exact k0, d0, d0 at k0", lambda: [_full(found, settings) for found in searched])
+    searched = clock(REACH, lambda: [recourse.search(problem, rows, pricing.costs) for rows in members])
+    full = clock(OPTIMA, lambda: [_full(found, settings) for found in searched])
     needed = max((each.d0_at_k0.value for each in full if each.n), default=None)
     limits = curves.limits(pricing.dearest(searched), needed)
+    explained = clock(SELECT, lambda: [recourse.explain(found, limits.levels, settings.k) for found in searched])
+    clock(TABLES, lambda: [_tables(found, limits) for found in explained])
+    return Done(distinct, built, full, limits, explained, clock.seconds)
 
-    def tables() -> list[Any]:
-        explained = [recourse.explain(found, limits.levels, settings.k) for found in searched]
-        return [[*tallies.coverage(each, limits), *tallies.areas(each, limits)] for each in explained]
 
-    clock("all (k, d) tables and areas", tables)
-    return Done(distinct, built, full, clock.seconds)
+def fastest(scored: Scored, settings: FgceSettings) -> Done:
+    """The fastest of several runs."""
+    return min((stages(scored, settings) for _ in range(TIMES)), key=lambda done: sum(done.seconds.values()))
+
+
+def warm(scored: Scored, settings: FgceSettings, seed: int) -> None:
+    """Compile the kernels, or load them: nothing after this waits for numba."""
+    stages(scored.sample(WARM_ROWS, seed), settings)
 
 
 def measure(scored: Scored, settings: FgceSettings, rows: int, seed: int) -> dict[str, Any]:
     """Times, counts and peak memory of the stages on ``rows`` rows."""
-    clock, sample = Clock(), scored.sample(rows, seed)
-    clock("warm", lambda: stages(scored.sample(WARM_ROWS, seed), settings))
-    done = min((stages(sample, settings) for _ in range(TIMES)), key=lambda each: sum(each.seconds.values()))
+    sample = scored.sample(rows, seed)
+    warm(scored, settings, seed)
+    done = fastest(sample, settings)
     return {
+        "peak_mb": _peak_mb(),
         "rows": len(sample.group),
         "nodes": done.built.graph.size,
         "edges": done.built.edges,
-        "edges_of_rows": _edges_of_rows(done.distinct, done.built.graph),
-        "peak_mb": _peak_mb(),
-        "compile_s": clock.seconds["warm"],
+        "edges_of_rows": done.edges_of_rows,
         "seconds": done.seconds,
-        "full": [[each.n, each.k0.value, each.d0.value, each.d0_at_k0.value] for each in done.full],
-        "notes": [each.k0.reason or each.d0_at_k0.reason for each in done.full],
+        "optima": [_words(each) for each in done.full],
     }
 
 
 def compare(scored: Scored, settings: FgceSettings, rows: int, seed: int) -> dict[str, Any]:
-    """Seconds of the arrays and of the plain form on the same rows.
+    """Seconds of the arrays and of the plain form for the same work on the same rows.
 
     Raises:
         RuntimeError: If they do not find the same edges, components and coverage.
     """
-    sample, rules, clock = scored.sample(rows, seed), Rules(scored.direction), Clock()
-    levels = curves.limits(float(np.sqrt(len(np.unique(scored.feature))))).levels
-    _tables(sample, rules, levels, settings)
-    runs = []
-    for _ in range(TIMES):
-        distinct, built, explained = clock("arrays", lambda: _tables(sample, rules, levels, settings))
-        runs.append(clock.seconds["arrays"])
+    sample, clock = scored.sample(rows, seed), Clock()
+    warm(scored, settings, seed)
+    done = fastest(sample, settings)
     ours = plain.Plain(
-        _edges_of_rows(distinct, built.graph),
-        tuple(len(np.unique(each.searched.reach.component)) for each in explained),
-        tuple(each.selected.covered(each.offers.weight) for each in explained),
+        done.edges_of_rows,
+        tuple(len(np.unique(each.searched.reach.component)) for each in done.explained),
+        tuple(each.selected.covered(each.offers.weight) for each in done.explained),
     )
     people = plain.Rows(sample.encoded, sample.group, sample.factual, sample.candidate)
-    theirs = clock(
-        "plain", lambda: plain.explain(people, rules, _epsilon(settings), [*levels, np.inf], settings.k)
-    )
+    limits = [*done.limits.levels, np.inf]
+    rules, epsilon = Rules(sample.direction), _epsilon(settings)
+    theirs = clock("plain", lambda: plain.explain(people, rules, epsilon, limits, settings.k))
     _require_equal(ours, theirs)
     return {
         "rows": len(sample.group),
         "edges_of_rows": ours.edges,
         "factuals": int(sample.factual.sum()),
-        "covered": [int(each[-1, -1]) for each in ours.covered],
+        "covered": sum(int(each[-1, -1]) for each in ours.covered),
         "cells": sum(each.size for each in ours.covered),
-        "arrays_s": min(runs),
+        "arrays_s": sum(done.seconds[stage] for stage in (COLLAPSE, GRAPH, REACH, SELECT)),
         "plain_s": clock.seconds["plain"],
     }
-
-
-def _tables(
-    scored: Scored, rules: Rules, levels: Floats, settings: FgceSettings
-) -> tuple[Distinct, Built, list[Explained]]:
-    """Graph, components, reach and the selection at every limit: what the plain form does too."""
-    distinct = _collapse(scored, rules)
-    built = feasibility.build(distinct, rules, _epsilon(settings), settings)
-    problem, members = _problem(scored, distinct, built.graph)
-    costs = Pricing(problem, settings, np.random.default_rng(0)).costs
-    explained = [recourse.explain(recourse.search(problem, rows, costs), levels, settings.k) for rows in members]
-    return distinct, built, explained
 
 
 def _require_equal(ours: plain.Plain, theirs: plain.Plain) -> None:
@@ -178,12 +179,16 @@ def _require_equal(ours: plain.Plain, theirs: plain.Plain) -> None:
         raise RuntimeError(f"the arrays and the plain loops differ; the arrays: {ours}; the plain loops: {theirs}")
 
 
-def _collapse(scored: Scored, rules: Rules) -> Distinct:
-    codes = np.zeros((len(scored.group), 0), dtype=np.int32)
-    return feasibility.collapse(scored.encoded, codes, scored.group[:, None], rules)
+def _epsilon(settings: FgceSettings) -> float:
+    """The radius of one step; the paper's specs give it as a number."""
+    return float(settings.epsilon)
 
 
-def _problem(scored: Scored, distinct: Distinct, graph: FeasibilityGraph) -> tuple[Problem, list[Any]]:
+def _tables(found: Explained, limits: Limits) -> list[Tally]:
+    return [*tallies.coverage(found, limits), *tallies.areas(found, limits)]
+
+
+def _problem(scored: Scored, distinct: Distinct, graph: FeasibilityGraph) -> tuple[Problem, list[Longs]]:
     """The problem, and the rows of each of its groups."""
     groups, group = np.unique(scored.group, return_inverse=True)
     features = tuple(str(number) for number in np.unique(scored.feature))
@@ -209,15 +214,13 @@ def _full(found: recourse.Searched, settings: FgceSettings) -> Full:
     return optima.full(optima.parts_of(tables, found.weight), optima.solver_of(settings))
 
 
-def _epsilon(settings: FgceSettings) -> float:
-    return float(settings.epsilon)
-
-
-def _edges_of_rows(distinct: Distinct, graph: FeasibilityGraph) -> int:
-    """Edges where equal rows are vertices of their own, linked both ways, as in the paper."""
-    rows = distinct.multiplicity
-    source = np.repeat(rows, np.diff(graph.indptr))
-    return int(source @ rows[graph.indices] + rows @ (rows - 1))
+def _words(full: Full) -> str:
+    """The optima of a group, with the reason of one that is none."""
+    if not full.n:
+        return "none coverable"
+    reasons = full.k0.reason or full.d0_at_k0.reason
+    values = f"k0 {full.k0.value:g}, d0 {full.d0.value:.4f}, at k0 {full.d0_at_k0.value:.4f}"
+    return f"{full.n} coverable: {values}" + (f" ({reasons})" if reasons else "")
 
 
 def _peak_mb() -> float:

@@ -150,10 +150,15 @@ def build(distinct: Distinct, rules: Rules, epsilon: float, settings: FgceSettin
     # d < epsilon is d <= the number just below epsilon: one comparison serves both conventions
     reach = float(np.nextafter(epsilon, -np.inf)) if settings.strict else float(epsilon)
     limit = radius.early_exit(reach)
-    expected = _estimate(space, reach, limit)
+    space = _window(space, distinct.bucket, reach)
+    sampled = _sample(len(space.start))
+    degrees = radius.out_degrees(space, sampled, reach, limit)
+    expected = round(int(degrees.sum()) * len(space.start) / max(len(sampled), 1))
     if expected > settings.max_edges:
         return _report(_nearest_only(space, settings.nearest, reach, limit), True, expected)
-    indptr = _indptr(radius.out_degrees(space, np.arange(len(distinct.bucket)), reach, limit))
+    if len(sampled) < len(space.start):
+        degrees = radius.out_degrees(space, np.arange(len(space.start)), reach, limit)
+    indptr = _indptr(degrees)
     if indptr[-1] > settings.max_edges:
         return _report(_nearest_only(space, settings.nearest, reach, limit), True, int(indptr[-1]))
     graph = FeasibilityGraph(indptr, *radius.fill(space, indptr, reach, limit))
@@ -181,12 +186,27 @@ def space_of(distinct: Distinct, rules: Rules) -> radius.Space:
     )
 
 
-def _estimate(space: radius.Space, reach: float, limit: float) -> int:
-    """Expected number of edges, from the out-edges of rows taken at equal steps (buckets in proportion to size)."""
-    size = len(space.start)
-    rows = np.unique(np.linspace(0, size - 1, min(size, SAMPLE)).astype(np.int64)) if size else np.zeros(0, np.int64)
-    counted = int(radius.out_degrees(space, rows, reach, limit).sum())
-    return round(counted * size / max(len(rows), 1))
+def _window(space: radius.Space, bucket: Ints, reach: float) -> radius.Space:
+    """Narrow each node's slice of its bucket to the nodes within reach by the first mutable column alone.
+
+    Nodes are sorted by that column within their bucket (``collapse``), so that these are a slice again.
+    """
+    if not space.encoded.shape[1]:
+        return space
+    values, code = np.unique(space.encoded[:, 0], return_inverse=True)
+    far = reach * (1 + 1e-9)  # the kernels compare the distance itself
+    low = values if space.direction[0] > 0 else values - far
+    high = values if space.direction[0] < 0 else values + far
+    first, key = bucket.astype(np.int64) * len(values), bucket.astype(np.int64) * len(values) + code
+    return space._replace(
+        start=np.searchsorted(key, first + np.searchsorted(values, low)[code]),
+        stop=np.searchsorted(key, first + np.searchsorted(values, high, side="right")[code]),
+    )
+
+
+def _sample(size: int) -> Longs:
+    """Rows at equal steps (buckets in proportion to size), all of them if there are few."""
+    return np.unique(np.linspace(0, size - 1, min(size, SAMPLE)).astype(np.int64)) if size else np.zeros(0, np.int64)
 
 
 def _nearest_only(space: radius.Space, keep: int, reach: float, limit: float) -> FeasibilityGraph:

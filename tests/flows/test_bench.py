@@ -1,0 +1,112 @@
+"""The benchmark of FGCE: plain loops and arrays find the same, and the command prints what it measured."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from conftest import SHARED, evenhand
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flows import fgce_stages
+from flows.bench_fgce import SOURCES
+from flows.fgce_stages import Scored
+from schemas.methods import FgceSettings
+from tasks.algorithms import plain
+from tasks.algorithms.feasibility import DOWN, FREE, IMMUTABLE, UP, Rules
+
+ASKED = FgceSettings(epsilon=1 / 3, k=4, **FgceSettings.paper)
+"""Exactly two steps of a grid of sixths, so that edges hang on the last bit."""
+
+
+@st.composite
+def people(draw):
+    """Rows on a coarse grid, with ties, equal rows and equal distances everywhere."""
+    n, seed = draw(st.integers(2, 120)), draw(st.integers(0, 2**32 - 1))
+    rng = np.random.default_rng(seed)
+    factual = rng.random(n) < 0.5
+    return Scored(
+        encoded=rng.integers(0, 7, (n, 3)) / 6,
+        group=rng.integers(0, 2, n).astype(np.int32),
+        factual=factual,
+        candidate=~factual & (rng.random(n) < 0.5),
+        direction=np.array(draw(st.permutations([UP, FREE, draw(st.sampled_from([DOWN, FREE, IMMUTABLE]))])), np.int8),
+        feature=np.arange(3, dtype=np.int32),
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(people())
+def test_arrays_and_plain_loops_agree(scored):
+    said = fgce_stages.compare(scored, ASKED, len(scored.group), seed=0)
+    assert said["covered"] <= said["factuals"] == scored.factual.sum()
+
+
+def test_a_difference_is_an_error():
+    found = plain.Plain(3, (1,), (np.array([[1, 2]]),))
+    fgce_stages._require_equal(found, replace(found, covered=(np.array([[1, 2]]),)))
+    for other in (
+        replace(found, edges=4),
+        replace(found, components=(2,)),
+        replace(found, covered=(np.array([[2, 2]]),)),
+    ):
+        with pytest.raises(RuntimeError, match="differ"):
+            fgce_stages._require_equal(found, other)
+
+
+def test_plain_form_by_hand():
+    """Only up, at most 0.3 a step; group 0 stands at .0 .2 .4 and .9, group 1 at .0 and .2.
+
+    From .0 to .4 it takes two steps, so the row at .0 pays .4 and that at .2 pays .2; .9 is out of reach, and so is
+    everything for group 1, whose only candidate lies below its factual.
+    """
+    rows = plain.Rows(
+        encoded=np.array([[0.0], [0.2], [0.4], [0.9], [0.0], [0.2]]),
+        group=np.array([0, 0, 0, 0, 1, 1], np.int32),
+        factual=np.array([True, True, False, False, False, True]),
+        candidate=np.array([False, False, True, True, True, False]),
+    )
+    found = plain.explain(rows, Rules(np.array([UP], np.int8)), 0.3, [0.1, 0.3, np.inf], 2)
+    assert found.edges == 3
+    assert found.components == (2, 1)
+    assert [each.tolist() for each in found.covered] == [[[0, 0], [1, 1], [2, 2]], [[0, 0], [0, 0], [0, 0]]]
+
+
+def test_greedy_breaks_ties_by_total_cost_then_by_number():
+    """Three candidates cover two rows each; after 7 or 9 the other covers two more, after 8 each covers but one."""
+    costs = {0: {7: 0.1}, 1: {7: 0.1, 8: 0.2}, 2: {8: 0.2, 9: 0.3}, 3: {9: 0.3}}
+    assert plain.greedy(costs, {7: 2, 8: 0, 9: 1}, 1.0, 4) == [2, 4, 4, 4]
+    assert plain.greedy(costs, {7: 2, 8: 0, 9: 1}, 0.2, 3) == [2, 3, 3]
+    same = {row: dict.fromkeys(paid, 0.1) for row, paid in costs.items()}
+    assert plain.greedy(same, {7: 0, 8: 1, 9: 2}, 1.0, 3) == [2, 4, 4]
+    assert plain.greedy(same, {7: 1, 8: 0, 9: 2}, 1.0, 3) == [2, 3, 4]
+
+
+def test_command_on_few_rows():
+    missing = [file for _, file in SOURCES.values() if not (SHARED / file).is_file()]
+    if missing:
+        pytest.skip(f"not in the shared folder: {missing}")
+    done = evenhand("bench", "fgce", "--data", str(SHARED), "--rows", "300", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    by = {(row["data"], row["what"]): row for row in rows if row["rows"] == 300}
+    for data in ("adult", "compas"):
+        stages = [row["seconds"] for (of, what), row in by.items() if of == data and what in fgce_stages.STAGES]
+        assert len(stages) == len(fgce_stages.STAGES)
+        assert by[data, "all stages"]["seconds"] == pytest.approx(sum(stages))
+        assert 50 < by[data, "peak memory"]["peak_mb"] < 1000
+        assert by[data, "graph"]["edges_per_s"] > 0
+    slow, fast = (row for (_, what), row in by.items() if what.startswith("graph, reach"))
+    assert fast["ratio"] == pytest.approx(slow["seconds"] / fast["seconds"])
+    assert fast["ratio"] > 1
+    assert all(row["target"] is None and row["met"] is None for row in rows)
+
+
+def test_missing_files_and_names(tmp_path):
+    gone = evenhand("bench", "fgce", "--data", str(tmp_path))
+    assert (gone.returncode, "adult_integer_coded.csv.gz" in gone.stderr) == (5, True)
+    unsaid = evenhand("bench", "fgce")
+    assert (unsaid.returncode, "--data" in unsaid.stderr) == (2, True)
+    unknown = evenhand("bench", "fgec")
+    assert (unknown.returncode, "fgce" in unknown.stderr) == (2, True)
