@@ -62,14 +62,11 @@ def _induced(
     indptr: Longs, indices: Ints, distances: Floats, nodes: Longs, position: Ints
 ) -> tuple[Longs, Ints, Floats]:
     """CSR arrays of the subgraph; ``position`` is the new number of each node, -1 where it is left out."""
+    most = 0
+    for node in nodes:
+        most += indptr[node + 1] - indptr[node]
     starts = np.zeros(nodes.shape[0] + 1, dtype=np.int64)
-    for new in range(nodes.shape[0]):
-        starts[new + 1] = starts[new]
-        for edge in range(indptr[nodes[new]], indptr[nodes[new] + 1]):
-            if position[indices[edge]] >= 0:
-                starts[new + 1] += 1
-    kept = np.empty(starts[-1], dtype=np.int32)
-    lengths = np.empty(starts[-1])
+    kept, lengths = np.empty(most, dtype=np.int32), np.empty(most)
     slot = 0
     for new in range(nodes.shape[0]):
         for edge in range(indptr[nodes[new]], indptr[nodes[new] + 1]):
@@ -77,7 +74,8 @@ def _induced(
                 kept[slot] = position[indices[edge]]
                 lengths[slot] = distances[edge]
                 slot += 1
-    return starts, kept, lengths
+        starts[new + 1] = slot
+    return starts, kept[:slot].copy(), lengths[:slot].copy()
 
 
 def components(graph: FeasibilityGraph) -> tuple[Ints, Ints]:
@@ -90,11 +88,41 @@ def components(graph: FeasibilityGraph) -> tuple[Ints, Ints]:
     """
     size = graph.size
     links = csr_array((np.ones(len(graph.indices), np.int8), graph.indices, graph.indptr), shape=(size, size))
-    weak = connected_components(links, directed=True, connection="weak")[1].astype(np.int32)
+    weak = _weak(graph.indptr, graph.indices)
     strong = connected_components(links, directed=True, connection="strong")[1].astype(np.int32)
     if (np.repeat(strong, np.diff(graph.indptr)) < strong[graph.indices]).any():
         raise RuntimeError("scipy's strong components are not numbered sinks first; sort them before propagating")
     return weak, strong
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _weak(indptr: Longs, indices: Ints) -> Ints:
+    """Weakly connected components ``(m,)``, numbered by their smallest node: union and find, where scipy transposes."""
+    size = indptr.shape[0] - 1
+    parent = np.arange(size)
+    for node in range(size):
+        for edge in range(indptr[node], indptr[node + 1]):
+            one, other = _root(parent, node), _root(parent, indices[edge])
+            if one != other:
+                parent[max(one, other)] = min(one, other)
+    label = np.empty(size, dtype=np.int32)
+    parts = 0
+    for node in range(size):
+        if parent[node] == node:
+            label[node] = parts
+            parts += 1
+        else:
+            label[node] = label[_root(parent, node)]
+    return label
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _root(parent: Longs, node: int) -> int:
+    """The smallest node known to be connected with ``node``; the way to it is halved."""
+    while parent[node] != node:
+        parent[node] = parent[parent[node]]
+        node = parent[node]
+    return node
 
 
 def reachable(graph: FeasibilityGraph, factual: Bools, candidate: Bools) -> Reach:
