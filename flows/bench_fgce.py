@@ -28,9 +28,9 @@ from schemas.methods import FgceSettings
 from schemas.settings import AuditSpec
 from schemas.spec_file import read_spec
 from schemas.terms import DecisionMaker
+from tasks._problems import explained_and_candidates
 from tasks._store import Lake
 from tasks.connect import rules_of, strata_of
-from tasks.detect import explained_and_candidates
 
 Row = dict[str, Any]
 

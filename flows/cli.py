@@ -141,6 +141,32 @@ def bench(
         print_rows(console, f"bench {name}", said)
 
 
+@app.command(epilog="Example: evenhand reproduce fgce --data shared --only german")
+def reproduce(
+    paper: Annotated[str, typer.Argument(help="The method, by its paper's acronym: fgce.")],
+    data: Annotated[Path, typer.Option(help="Directory with data/ and golden/ in it.")],
+    only: Annotated[
+        list[str] | None, typer.Option(help="This data set only: german, compas or adult; may be given again.")
+    ] = None,
+    every_cell: Annotated[bool, typer.Option("--every-cell", help="Print the cells that agree, too.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a paper's experiment and compare with what it prints. Exit 1 if a figure differs beyond its tolerance."""
+    from flows.reproduce import reproduce as run
+    from flows.reproducing.lines import Verdict
+    from flows.reproducing.show import as_json as plain
+    from flows.reproducing.show import print_lines
+
+    _show_progress()
+    lines = run(paper, data, only or ())
+    if as_json:
+        console.print_json(json.dumps(plain(lines)))
+    else:
+        print_lines(console, lines, every_cell=every_cell)
+    if any(line.verdict is Verdict.DIFFERS for line in lines):
+        raise typer.Exit(ExitCode.BREACH)
+
+
 def load_spec(path: Path | None, overrides: dict[str, str]) -> SpecFile:
     """Read an audit spec, the bundled one if there is no path.
 

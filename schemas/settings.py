@@ -212,7 +212,11 @@ class Model(Strict):
 
 
 class Explain(Strict):
-    """Which rows are explained (factuals), and which may serve as their counterfactuals (candidates)."""
+    """Whose decisions are explained (factuals), and which rows may serve as their counterfactuals (candidates)."""
+
+    decision_makers: tuple[Literal["model", "lender"], ...] = Field(
+        ("model", "lender"), min_length=1, description="whose decisions the methods look at; outcomes are told of both"
+    )
 
     factuals: Literal["unfavourable", "false_negatives"] = Field(
         "unfavourable", description="all unfavourable decisions, or only those whose outcome was favourable"
@@ -277,7 +281,7 @@ class Bootstrap(Strict):
 
 _PAPER: dict[str, dict[str, Any]] = {
     "model": {"split": "holdout", "threshold": 0.5},
-    "explain": {"factuals": "false_negatives", "candidate_score": 0.6},
+    "explain": {"decision_makers": ["model"], "factuals": "false_negatives", "candidate_score": 0.6},
 }
 
 

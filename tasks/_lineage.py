@@ -18,7 +18,7 @@ from pathlib import Path
 FIRST_PARTY = ("flows", "tasks", "schemas")
 DECIDES_RESULTS = (
     "numpy", "scipy", "scikit-learn", "numba", "pandas", "pyarrow", "duckdb", "networkx",
-    "altair", "vl-convert-python", "jinja2",
+    "altair", "vl-convert-python", "jinja2", "pulp", "highspy",
 )  # fmt: skip
 _NOT_REACHED = frozenset({"tasks._store", "tasks._lineage"})
 """The lake moves results and does not make them. The quarantine does: ``_stage`` and ``_validate`` count."""

@@ -5,10 +5,8 @@ graph. Connectivity is a matter of the applications and not of who decides on th
 whose applications they are.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,12 +22,12 @@ from schemas.methods import FgceSettings
 from schemas.settings import AuditSpec, Explain, Protected, StageSettings
 from schemas.terms import Constraint, DecisionMaker
 from tasks import connect
+from tasks._problems import decided, explained_and_candidates
 from tasks._stage import Produced, stage
+from tasks._statistics import Origin
 from tasks.algorithms import ablation, connectivity
 from tasks.algorithms.ablation import Asked, Variant
-from tasks.algorithms.detector import Aggregate, Tally
 from tasks.algorithms.feasibility import collapse
-from tasks.detect import explained_and_candidates
 
 METHOD = "fgce"
 
@@ -106,9 +104,9 @@ def _rows(features: pa.Table, memberships: pa.Table, protected: Iterable[Protect
 def _asked(ids: list[str], decisions: pa.Table, explain: Explain) -> dict[str, Asked]:
     """By decision maker, whose recourse is searched for: as ``detect`` has it."""
     asked = {}
-    for maker, frame in sorted(decisions.to_pandas().groupby("decision_maker")):
-        decided = pd.DataFrame({"row_id": ids}).merge(frame, on="row_id", validate="one_to_one")
-        asked[str(maker)] = Asked(*explained_and_candidates(decided, str(maker), explain))
+    for maker, frame in decided(decisions, explain):
+        made = pd.DataFrame({"row_id": ids}).merge(frame, on="row_id", validate="one_to_one")
+        asked[maker] = Asked(*explained_and_candidates(made, maker, explain))
     return asked
 
 
@@ -152,7 +150,7 @@ def _searched(rows: _Rows, variants: list[Variant], asked: dict[str, Asked], gra
             own = costs[each.factual]
             for attribute, (group, names) in rows.groups.items():
                 tallied = ablation.tallies(found.parameters, own, group[each.factual], len(names))
-                tables.append(_tallies(list(tallied), maker, attribute, names))
+                tables.append(Origin(METHOD, maker, attribute, names).tallies(list(tallied)))
     return tables
 
 
@@ -161,44 +159,8 @@ def _connected(rows: _Rows, given: Variant, graph: FgceSettings) -> list[pa.Tabl
     distinct = collapse(rows.encoded, given.codes, rows.strata, given.rules)
     epsilons = [multiple * given.epsilon for multiple in connectivity.MULTIPLES]
     found = connectivity.connections(distinct, given.rules, epsilons, graph)
-    return [
-        _aggregates(list(connectivity.aggregates(found, distinct, group, len(names), epsilons)), attribute, names)
-        for attribute, (group, names) in rows.groups.items()
-    ]
-
-
-def _named(found: list[Tally] | list[Aggregate], maker: str, attribute: str, groups: tuple[str, ...]) -> dict[str, Any]:
-    """The columns that tallies and aggregates share."""
-    return {
-        "method": [METHOD] * len(found),
-        "decision_maker": [maker] * len(found),
-        "protected_attribute": [attribute] * len(found),
-        "group": [groups[each.group] for each in found],
-        "subgroup": [each.subgroup for each in found],
-        "measure": [each.measure for each in found],
-        "parameters": [json.dumps(dict(each.parameters), sort_keys=True) for each in found],
-        "headline": [each.headline for each in found],
-        "compared": [each.compared for each in found],
-    }
-
-
-def _tallies(found: list[Tally], maker: str, attribute: str, groups: tuple[str, ...]) -> pa.Table:
-    """Tallies as a table, one row for each of their values."""
-    sizes = [len(tally.values) for tally in found]
-    named = _named(found, maker, attribute, groups).items()
-    return TALLIES.build(
-        **{name: np.repeat(np.array(values, dtype=object), sizes) for name, values in named},
-        value=np.concatenate([np.zeros(0), *(tally.values for tally in found)]),
-        count=np.concatenate([np.zeros(0, np.int64), *(tally.counts for tally in found)]),
-    )
-
-
-def _aggregates(found: list[Aggregate], attribute: str, groups: tuple[str, ...]) -> pa.Table:
-    """Aggregates as a table; connectivity is not resampled."""
-    return AGGREGATES.build(
-        **_named(found, DecisionMaker.LENDER, attribute, groups),
-        value=[each.value for each in found],
-        n=[each.n for each in found],
-        reason=[each.reason or None for each in found],
-        replicates=[each.replicates for each in found],
-    )
+    tables = []
+    for attribute, (group, names) in rows.groups.items():
+        said = list(connectivity.aggregates(found, distinct, group, len(names), epsilons))
+        tables.append(Origin(METHOD, DecisionMaker.LENDER, attribute, names).aggregates(said))
+    return tables

@@ -133,11 +133,13 @@ def _given(row: dict[str, Any]) -> algorithm.Given:
     value = math.nan if row["value"] is None else row["value"]
     replicates = np.array(row["replicates"], dtype=float)
     flags = row["headline"], row["compared"]
-    return algorithm.Given(_family(row), row["group"], value, row["n"], replicates, *flags, row["reason"] or "")
+    said = row["reason"] or "", row["events"]
+    return algorithm.Given(_family(row), row["group"], value, row["n"], replicates, *flags, *said)
 
 
-def _matched(row: dict[str, Any]) -> tuple[tuple[algorithm.Family, str], "np.ndarray[Any, Any]"]:
-    return (_family(row), row["group"]), np.array(row["values"], dtype=float)
+def _matched(row: dict[str, Any]) -> tuple[tuple[algorithm.Family, str], algorithm.Drawn]:
+    drawn = algorithm.Drawn(np.array(row["values"], dtype=float), row["reason"] or "")
+    return (_family(row), row["group"]), drawn
 
 
 def _limit(t: Threshold) -> verdicts.Limit:

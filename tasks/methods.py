@@ -39,7 +39,7 @@ METHODS = {
             "tasks.sections.fgce",
             (
                 *("infeasible_share", "burden", "burden_at_k", "coverage", "coverage_at_k", "kauc", "dauc", "acf"),
-                *("face_ratio", "k0", "d0", "d0_at_k0", "least_cost", "cauc", "coverage_optimum", "greedy_gap"),
+                *("cost_over_face", "k0", "d0", "d0_at_k0", "least_cost", "cauc", "coverage_optimum", "greedy_gap"),
                 *("kauc_saturation", "dauc_saturation", "cauc_saturation"),
                 *("component_nodes", "component_candidates"),
                 *("components", "strong_components", "singletons", "density"),

@@ -10,7 +10,8 @@ from conftest import REPOSITORY
 from flows.plan import STAGES
 from schemas.dictionary import TABLES, dictionary
 from tasks._lineage import code_digest
-from tasks.methods import METHODS
+from tasks.algorithms.measures import base_name
+from tasks.methods import METHODS, measures_known
 
 
 def test_the_dictionary_is_current() -> None:
@@ -37,6 +38,11 @@ def test_every_method_has_its_modules() -> None:
     for method in METHODS.values():
         assert callable(method.load().detect)
         assert Path(REPOSITORY, *method.section.split(".")).with_suffix(".py").is_file()
+
+
+def test_no_measure_is_named_like_a_comparison() -> None:
+    """What is withheld is found by the name of what a comparison compares."""
+    assert [name for name in measures_known() if base_name(name) != name] == []
 
 
 def test_a_fix_in_an_algorithm_changes_the_key_and_a_comment_does_not(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
@@ -72,3 +78,5 @@ def test_the_wheel_holds_our_three_packages_and_what_they_read(tmp_path: Path) -
     tops = {name.split("/")[0] for name in names if ".dist-info/" not in name}
     assert tops == {"flows", "tasks", "schemas"}
     assert {"flows/bundled/boston1990.yaml", "tasks/sql/outcomes.sql", "tasks/templates/report.html.j2"} <= set(names)
+    papers = {f"flows/bundled/paper/{file.name}" for file in (REPOSITORY / "data" / "audits" / "paper").iterdir()}
+    assert {*papers, "flows/bundled/published/fgce.toml"} <= set(names)

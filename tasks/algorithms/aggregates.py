@@ -1,9 +1,9 @@
 """Optima, areas of least costs, saturation points and sizes as aggregates: measures that are no means over rows.
 
 What is solved is solved anew on factual rows drawn with replacement; for what follows from the greedy selection rows
-are drawn anew with the selection held as it is. A largest cost or a smallest number can only fall when rows are left
-out, so these intervals reach further down than up: they say how much a value hangs on few rows, and not where that of
-another sample would lie.
+are drawn anew with the selection held as it is. k0 and d0 can only fall when rows are left out, so their intervals lie
+at or below the value: they say how much it hangs on few rows, and not where that of another sample would lie. d0 at k0
+may rise, because fewer candidates may then be allowed.
 
 Here belong replicates and what is said of each value. The values are made in ``optima`` and ``curves``.
 """
@@ -83,10 +83,11 @@ def of_gap(found: Explained, limits: Limits, settings: FgceSettings) -> Iterator
     for d, level in zip(limits.of_d.tolist(), limits.at_d, strict=True):
         for k in range(1, covered.shape[1] + 1):
             best = max_cover.max_cover(parts, k, d, solver)
-            at: dict[str, float | str] = {"k": k, "d": round(d, 10)}
-            yield Aggregate(0, 0, "coverage_optimum", at, best.value / n, n, reason=best.reason)
-            gap = (best.value - covered[level, k - 1]) / n
-            yield Aggregate(0, 0, "greedy_gap", at, gap, n, reason=best.reason)
+            most = int(best.value)
+            at: dict[str, float | str] = {"k": k, "d": curves.as_said(d)}
+            yield Aggregate(0, 0, "coverage_optimum", at, most / n, n, events=most, reason=best.reason)
+            gap = (most - int(covered[level, k - 1])) / n
+            yield Aggregate(0, 0, "greedy_gap", at, gap, n, events=most, reason=best.reason)
 
 
 def of_least(solved: Solved, scale: Scale) -> Iterator[Aggregate]:
@@ -116,7 +117,7 @@ def of_curves(at: Resampled, limits: Limits, n: int) -> Iterator[Aggregate]:
             yield _saturation("kauc_saturation", {"k": k}, points, n)
     for d, level in zip(limits.of_d.tolist(), limits.at_d, strict=True):
         points = curves.saturation(at.coverage[:, level, :], np.arange(1.0, most + 1))
-        yield _saturation("dauc_saturation", {"d": round(d, 10)}, points, n)
+        yield _saturation("dauc_saturation", {"d": curves.as_said(d)}, points, n)
 
 
 def _saturation(measure: str, at: dict[str, float | str], points: Floats, n: int) -> Aggregate:

@@ -125,7 +125,9 @@ def _of_group(found: Connection | None, epsilon: float, own: Longs, rows: int, g
         reason = "one row makes no pair"
     for measure, value in values.items():
         why = reason if math.isnan(value) else ""
-        yield Aggregate(group, 0, measure, {"epsilon": epsilon}, value, rows, compared=False, reason=why)
+        alone = None if math.isnan(value) or measure != SINGLETONS else int(value)
+        at = {"epsilon": epsilon}
+        yield Aggregate(group, 0, measure, at, value, rows, compared=False, events=alone, reason=why)
 
 
 def _hold_apart(found: Connection, of_node: Ints) -> None:

@@ -67,13 +67,19 @@ def limits(dearest: float, needed: float | None = None) -> Limits:
             has the same limits as all else: its grid then does not depend on which groups are compared.
 
     Returns:
-        Limits in steps of a tenth of the way from 0.1 to D, rounded to 0.1; ``of_k`` is empty where 0.7 of what is
-        needed is not below D.
+        Limits in steps of a tenth of the way from 0.1 to D, rounded to 0.1; in tenths of D where D is that small (sums
+        of weights may be). ``of_k`` is empty where 0.7 of what is needed is not below D.
     """
-    step = max(round((dearest - LOWEST) / 10, 1), 0.1)
-    of_d = np.round(np.arange(LOWEST, dearest, step), 10)
+    paper = round((dearest - LOWEST) / 10, 1)
+    step = max(paper, 0.1) if dearest > 2 * LOWEST else dearest / 10
+    of_d = np.round(np.arange(min(LOWEST, step), dearest, step), 10 if step >= LOWEST else 300)
     of_k = of_d if needed is None else np.arange(FROM * needed, max(dearest, FROM * needed), step)
     return Limits(of_d, of_k, np.arange(1, STEPS + 1) * dearest / STEPS)
+
+
+def as_said(limit: float) -> float:
+    """A limit as it stands in the parameters of a measure: to ten digits."""
+    return float(f"{limit:.10g}")
 
 
 def k_area(turn: Ints, grid: Floats, k: int) -> Floats:

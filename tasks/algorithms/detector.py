@@ -130,6 +130,8 @@ class Aggregate:
     """Whether the difference from the reference group is tested."""
     compared: bool = True
     """Whether the difference and the ratio to the reference group are wanted."""
+    events: int | None = None
+    """Units that the value counts, where it counts units: a small number of them is withheld like any small cell."""
     reason: str = ""
     """Why there is no value, or how far a bound may be from the optimum; empty for an exact value."""
     replicates: Floats = field(default_factory=lambda: np.zeros(0))
@@ -145,6 +147,8 @@ class Draws:
     parameters: Mapping[str, float | str]
     values: Floats
     """``(draws,)``; NaN where a draw has no unit on which the statistic is defined."""
+    reason: str = ""
+    """Why values among them are no more than bounds; empty where none is."""
 
 
 @dataclass(frozen=True)

@@ -36,8 +36,8 @@ SUBGROUPS = 5
 """Subgroups with statistics of their own: those with most factuals."""
 
 
-Said = tuple[str, Mapping[str, float | str], float]
-"""A measure by name, its parameters and its value."""
+Said = tuple[str, Mapping[str, float | str], float, str]
+"""A measure by name, its parameters, its value, and why that is a bound or missing."""
 
 
 @dataclass(frozen=True)
@@ -171,18 +171,20 @@ def _draws(frame: Frame, reference: Longs, group: int, size: int, rng: np.random
         found = recourse.explain(searched, frame.limits.levels, settings.k)
         drawn.append(list(_values(found, frame, rng)))
     for each in zip(*drawn, strict=True):
-        measure, parameters, _ = each[0]
-        yield Draws(group, measure, parameters, np.array([value for _, _, value in each]))
+        measure, parameters, *_ = each[0]
+        bounds = sum(bool(reason) and np.isfinite(value) for _, _, value, reason in each)
+        reason = f"{bounds} of {len(each)} subsamples have a bound only" if bounds else ""
+        yield Draws(group, measure, parameters, np.array([value for _, _, value, _ in each]), reason)
 
 
 def _values(found: Explained, frame: Frame, rng: np.random.Generator) -> Iterator[Said]:
     """Every measure of a whole group by name and parameters, always in the same order."""
     for t in _of_group(found, frame):
-        yield t.measure, t.parameters, _average(t.values, t.counts)
+        yield t.measure, t.parameters, _average(t.values, t.counts), ""
     at = _resampled(found, rng, 0)
     solved = aggregates.solve(found, frame.limits, _once(frame.settings), at, rng)
     for a in _aggregates(found, at, solved, frame):
-        yield a.measure, a.parameters, a.value
+        yield a.measure, a.parameters, a.value, a.reason
 
 
 def _once(settings: FgceSettings) -> FgceSettings:

@@ -9,6 +9,7 @@ for which the reference group was redrawn at the group's size is printed beside 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -61,6 +62,16 @@ class Given:
     headline: bool
     compared: bool
     note: str
+    events: int | None = None
+    """Units that the value counts, where it counts units."""
+
+
+class Drawn(NamedTuple):
+    """A statistic on size-matched subsamples of the reference group."""
+
+    values: Floats
+    note: str = ""
+    """Why values among them are bounds."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +109,7 @@ class Plan:
 
 def summarise(
     statistics: Sequence[Statistic],
-    matched: Mapping[tuple[Family, str], Floats],
+    matched: Mapping[tuple[Family, str], Drawn],
     plan: Plan,
     given: Sequence[Given] = (),
 ) -> list[Measure]:
@@ -127,8 +138,10 @@ def summarise(
             made = _compared(s, own, estimates[s.family, reference], reference, plan.level)
             out += [replace(m, note=both) for m in made]
         if (s.family, s.group) in matched:
-            made = _size_matched(s, own, matched[s.family, s.group], reference, plan.level)
-            out += [replace(m, note=note) for m in made]
+            drawn = matched[s.family, s.group]
+            both = "; ".join(part for part in (note, drawn.note) if part)
+            made = _size_matched(s, own, drawn.values, reference, plan.level)
+            out += [replace(m, note=qualified) for m, qualified in zip(made, (drawn.note, both), strict=False)]
     return _with_q(out)
 
 

@@ -27,6 +27,9 @@ from tasks.algorithms.solver import Solver
 
 NOBODY = "no row has a feasible counterfactual"
 TOO_LARGE = "a bound by the greedy selection: the group is too large to be solved (exact_pairs)"
+UNKNOWN_K0 = (
+    "not known where k0 is only bounded: the group is too large to be solved (exact_pairs), or a solver stopped"
+)
 GREEDY = "a bound by the greedy selection at the limits of the grid (exact: true solves it)"
 
 
@@ -89,12 +92,9 @@ def full(parts: Sequence[Part], solver: Solver) -> Full:
     n = sum(part.rows for part in parts)
     if not n:
         return nobody()
-    return Full(
-        n,
-        _value(set_cover.least_count(parts, solver)),
-        Value(covering.d0(parts)),
-        _value(least_cost.d0_at_k0(parts, solver)),
-    )
+    k0 = _value(set_cover.least_count(parts, solver))
+    at_k0 = Value(float("nan"), UNKNOWN_K0) if k0.reason else _value(least_cost.d0_at_k0(parts, solver))
+    return Full(n, k0, Value(covering.d0(parts)), at_k0)
 
 
 def nobody() -> Full:
@@ -104,7 +104,10 @@ def nobody() -> Full:
 
 
 def bounds(found: Explained) -> Full:
-    """k0 and d0 at k0 as the greedy selection has them, never less than they are; d0 is exact."""
+    """k0 as the greedy selection has it, never less than it is; d0 is exact, and d0 at k0 is not known.
+
+    More candidates than k0 may well cover everyone at less cost than k0 of them, so the selection bounds no cost at k0.
+    """
     n = int(found.feasible.sum())
     if not n:
         return nobody()
@@ -113,7 +116,7 @@ def bounds(found: Explained) -> Full:
         n,
         Value(len(everyone), TOO_LARGE),
         Value(float(np.nanmax(found.cheapest))),
-        Value(float(np.nanmax(found.pays(everyone))), TOO_LARGE),
+        Value(float("nan"), UNKNOWN_K0),
     )
 
 

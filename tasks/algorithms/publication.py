@@ -51,7 +51,8 @@ def _units(s: Statistic | Given) -> int:
 
 def _small(s: Statistic | Given, policy: Policy) -> bool:
     if isinstance(s, Given):
-        return small(policy, s.n)
+        counted = [s.events, s.n - s.events] if policy.events_too and s.events is not None else []
+        return any(small(policy, count) for count in (s.n, *counted))
     n, defined = int(s.counts.sum()), int(s.counts[~np.isnan(s.values)].sum())
     counts = [n, defined]
     if policy.events_too:

@@ -40,7 +40,7 @@ def coverage(found: Explained, limits: Limits) -> Iterator[Tally]:
     for k in range(1, found.paid.shape[1] + 1):
         for d, level in zip(limits.of_d.tolist(), limits.at_d, strict=True):
             covered = _within(found.turn[level], k)
-            at = {"k": k, "d": round(d, 10)}
+            at = {"k": k, "d": curves.as_said(d)}
             yield _share("coverage", at | {"denominator": "all"}, covered, compared=False)
             yield _share("coverage", at | {"denominator": "feasible"}, covered, found.feasible, compared=False)
 
@@ -52,7 +52,7 @@ def areas(found: Explained, limits: Limits) -> Iterator[Tally]:
         for k in range(1, most + 1):
             yield from _area("kauc", {"k": k}, found, curves.k_area(found.turn[limits.at_k], limits.of_k, k), k == most)
     for d, level in zip(limits.of_d.tolist(), limits.at_d, strict=True):
-        yield from _area("dauc", {"d": round(d, 10)}, found, curves.d_area(found.turn[level], most), False)
+        yield from _area("dauc", {"d": curves.as_said(d)}, found, curves.d_area(found.turn[level], most), False)
 
 
 def changes(found: Explained, problem: Problem) -> Iterator[Tally]:
@@ -83,7 +83,7 @@ def face(cost: str, paid: Floats, optimum: Floats) -> Iterator[Tally]:
         assigned = nearest(paid[:, :k])[0]
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where((assigned == 0) & (optimum == 0), 1.0, assigned / optimum)
-        yield _mean("face_ratio", {"cost": cost, "k": k}, np.where(np.isfinite(ratio), ratio, np.nan))
+        yield _mean("cost_over_face", {"cost": cost, "k": k}, np.where(np.isfinite(ratio), ratio, np.nan))
 
 
 def _within(turn: Ints, k: int) -> Bools:

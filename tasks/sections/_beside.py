@@ -13,8 +13,11 @@ from typing import Any
 
 from tasks.sections import charts
 from tasks.sections._material import Measure, Shown, View, undrawn
-from tasks.sections._numbers import NOTED, n_cell, number_cell, p_cell, significant, value, value_cell, whole
-from tasks.sections._section import Cell, Figure, Row, Swatch, TableView
+from tasks.sections._numbers import NOTED, n_cell, number_cell, p_cell, percent, value, value_cell, whole
+from tasks.sections._section import Cell, Figure, Panel, Row, Swatch, TableView
+
+BRACKETS = "In brackets: bootstrap intervals; for the size-matched value the range of the subsamples."
+RANK = "p is the rank of the group's own value among the subsamples, and cannot be smaller than their number allows."
 
 At = Mapping[str, float | str]
 """Parameters of a measure."""
@@ -61,10 +64,9 @@ def headline(view: View, measure: str, shown: Shown, parameters: At | None = Non
     return TableView(title, header, tuple(rows) if found else (), note)
 
 
-RANGES = (
-    "In brackets: bootstrap intervals; for the size-matched value the range of the subsamples. p is the rank of the "
-    "group's own value among the subsamples, and cannot be smaller than their number allows."
-)
+def matched_cell(view: View, group: str, m: Measure | None, shown: Shown) -> Cell:
+    """A size-matched value, of which the reference group has none."""
+    return Cell("–", "none") if group == view.reference else value_cell(m, shown.unit)
 
 
 def _beside(view: View, group: str, measure: str, shown: Shown, at: At) -> Row:
@@ -86,40 +88,74 @@ def compared(view: View, group: str, measure: str, shown: Shown, at: At, raw: bo
     return (*cells, p_cell(difference.p if difference else None), p_cell(best.q if best else None))
 
 
+def dots(view: View, title: str, measure: str, shown: Shown, at: At) -> list[Panel]:
+    """One panel with every group's value and interval, and below each the size-matched reference with its range."""
+    rows = [row for group in view.groups for row in _dots(view, group, measure, shown, at)]
+    if not rows:
+        return []
+    label = f"{title} by {view.attribute}. " + "; ".join(f"{row['group']}: {row['shown']}" for row in rows)
+    groups = list(dict.fromkeys(row["group"] for row in rows))
+    return [charts.intervals(title, label, rows, groups, shown.unit == "rate")]
+
+
+def _dots(view: View, group: str, measure: str, shown: Shown, at: At) -> Iterator[dict[str, Any]]:
+    for what, name in ((charts.OWN, measure), (charts.MATCHED, f"{measure}_size_matched")):
+        m = view.get(group, name, at)
+        if m and m.value is not None:
+            said = value(m, shown.unit) + (f", {view.reference} at this group's size" if what == charts.MATCHED else "")
+            yield {"group": group, "what": what, "value": m.value, "low": m.low, "high": m.high, "shown": said}
+
+
+def dots_legend(view: View) -> tuple[Swatch, ...]:
+    """The two kinds of marks of a figure with a row, or two, for each thing."""
+    grey = f"{view.reference} at the group's size, with range"
+    return (Swatch("the group, with interval", charts.ACCENT), *(Swatch(grey, charts.QUIET),) * view.is_matched)
+
+
 def curves(view: View, title: str, drawn: Sequence[Curve], axes: Axes, caption: str) -> list[Figure]:
     """One panel for every group with a value: its own curves, and the reference group's at its size."""
-    panels, seen = [], set[str]()
-    for group in view.groups:
-        rows = [row for curve in drawn for row in _points(view, group, curve, axes)]
-        own = [row for row in rows if row["what"] == charts.OWN]
-        if own:
-            seen.add(group)
-            label = f"{axes.y.words} of {group} against {axes.x_words}, and of {view.reference} at its size; "
-            name = f"{group} (reference)" if group == view.reference else group
-            label += "the numbers are in the table below."
-            panels.append(charts.curves(name, label, rows, axes.x_words, axes.y.unit == "rate"))
-    said = f" {beside_words(view)}" if len(seen) > 1 else ""
+    rows = {group: [row for curve in drawn for row in _points(view, group, curve, axes)] for group in view.groups}
+    seen = [group for group in view.groups if any(row["what"] == charts.OWN for row in rows[group])]
+    if not seen:
+        return []
+    reach = (0.0, 1.0) if axes.y.unit == "rate" else _reach([row for group in seen for row in rows[group]])
+    panels = []
+    for group in seen:
+        label = f"{axes.y.words} of {group} against {axes.x_words}, and of {view.reference} at its size; "
+        label += "the numbers are in the table below."
+        name = f"{group} (reference)" if group == view.reference else group
+        panels.append(charts.curves(name, label, rows[group], axes.x_words, reach, axes.y.unit == "rate"))
+    said = f" {beside_words(view)}" if seen != [view.reference] else ""
     legend = _legend(view, [curve.words for curve in drawn])
-    return [Figure(title, tuple(panels), caption + said + undrawn(view.groups, seen), legend)] if panels else []
+    return [Figure(title, tuple(panels), caption + said + undrawn(view.groups, set(seen)), legend)]
+
+
+def _reach(rows: Iterable[Mapping[str, Any]]) -> tuple[float, float]:
+    """From the least to the most that is drawn: all panels of a figure have one scale."""
+    ends = [row[name] for row in rows for name in ("value", "low", "high") if row.get(name) is not None]
+    return min(ends), max(ends)
 
 
 def beside_words(view: View) -> str:
-    """How to read the grey of a figure."""
+    """How to read the grey of a figure, where there is any."""
+    if not view.is_matched:
+        return "The reference group was not subsampled in this run: an effect of size cannot be told from any other."
     return (
-        f"Grey: {view.reference} applicants subsampled to the size of the group, mean and range of the subsamples. "
-        "What lies inside the grey range is not distinguishable from an effect of size. Compare a group with its own "
-        "grey, not with another group."
+        f"Grey: {view.reference} applicants subsampled to the size of the group, mean and range of the subsamples; "
+        "what lies inside it is not distinguishable from an effect of size. Compare a group with its own grey only."
     )
 
 
 def _points(view: View, group: str, curve: Curve, axes: Axes) -> Iterator[dict[str, Any]]:
-    for what, name in ((charts.OWN, curve.measure), (charts.MATCHED, f"{curve.measure}_size_matched")):
-        for m in along(view, group, name, axes.x, curve.at):
-            if m.value is not None:
-                said = value(m, axes.y.unit) + (f", {view.reference} at this size" if what == charts.MATCHED else "")
-                ends = {"low": m.low, "high": m.high} if what == charts.MATCHED else {}
-                at = {"x": m.said[axes.x], "line": curve.words, "what": what}
-                yield {"group": group, **at, "value": m.value, **ends, "shown": said + " (bound)" * bool(m.note)}
+    for m in along(view, group, curve.measure, axes.x, curve.at):
+        if m.value is not None:
+            said = value(m, axes.y.unit) + " (bound)" * bool(m.note)
+            at = {"group": group, "line": curve.words, "x": m.said[axes.x]}
+            yield {**at, "what": charts.OWN, "value": m.value, "shown": said}
+    for m in along(view, group, f"{curve.measure}_size_matched", axes.x, curve.at):
+        if m.value is not None:
+            at = {"group": group, "line": curve.words, "x": m.said[axes.x]}
+            yield {**at, "what": charts.MATCHED, "value": m.value, "low": m.low, "high": m.high}
 
 
 def along(view: View, group: str, measure: str, x: str, at: At) -> list[Measure]:
@@ -129,10 +165,12 @@ def along(view: View, group: str, measure: str, x: str, at: At) -> list[Measure]
 
 
 def _legend(view: View, lines: Sequence[str]) -> tuple[Swatch, ...]:
-    dashes = [" ".join(map(str, dash)) for dash in charts.DASHES]
-    own = [Swatch(f"the group, {words}", charts.ACCENT, dash) for words, dash in zip(lines, dashes, strict=False)]
-    named = f"{view.reference} at the group's size, "
-    return (*own, *(Swatch(named + w, charts.QUIET, dash) for w, dash in zip(lines, dashes, strict=False)))
+    """An entry for every line, in colour and in grey; a line that stands alone needs no words of its own."""
+    said = [f", {words}" if len(lines) > 1 else "" for words in lines]
+    dashed = list(zip(said, (" ".join(map(str, dash)) for dash in charts.DASHES), strict=False))
+    own = (Swatch(f"the group{words}", charts.ACCENT, dash) for words, dash in dashed)
+    grey = (Swatch(f"{view.reference} at the group's size{words}", charts.QUIET, dash) for words, dash in dashed)
+    return (*own, *grey) if view.is_matched else tuple(own)
 
 
 def numbers(
@@ -147,8 +185,13 @@ def numbers(
         at = {**given, **dict(zip(names, setting, strict=True))}
         each = [m for group in view.groups for m in _pair(view, group, measure, at)]
         shown_measures += each
-        rows.append((*(setting_cell(v) for v in setting), *(value_cell(m, shown.unit) for m in each)))
-    header = (*names.values(), *(h for group in view.groups for h in _pair_header(view, group)))
+        rows.append(
+            (
+                *(setting_cell(v, share=name == "c") for name, v in zip(names, setting, strict=True)),
+                *(value_cell(m, shown.unit) for m in each),
+            )
+        )
+    header = (*names.values(), *(h for group in view.groups for h in pair_header(view, group)))
     return TableView(title, header, tuple(rows), notes(shown_measures), folded=True)
 
 
@@ -157,21 +200,33 @@ def _pair(view: View, group: str, measure: str, at: At) -> list[Measure | None]:
     return [own] if group == view.reference else [own, view.get(group, f"{measure}_size_matched", at)]
 
 
-def _pair_header(view: View, group: str) -> list[str]:
+def pair_header(view: View, group: str) -> list[str]:
+    """Headers of a group's own value and of the size-matched one."""
     return [group] if group == view.reference else [group, f"{view.reference} at the size of {group}"]
 
 
-def setting_cell(setting: float | str) -> Cell:
+def setting_cell(setting: float | str, share: bool = False) -> Cell:
     """A parameter as a cell."""
     if isinstance(setting, str):
         return Cell(setting)
-    return number_cell(whole(setting) if float(setting).is_integer() else significant(setting))
+    return number_cell(percent(setting) if share else whole(setting))
 
 
 def notes(found: Iterable[Measure | None]) -> str:
     """What qualifies the marked numbers, each thing said once."""
     said = dict.fromkeys(part for m in found if m and m.value is not None and m.note for part in m.note.split("; "))
     return f"{NOTED} {'; '.join(said)}." if said else ""
+
+
+def settings(view: View, measure: str, parameter: str) -> list[float]:
+    """All settings of a parameter, ascending."""
+    return sorted({m.said[parameter] for m in view.all(measure) if parameter in m.said})
+
+
+def ends(view: View, measure: str, parameter: str) -> list[float]:
+    """The smallest and the largest setting of a parameter."""
+    found = settings(view, measure, parameter)
+    return sorted({found[0], found[-1]}) if found else []
 
 
 def capital(words: str) -> str:

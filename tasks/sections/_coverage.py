@@ -4,11 +4,21 @@ The areas are the paper's kAUC and dAUC (FGCE, Tables III and IV), over all fact
 can serve.
 """
 
-from collections.abc import Sequence
-
-from tasks.sections._beside import Axes, Curve, At, RANGES, curves, headline, notes, numbers, setting_cell
+from tasks.sections._beside import (
+    BRACKETS,
+    At,
+    Axes,
+    Curve,
+    curves,
+    ends,
+    headline,
+    notes,
+    numbers,
+    setting_cell,
+    settings,
+)
 from tasks.sections._material import Measure, Shown, View
-from tasks.sections._numbers import significant, value_cell
+from tasks.sections._numbers import value_cell
 from tasks.sections._section import Cell, Figure, Row, TableView
 
 MEASURES = {
@@ -28,6 +38,10 @@ GLOSSARY = {
     "a further candidate changes nothing",
 }
 _ALL, _FEASIBLE = {"denominator": "all"}, {"denominator": "feasible"}
+_NAMES = {"k": "k", "d": "Cost limit d"}
+_NONE = Cell("–", "none")
+_MATCHED = (1, 4, 6)
+"""Places of size-matched values among the cells of an area: the reference group has none."""
 
 
 def figures(view: View) -> tuple[Figure, ...]:
@@ -56,12 +70,11 @@ def tables(view: View) -> tuple[TableView, ...]:
     """Coverage at the largest k, the areas with their saturation points, and the numbers of the figures."""
     by = f"by {view.attribute}"
     most = ends(view, "coverage_at_k", "k")[-1:]
-    made = [headline(view, "coverage_at_k", MEASURES["coverage_at_k"], {"k": k}, RANGES) for k in most]
+    made = [headline(view, "coverage_at_k", MEASURES["coverage_at_k"], {"k": k}, BRACKETS) for k in most]
     made += [_areas(view, "kauc", "k", "d"), _areas(view, "dauc", "d", "k")]
-    at = {"k": "k", "d": "Cost limit d"}
     title = f"Coverage at each cost limit, {by}: the numbers of the figure"
     made += [
-        numbers(view, f"{title}, k = {k:g}", "coverage", MEASURES["coverage"], {"d": at["d"]}, {**_ALL, "k": k})
+        numbers(view, f"{title}, k = {k:g}", "coverage", MEASURES["coverage"], {"d": _NAMES["d"]}, {**_ALL, "k": k})
         for k in ends(view, "coverage", "k")
     ]
     title = f"Coverage at each k without a cost limit, {by}: the numbers of the figure"
@@ -69,49 +82,46 @@ def tables(view: View) -> tuple[TableView, ...]:
     return tuple(t for t in made if t.rows)
 
 
-def ends(view: View, measure: str, parameter: str) -> list[float]:
-    """The smallest and the largest setting of a parameter."""
-    found = settings(view, measure, parameter)
-    return sorted({found[0], found[-1]}) if found else []
-
-
-def settings(view: View, measure: str, parameter: str) -> list[float]:
-    """All settings of a parameter, ascending."""
-    return sorted({float(m.said[parameter]) for m in view.all(measure) if parameter in m.said})
-
-
 def _areas(view: View, measure: str, fixed: str, along: str) -> TableView:
     """An area and its saturation point for every setting of ``fixed`` and every group, as the paper has it."""
-    last = ends(view, "coverage", along)[-1:]
+    end = dict(zip((along,), ends(view, "coverage", along)[-1:], strict=False))
     rows, used = list[Row](), list[Measure | None]()
     for setting in settings(view, measure, fixed):
         for group in view.groups:
-            found = _area(view, group, measure, {fixed: setting}, {along: x for x in last})
-            used += found
-            rows.append((setting_cell(setting), Cell(group), *_area_cells(measure, found)))
-    ending = f"Coverage at {along} = {significant(last[0]) if along == 'd' else f'{last[0]:g}'}" if last else "Coverage"
-    small = f"{view.reference} at this size"
-    name = {"kauc": "kAUC", "dauc": "dAUC"}[measure]
+            found = _area(view, group, measure, {fixed: setting}, end)
+            used += [m for m, _ in found]
+            cells = [value_cell(m, shown.unit) for m, shown in found]
+            if group == view.reference:
+                cells = [_NONE if place in _MATCHED else cell for place, cell in enumerate(cells)]
+            rows.append((setting_cell(setting), Cell(group), *cells))
+    name, small = {"kauc": "kAUC", "dauc": "dAUC"}[measure], f"{view.reference} at this size"
+    last = f"Coverage at {along} = {setting_cell(end[along]).text}" if end else "Coverage at the end"
     header = (
-        *({"k": "k", "d": "Cost limit d"}[fixed], "Group", f"Saturation {along}", small, ending),
-        *(name, small, f"{name} of the coverable", small),
+        _NAMES[fixed],
+        "Group",
+        f"Saturation {along}",
+        small,
+        last,
+        name,
+        small,
+        f"{name} of the coverable",
+        small,
+    )
+    note = (
+        "Coverage and the first area are over all factuals; the second area, the paper's, is over those that some "
+        f"candidate can serve. {BRACKETS} {notes(used)}"
     )
     title = f"{name} and saturation points, by {view.attribute}"
-    said = (
-        "Coverage and the first area are over all factuals; the second, the paper's, is over those that some candidate "
-        f"can serve. {RANGES.split('; p is')[0].split(' p is')[0]}"
-    )
-    return TableView(title, header, tuple(rows), f"{said} {notes(used)}".strip(), folded=True)
+    return TableView(title, header, tuple(rows), note.strip(), folded=True)
 
 
-def _area(view: View, group: str, measure: str, at: At, end: At) -> list[Measure | None]:
-    """Saturation point, coverage at the end of the grid and both areas, each beside its size-matched value."""
-    own = view.get(group, f"{measure}_saturation", at)
-    matched = view.get(group, f"{measure}_saturation_size_matched", at)
-    coverage = view.get(group, "coverage", {**_ALL, **at, **end})
-    areas = [
-        view.get(group, name, {**at, **over})
-        for over in (_ALL, _FEASIBLE)
-        for name in (measure, f"{measure}_size_matched")
+def _area(view: View, group: str, measure: str, at: At, end: At) -> list[tuple[Measure | None, Shown]]:
+    """Saturation point, coverage at the end of the grid and both areas, with their size-matched values."""
+    point, over = f"{measure}_saturation", (_ALL, _FEASIBLE)
+    areas = [(name, {**at, **each}) for each in over for name in (measure, f"{measure}_size_matched")]
+    return [
+        (view.get(group, point, at), MEASURES[point]),
+        (view.get(group, f"{point}_size_matched", at), MEASURES[point]),
+        (view.get(group, "coverage", {**_ALL, **at, **end}), MEASURES["coverage"]),
+        *((view.get(group, name, where), MEASURES[measure]) for name, where in areas),
     ]
-    return [own, matched, coverage, *areas]

@@ -23,7 +23,13 @@ _UNRELATED = "That gives no sign that missingness is related to the decision, an
 
 def limits(material: Material, falls: tuple[Waterfall, ...]) -> tuple[str, ...]:
     """Sentences, those of these data first."""
-    return (*_of_the_rows(material, falls), *_of_the_groups(material), *_of_the_run(material), *_always(material))
+    return (
+        *_of_the_rows(material, falls),
+        *_of_the_groups(material),
+        *_of_the_run(material),
+        *_of_recourse(material),
+        *_always(material),
+    )
 
 
 def swapped(material: Material) -> Notice | None:
@@ -126,6 +132,33 @@ def _of_the_run(material: Material) -> Iterator[str]:
         yield (
             "This run uses the `paper` profile, which mimics published code, its errors included. It is no basis for a "
             "verdict."
+        )
+
+
+def _of_recourse(material: Material) -> Iterator[str]:
+    """What the measures of recourse cannot show, each limit where its measure is there."""
+    found = {m.measure for m in material.measures}
+    if any(m.note and m.value is not None for m in material.measures):
+        yield (
+            "Some optima were not solved, or not to the end: numbers with a dagger are bounds, or made of bounds. The "
+            "optimum may be better, and two groups' bounds may differ where their optima do not."
+        )
+    if "d0" in found:
+        yield (
+            "k0 and d0 are decided by the few hardest to serve. Their intervals come from drawing the same people "
+            "again, which can leave those few out and cannot add others: they fall more easily than they rise. d0 lets "
+            "everyone have a candidate of their own, d0 at k0 only as few as will do: the two answer two questions, "
+            "and papers call either of them d0."
+        )
+    if "acf" in found:
+        yield (
+            "Which attributes change depends on the candidates that were selected; another selection of the same cost "
+            "may change others. A change that is frequent is not shown to matter to the decision."
+        )
+    if "infeasible_share_without" in found:
+        yield (
+            "Lifting a rule shows what depends on it inside the graph. It does not show that the rule causes a "
+            "difference between groups, nor that it could be dropped."
         )
 
 

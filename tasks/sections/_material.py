@@ -132,10 +132,10 @@ class View:
         """The groups, the reference first, then by falling size; groups without a printed size last."""
         return self.everyone or by_size(self.rows, self.reference)
 
-    @property
-    def others(self) -> tuple[str, ...]:
-        """The groups that are compared with the reference."""
-        return tuple(group for group in self.groups if group != self.reference)
+    @cached_property
+    def is_matched(self) -> bool:
+        """Whether the run subsampled the reference group at all."""
+        return any(m.measure.endswith("_size_matched") for m in self.rows)
 
     def label(self, feature: str) -> str:
         """A feature in words, or its name."""

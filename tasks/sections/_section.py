@@ -60,7 +60,8 @@ class Swatch:
     text: str
     colour: str
     dash: str = ""
-    hollow: bool = False
+    shape: str = ""
+    """Of a point; a line has none."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,9 @@ def reading(view: View, measure: str, shown: Shown, minimum: int) -> list[str]:
 def _sentence(view: View, group: str, measure: str, shown: Shown, minimum: int) -> str:
     own = view.get(group, measure)
     subject = f"{group}: the {shown.words}"
-    if own is None or own.value is None:
+    if own is None:
+        return f"{subject} is not computed: the group has no factuals. Nothing can be said, and that is no pass."
+    if own.value is None:
         return f"{subject} is {missing_words(own)}. Nothing can be said, and that is no pass."
     text = written(own.value, shown.unit)
     if own.n is not None and own.n < minimum:

@@ -1,19 +1,55 @@
 """FGCE's section: how the graph was built, what recourse costs, and for whom there is none.
 
-Every measure stands beside its size-matched reference, because a small group has a thinner graph and fewer candidates,
-and that alone raises its infeasible share and its costs. Sentences that read the figures are in ``_size``, tables in
-``_recourse``.
+Here belongs the order of the chapter, what matters first: who has no recourse and what it costs the others. Each part
+is a module of its own, with ``figures(view)``, ``tables(view)``, its ``MEASURES`` and its ``GLOSSARY``; how a measure
+is set beside its size-matched reference, because a small group has a thinner graph, is in ``_beside``.
 """
 
-from tasks.sections import charts
-from tasks.sections._material import Material, Measure, View, anchor, maker_words, undrawn
-from tasks.sections._numbers import value
-from tasks.sections._recourse import MEASURES, selected_ks, tables
-from tasks.sections._section import Figure, Panel, Section, Swatch
+from typing import Protocol
+
+from tasks.sections import (
+    _ablation,
+    _attributes,
+    _connectivity,
+    _coverage,
+    _optima,
+    _recourse,
+    _sharing,
+    _subgroups,
+)
+from tasks.sections._material import Material, Shown, View, anchor, maker_words
+from tasks.sections._section import Figure, Section, TableView
 from tasks.sections._size import reading
 
 __all__ = ["GLOSSARY", "MEASURES", "chapter"]
 
+
+class Part(Protocol):
+    """The module of a part."""
+
+    MEASURES: dict[str, Shown]
+
+    def figures(self, view: View) -> tuple[Figure, ...]:
+        """What is drawn, nothing where nothing was measured."""
+        ...
+
+    def tables(self, view: View) -> tuple[TableView, ...]:
+        """The numbers of the figures, and more."""
+        ...
+
+
+_PARTS: dict[str, Part] = {
+    "Coverage: whom a few counterfactuals serve": _coverage,
+    "Least cost: how few would do, and at what cost": _optima,
+    "Sharing: what a common counterfactual costs": _sharing,
+    "Attributes: what would have to change": _attributes,
+    "Subgroups: where the graph falls apart": _subgroups,
+    "Rules: what depends on which": _ablation,
+}
+"""The parts below the first results, in their order."""
+
+_ALL: tuple[Part, ...] = (_recourse, *_PARTS.values(), _connectivity)
+MEASURES = {measure: shown for part in _ALL for measure, shown in part.MEASURES.items()}
 GLOSSARY = {
     "factual": "an applicant with an unfavourable decision, to be explained",
     "candidate": "an applicant with a favourable decision, who may serve as a counterfactual",
@@ -28,6 +64,10 @@ GLOSSARY = {
     "k": "number of candidates selected to serve a whole group",
     "size-matched reference": "the measure on the reference group, subsampled again and again to the size of the group",
     "subgroup": "weakly connected component of a group's graph, numbered from 1 by falling number of factuals",
+} | {
+    term: meaning
+    for part in (_coverage, _optima, _sharing, _attributes, _ablation, _connectivity)
+    for term, meaning in part.GLOSSARY.items()
 }
 
 
@@ -46,8 +86,19 @@ def chapter(material: Material) -> Section:
 
 
 def _graph(material: Material) -> Section:
+    """The facts of the graph, and its connectivity, which is stored with the lender whose applications they are."""
     points = tuple(f"{str(f['words'])[:1].upper()}{str(f['words'])[1:]}." for f in material.facts)
-    return Section("How the graph was built", "fgce-graph", points=points)
+    views = [view for view in material.views("fgce", "lender") if _connectivity.tables(view)]
+    parts = tuple(
+        Section(
+            f"Connectivity by {view.attribute}",
+            anchor("fgce", "graph", view.attribute),
+            figures=_connectivity.figures(view),
+            tables=_connectivity.tables(view),
+        )
+        for view in views
+    )
+    return Section("How the graph was built", "fgce-graph", points=points, parts=parts)
 
 
 def _maker(material: Material, maker: str) -> Section:
@@ -57,95 +108,18 @@ def _maker(material: Material, maker: str) -> Section:
 
 
 def _attribute(material: Material, view: View) -> Section:
-    swatches = charts.palette(view.groups, view.reference)
     minimum = material.settings.bootstrap.minimum_n
-    read = [s for m in ("infeasible_share", "burden") for s in reading(view, m, MEASURES[m], minimum)]
-    figures = [*_beside_size(view), *_against_cost(view, swatches), *_against_k(view, swatches)]
+    name = anchor("fgce", view.maker, view.attribute)
+    below = (_part(view, title, part, f"{name}-{number}") for number, (title, part) in enumerate(_PARTS.items(), 1))
     return Section(
         f"By {view.attribute}",
-        anchor("fgce", view.maker, view.attribute),
-        points=tuple(read),
-        figures=tuple(figures),
-        tables=tables(view),
+        name,
+        points=tuple(s for m, shown in _recourse.MEASURES.items() for s in reading(view, m, shown, minimum)),
+        figures=_recourse.figures(view),
+        tables=_recourse.tables(view),
+        parts=tuple(part for part in below if part.figures or part.tables),
     )
 
 
-def _beside_size(view: View) -> list[Figure]:
-    panels = []
-    for measure in ("infeasible_share", "burden"):
-        rows, shown = [], MEASURES[measure]
-        for group in view.groups:
-            for what, name in (("own", measure), ("matched", f"{measure}_size_matched")):
-                m = view.get(group, name)
-                if m and m.value is not None:
-                    said = value(m, shown.unit) + (
-                        f", {view.reference} at this group's size" if what == "matched" else ""
-                    )
-                    rows.append(
-                        {"group": group, "what": what, "value": m.value, "low": m.low, "high": m.high, "shown": said}
-                    )
-        if rows:
-            label = f"{shown.words} by {view.attribute}. " + "; ".join(f"{r['group']}: {r['shown']}" for r in rows)
-            groups = [g for g in view.groups if any(r["group"] == g for r in rows)]
-            title = shown.words.capitalize() + (" (encoded units)" if shown.unit == "number" else "")
-            panels.append(charts.intervals(title, label, rows, groups, shown.unit == "rate"))
-    caption = (
-        f"Above: the group's own value with its interval. Below: {view.reference} applicants subsampled to the size "
-        "of the group, mean and range of the subsamples. A group whose own value lies inside the grey range is not "
-        "distinguishable from an effect of size."
-    )
-    legend = (
-        Swatch("the group, with interval", charts.ACCENT),
-        Swatch(f"{view.reference} at the group's size, with range", charts.QUIET),
-    )
-    title = f"Who has no recourse, and what it costs the others, by {view.attribute}"
-    drawn = {m.group for m in view.rows if m.measure == "infeasible_share" and m.subgroup == 0 and m.value is not None}
-    return [Figure(title, tuple(panels), caption + undrawn(view.groups, drawn), legend)] if panels else []
-
-
-def _against_cost(view: View, swatches: dict[str, Swatch]) -> list[Figure]:
-    panels: list[Panel] = []
-    for k in selected_ks(view):
-        rows = [
-            _point(m, d=m.said["d"])
-            for m in view.all("coverage")
-            if m.said.get("k") == k and m.said.get("denominator") == "all" and m.value is not None
-        ]
-        if rows:
-            few = f"k = {k} counterfactual{'s' * (k > 1)}"
-            label = f"Coverage against the cost limit with {few}, one line for each group of {view.attribute}; "
-            label += "the numbers are in the table below."
-            rows.sort(key=lambda r: (str(r["group"]), float(str(r["d"]))))
-            panels.append(charts.curves(few, label, rows, swatches, ("d", "cost limit d (encoded units)")))
-    caption = (
-        "Share of all the group's factuals for whom one of k selected candidates lies within the cost limit. "
-        "Measured at the marked limits, joined by straight lines. A curve that levels off below 100 % leaves "
-        "factuals without recourse at any cost. Compare groups of different size with the size-matched values in "
-        "the tables only."
-    )
-    title = f"Coverage against cost, by {view.attribute}"
-    drawn = {m.group for m in view.all("coverage") if m.value is not None}
-    return (
-        [Figure(title, tuple(panels), caption + undrawn(swatches, drawn), _legend(swatches, drawn))] if panels else []
-    )
-
-
-def _against_k(view: View, swatches: dict[str, Swatch]) -> list[Figure]:
-    rows = [_point(m, k=m.said["k"]) for m in view.all("coverage_at_k") if m.value is not None]
-    if not rows:
-        return []
-    rows.sort(key=lambda r: (str(r["group"]), int(str(r["k"]))))
-    label = f"Coverage against the number of counterfactuals, one line for each group of {view.attribute}."
-    panel = charts.curves("No cost limit", label, rows, swatches, ("k", "selected counterfactuals k"), stepped=True)
-    caption = "Share of all the group's factuals that k selected candidates serve, whatever it costs."
-    drawn = {str(row["group"]) for row in rows}
-    title = f"Coverage against k, by {view.attribute}"
-    return [Figure(title, (panel,), caption + undrawn(swatches, drawn), _legend(swatches, drawn))]
-
-
-def _legend(swatches: dict[str, Swatch], drawn: set[str]) -> tuple[Swatch, ...]:
-    return tuple(swatch for group, swatch in swatches.items() if group in drawn)
-
-
-def _point(m: Measure, **at: float) -> dict[str, object]:
-    return {"group": m.group, "value": m.value, "shown": value(m, "rate"), **at}
+def _part(view: View, title: str, part: Part, name: str) -> Section:
+    return Section(title, name, figures=part.figures(view), tables=part.tables(view))

@@ -6,6 +6,7 @@ SELECT
     "group",
     measure,
     parameters,
+    any_value(reason) AS reason,
     list(coalesce(value, 'NaN'::DOUBLE) ORDER BY draw) AS "values"
 FROM draws
 GROUP BY method, decision_maker, protected_attribute, "group", measure, parameters

@@ -104,7 +104,7 @@ def test_measures_of_the_whole_method_by_a_clear_loop(problem):
                 if least is not None and (each.cheapest[row] > 0 or least == 0):
                     ratios.append(1.0 if least == 0 else least / each.cheapest[row])
             mean = np.mean(ratios) if ratios else np.nan
-            name = (group, 0, "face_ratio", (("cost", "vector"), ("k", k)))
+            name = (group, 0, "cost_over_face", (("cost", "vector"), ("k", k)))
             assert tallied[name] == pytest.approx(mean, nan_ok=True)
             assert not ratios or min(ratios) >= 1
         for column, name in enumerate(problem.features):
@@ -148,9 +148,11 @@ def test_a_group_too_large_to_be_solved_has_bounds_that_say_so():
     problem = problem_of(points, [0] * 5, [1, 1, 1, 0, 0], [0, 0, 0, 1, 1], groups=("all",))
     solved, bound = (detect(problem, exact_pairs=pairs) for pairs in (6, 5))
     reasons = {key(a): a.reason for a in bound.aggregates}
-    for name in ((0, 0, "k0", ()), (0, 0, "d0_at_k0", ())):
-        assert values(bound)[name] >= values(solved)[name]
-        assert reasons[name] == optima.TOO_LARGE
-        assert not {key(a): a.reason for a in solved.aggregates}[name]
+    k0, at_k0 = (0, 0, "k0", ()), (0, 0, "d0_at_k0", ())
+    assert values(bound)[k0] >= values(solved)[k0]
+    assert values(solved)[at_k0] == pytest.approx(0.3)
+    assert np.isnan(values(bound)[at_k0])
+    assert (reasons[k0], reasons[at_k0]) == (optima.TOO_LARGE, optima.UNKNOWN_K0)
+    assert not {key(a): a.reason for a in solved.aggregates}[k0]
     assert values(bound)[0, 0, "d0", ()] == pytest.approx(0.3)
     assert next(a for a in bound.aggregates if a.measure == "k0").replicates.tolist() == []

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from schemas.terms import State
 from tasks.algorithms import publication
 from tasks.algorithms.disclosure import POLICIES, complement, withhold_table
-from tasks.algorithms.measures import Family, Measure, Plan, Statistic, summarise
+from tasks.algorithms.measures import Drawn, Family, Measure, Plan, Statistic, summarise
 from tasks.algorithms.verdicts import Limit, judge, known_names, overall, unmeasured
 
 PLAN = Plan({"race": "white"}, 300, 0.95, 1)
@@ -68,7 +68,7 @@ def test_a_ratio_to_zero_is_undefined() -> None:
 
 def test_size_matched_by_hand() -> None:
     drawn = np.linspace(0.2, 0.4, 21)
-    found = summarise(shares(white=(20, 200), Black=(30, 100)), {(FAMILY, "Black"): drawn}, PLAN)
+    found = summarise(shares(white=(20, 200), Black=(30, 100)), {(FAMILY, "Black"): Drawn(drawn)}, PLAN)
     matched = one(found, "infeasible_share_size_matched", "Black")
     assert (matched.value, matched.n) == (pytest.approx(0.3), 21)
     gap = one(found, "infeasible_share_size_matched_difference", "Black")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+import report_fgce
 
 from schemas.applications import ENCODINGS, MEMBERSHIPS, MODEL_METRICS, REFUSALS
 from schemas.graph import FEASIBILITY_FACTS
@@ -16,6 +17,8 @@ from tasks.sections._material import ReportSettings
 
 REFERENCE = "white"
 HOSTILE = ("<script>alert(1)</script>", "'; DROP TABLE x; --")
+NOBODY = "Pacific Islander"
+"""A group with applications in the graph, and without factuals."""
 SIZES = {REFERENCE: 4200, HOSTILE[0]: 610, HOSTILE[1]: 240, "Asian": 20}
 
 
@@ -42,14 +45,15 @@ class Rows:
                 "measure": measure,
                 "parameters": json.dumps(parameters, sort_keys=True),
                 "value": value,
-                "low": None if missing else value - spread,
-                "high": None if missing else value + spread,
+                "low": None if missing or spread is None else value - spread,
+                "high": None if missing or spread is None else value + spread,
                 "n": n,
                 "events": None,
                 "p": None,
                 "q": None,
                 "state": "not_run",
                 "reason": "no threshold set",
+                "note": "",
                 **more,
             }
         )
@@ -79,56 +83,6 @@ def _outcomes(rows, maker, approval):
                 )
                 state = {"state": verdict, "reason": why}
             rows.add("outcomes", maker, group, f"{name}_ratio", own / other, **compared, **state)
-
-
-def _fgce(rows, maker):
-    for i, (group, size) in enumerate(SIZES.items()):
-        n = max(4, size // 9)
-        share, burden = 0.1 + 0.12 * i, 0.69 + 0.1 * i
-        headline = {"infeasible_share": (share, {}), "burden": (burden, {}), "burden_at_k": (burden * 1.2, {"k": 10})}
-        headline["coverage_at_k"] = ((1 - share) * (1 - 0.6**10), {"k": 10})
-        withheld = n < 5
-        for measure, (value, parameters) in headline.items():
-            if withheld:
-                why = "withheld: a small cell, or one that would give a small cell away"
-                rows.add("fgce", maker, group, measure, None, parameters=parameters, reason=why)
-                continue
-            rows.add("fgce", maker, group, measure, value, n=n, parameters=parameters)
-            if group == REFERENCE:
-                continue
-            compared = {"reference": REFERENCE, "parameters": parameters}
-            matched = value * (0.97 if i == 1 else 0.7)
-            rows.add("fgce", maker, group, f"{measure}_size_matched", matched, n=20, spread=0.06, **compared)
-            rows.add(
-                "fgce",
-                maker,
-                group,
-                f"{measure}_size_matched_difference",
-                value - matched,
-                n=n,
-                p=0.048,
-                q=0.1,
-                **compared,
-            )
-            rows.add("fgce", maker, group, f"{measure}_difference", value - 0.1, n=n, **compared)
-            rows.add("fgce", maker, group, f"{measure}_ratio", value / 0.1, n=n, **compared)
-        if withheld:
-            continue
-        for k in range(1, 11):
-            at_k = (1 - share) * (1 - 0.6**k)
-            if k < 10:
-                rows.add("fgce", maker, group, "coverage_at_k", at_k, n=n, parameters={"k": k})
-            for d in np.round(np.arange(0.1, 3.2, 0.3), 1):
-                for denominator, top in (("all", 1.0), ("feasible", 1 / (1 - share))):
-                    value = at_k * top * (1 - math.exp(-d / burden))
-                    said = {"d": float(d), "denominator": denominator, "k": k}
-                    rows.add("fgce", maker, group, "coverage", value, n=n, parameters=said)
-        for subgroup in range(1, 9 - 2 * i):
-            for measure, value in (("component_nodes", 400 // subgroup), ("component_candidates", 200 // subgroup)):
-                rows.add("fgce", maker, group, measure, float(value), subgroup=subgroup, n=n // subgroup)
-            rows.add("fgce", maker, group, "infeasible_share", share / subgroup, subgroup=subgroup, n=n // subgroup)
-            value = None if subgroup == 3 else burden / subgroup
-            rows.add("fgce", maker, group, "burden", value, subgroup=subgroup, n=n // subgroup)
 
 
 def _refusals():
@@ -237,7 +191,7 @@ def tables(approval: dict[str, float] | None = None) -> tuple[pa.Table, ...]:
     rows = Rows()
     for maker in ("model", "lender"):
         _outcomes(rows, maker, approval or {REFERENCE: 0.86, HOSTILE[0]: 0.61, HOSTILE[1]: 0.79, "Asian": 0.8})
-        _fgce(rows, maker)
+        report_fgce.add(rows, maker, SIZES, REFERENCE, NOBODY)
     names = [c.name for c in MEASURES.columns]
     measures = MEASURES.build(**{name: [row[name] for row in rows.rows] for name in names})
     facts = FEASIBILITY_FACTS.build(

@@ -13,7 +13,7 @@ from flows.bench import call_plainly
 from flows.plan import plan
 from tasks import ablate, connect
 from tasks._stage import Produced, hold
-from tasks.sections import _ablation
+from tasks.sections import _ablation, _connectivity
 from tasks.sections._material import Measure, View
 from tasks.sections._numbers import percent
 
@@ -148,7 +148,8 @@ def view() -> View:
 
 
 def test_every_table_has_a_row_for_every_group_and_says_what_is_withheld() -> None:
-    short, long, connectivity = _ablation.tables(view())
+    short, long = _ablation.tables(view())
+    (connectivity,) = _connectivity.tables(view())
     assert [[row[0].text for row in t.rows] for t in (short, connectivity)] == [
         ["white", "Black", "few"],
         ["white"] * 2 + ["Black"] * 2 + ["few"] * 2,
@@ -162,17 +163,18 @@ def test_every_table_has_a_row_for_every_group_and_says_what_is_withheld() -> No
 
 
 def test_figures_draw_what_a_rule_changes_and_name_the_rest() -> None:
-    share, burden, connectivity = _ablation.figures(view())
-    assert [p.title for p in share.panels] == [p.title for p in burden.panels] == ["Without the constraint on income"]
-    assert {row["group"] for row in share.panels[0].spec["data"]["values"]} == {"white", "Black"}
-    assert "Black: 20.0" in share.panels[0].label
+    (share,), (connectivity,) = _ablation.figures(view()), _connectivity.figures(view())
+    assert [p.title for p in share.panels] == ["white (reference)", "Black"]
+    assert [row["row"] for row in share.panels[1].spec["datasets"]["rows"]] == ["All rules kept", "Income"]
+    assert "Income: 20.0" in share.panels[1].label
     assert "As with all rules kept in every group drawn: without the limit on one step." in share.caption
-    assert all("Not drawn, because withheld or undefined: few." in f.caption for f in (share, burden, connectivity))
+    assert all("Not drawn, because withheld or undefined: few." in f.caption for f in (share, connectivity))
     assert len(connectivity.panels) == 4
     assert [s.text for s in connectivity.legend] == ["white (reference)", "Black"]
 
 
 def test_a_view_without_ablations_has_no_figure_and_no_table() -> None:
     nothing = View((measured("white", "burden", 0.1, 100),), "lender", "race", "white")
-    assert _ablation.figures(nothing) == ()
-    assert _ablation.tables(nothing) == ()
+    for part in (_ablation, _connectivity):
+        assert part.figures(nothing) == ()
+        assert part.tables(nothing) == ()

@@ -1,0 +1,1 @@
+"""What ``evenhand reproduce`` compares: published figures, reference outputs, and what our code obtains."""

@@ -1,0 +1,127 @@
+"""A cell, a figure somewhere said of it, and the verdict once our own figure is laid beside it.
+
+Two kinds of source say figures: the reference outputs, which ours must equal, and the paper, which in places deviates
+from its authors' own code. Where ours equals the reference and the paper does not, the paper prints otherwise, and that
+is no failure. A cell that our code did not fill differs.
+
+Here belongs comparing. Where figures come from is in ``published``, ``golden`` and ``obtained``.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+Value = float | str
+ALL = "all"
+"""Stands for the groups together."""
+
+COUNTS = ("nodes", "edges", "strong_components", "weak_components", "coverable", "false_negatives", "candidates", "k0")
+"""Quantities without a tolerance."""
+
+FOUR_DECIMALS = 1e-4
+
+
+class Verdict(StrEnum):
+    """How a figure and ours compare."""
+
+    AGREES = "agrees"
+    DIFFERS = "differs"
+    OTHERWISE = "paper prints otherwise"
+    INFORMATION = "information"
+
+
+class Cell(NamedTuple):
+    """What a figure is about: a quantity of a group, at some k, limit d, share c or attribute."""
+
+    quantity: str
+    group: str
+    at: tuple[Value, ...] = ()
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What a source says of a cell."""
+
+    source: str
+    reference: bool
+    """Whether the source is the reference's output, and not the paper."""
+    cell: Cell
+    value: Value
+    """NaN where the source has no value because there is none to have."""
+    tolerance: float
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Why figures of a data set need not be ours. The first that fits a figure counts."""
+
+    sources: frozenset[str]
+    quantities: frozenset[str]
+    group: str
+    """Empty: every group."""
+    at: tuple[Value, ...] | None
+    """None: at every k, d or c."""
+    ours: float | None
+    """What we then must have, to four decimals; None: anything."""
+    verdict: Verdict
+    why: str
+
+    def fits(self, figure: Figure, ours: Value) -> bool:
+        """Whether it is about this figure."""
+        cell = figure.cell
+        return (
+            figure.source in self.sources
+            and cell.quantity in self.quantities
+            and self.group in ("", cell.group)
+            and self.at in (None, cell.at)
+            and (self.ours is None or (isinstance(ours, float) and abs(ours - self.ours) < FOUR_DECIMALS))
+        )
+
+
+@dataclass(frozen=True)
+class Line:
+    """One figure with ours beside it."""
+
+    dataset: str
+    figure: Figure
+    obtained: Value | None
+    """None where our code filled no such cell."""
+    verdict: Verdict
+    why: str = ""
+
+    @property
+    def difference(self) -> float | None:
+        """Ours less the figure, where both are numbers."""
+        ours, said = self.obtained, self.figure.value
+        both = isinstance(ours, float) and isinstance(said, float) and math.isfinite(ours) and math.isfinite(said)
+        return ours - said if both else None  # type: ignore[operator]
+
+
+def compare(
+    dataset: str, figures: Sequence[Figure], obtained: Mapping[Cell, Value], remarks: Sequence[Remark]
+) -> list[Line]:
+    """A line per figure, in their order."""
+    confirmed = {f.cell for f in figures if f.reference and _equal(obtained.get(f.cell), f)}
+    return [_line(dataset, figure, obtained.get(figure.cell), confirmed, remarks) for figure in figures]
+
+
+def _line(dataset: str, figure: Figure, ours: Value | None, confirmed: set[Cell], remarks: Sequence[Remark]) -> Line:
+    if _equal(ours, figure):
+        return Line(dataset, figure, ours, Verdict.AGREES)
+    if ours is None:
+        return Line(dataset, figure, ours, Verdict.DIFFERS, "our code filled no such cell")
+    if not figure.reference and figure.cell in confirmed:
+        return Line(dataset, figure, ours, Verdict.OTHERWISE, "the reference has what we have")
+    remark = next((r for r in remarks if r.fits(figure, ours)), None)
+    if remark:
+        return Line(dataset, figure, ours, remark.verdict, remark.why)
+    return Line(dataset, figure, ours, Verdict.DIFFERS)
+
+
+def _equal(ours: Value | None, figure: Figure) -> bool:
+    said = figure.value
+    if isinstance(ours, float) and isinstance(said, float):
+        return (math.isnan(ours) and math.isnan(said)) or abs(ours - said) <= figure.tolerance
+    return ours == said

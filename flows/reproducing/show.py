@@ -1,0 +1,124 @@
+"""Lines of a reproduction for people and for programmes.
+
+Many cells agree, and nobody reads them: the short form has one row per table, quantity and group with the number of
+cells that agree, and one row for every cell that does not.
+
+Here belongs the look of it. What a verdict means is in ``lines``.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from flows.reproducing.lines import Line, Value, Verdict
+
+_STYLE = {Verdict.AGREES: "green", Verdict.DIFFERS: "bold red", Verdict.OTHERWISE: "yellow", Verdict.INFORMATION: "dim"}
+
+_COLUMNS = ("source", "what", "group", "published", "obtained", "difference", "verdict")
+
+_AT = {
+    "coverage": ("d", "k"),
+    "coverage_on_kauc_grid": ("d", "k"),
+    "least_cost": ("c", "k"),
+    "acf": ("attribute",),
+    "smallest_cost": ("c",),
+}
+"""Names of what a cell is at, where its quantity does not begin with it (kauc: k, dauc: d, cauc: c)."""
+
+
+def print_lines(console: Console, lines: Sequence[Line], *, every_cell: bool) -> None:
+    """Print a table per data set, and the number of lines by verdict."""
+    for dataset, of_dataset in groupby(lines, key=lambda line: line.dataset):
+        table = Table(title=Text(dataset), title_justify="left", box=None, pad_edge=False, title_style="bold")
+        for name in _COLUMNS:
+            table.add_column(name, overflow="fold", justify="right" if name in _COLUMNS[3:6] else "left")
+        for row in _rows(list(of_dataset), every_cell):
+            table.add_row(*row)
+        console.print(table)
+        console.print()
+    console.print(summary(lines), markup=False)
+
+
+def summary(lines: Sequence[Line]) -> str:
+    """One sentence with the number of lines by verdict."""
+    counts = Counter(line.verdict for line in lines)
+    said = ", ".join(f"{counts[verdict]:,} {verdict.value}" for verdict in Verdict)
+    return f"{len(lines):,} figures: {said}"
+
+
+def as_json(lines: Sequence[Line]) -> dict[str, Any]:
+    """The same as plain values; null stands for a figure that has no value."""
+    counts = Counter(line.verdict.value for line in lines)
+    return {"counts": {v.value: counts[v.value] for v in Verdict}, "lines": [_plain(line) for line in lines]}
+
+
+def _plain(line: Line) -> dict[str, Any]:
+    cell = line.figure.cell
+    return {
+        "dataset": line.dataset,
+        "source": line.figure.source,
+        "what": cell.quantity,
+        "group": cell.group,
+        "at": list(cell.at),
+        "published": _finite(line.figure.value),
+        "obtained": _finite(line.obtained),
+        "difference": line.difference,
+        "tolerance": line.figure.tolerance,
+        "verdict": line.verdict.value,
+        "why": line.why,
+    }
+
+
+def _finite(value: Value | None) -> Value | None:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _rows(lines: list[Line], every_cell: bool) -> Iterator[tuple[str | Text, ...]]:
+    """The rows of one data set, in the order in which its sources were read."""
+    series: dict[tuple[str, str, str], list[Line]] = {}
+    for line in lines:
+        cell = line.figure.cell
+        series.setdefault((line.figure.source, cell.quantity, cell.group), []).append(line)
+    for (source, quantity, group), members in series.items():
+        agree = sum(line.verdict is Verdict.AGREES for line in members)
+        if len(members) == 1 or every_cell:
+            yield from map(_row, members)
+            continue
+        if agree:
+            count = f"{agree} of {len(members)} cells agree"
+            yield source, _words(quantity), group, "", "", "", Text(count, style=_STYLE[Verdict.AGREES])
+        yield from (_row(line) for line in members if line.verdict is not Verdict.AGREES)
+
+
+def _row(line: Line) -> tuple[str | Text, ...]:
+    cell = line.figure.cell
+    names = _AT.get(cell.quantity, cell.quantity[:1])
+    at = ", ".join(f"{name} = {_number(value)}" for name, value in zip(names, cell.at, strict=False))
+    difference = "" if line.difference is None else f"{line.difference:+.4g}"
+    verdict = Text(line.verdict.value, style=_STYLE[line.verdict])
+    if line.why:
+        verdict.append(f": {line.why}")
+    shown = (_number(line.figure.value), _number(line.obtained), difference)
+    what = f"{_words(cell.quantity)}, {at}" if at else _words(cell.quantity)
+    return (line.figure.source, Text(what), cell.group, *shown, verdict)
+
+
+def _words(quantity: str) -> str:
+    return quantity.replace("_", " ")
+
+
+def _number(value: Value | None) -> str:
+    """At most six digits and no exponent; of a digest the beginning."""
+    if value is None:
+        return "none"
+    if isinstance(value, str):
+        return value if len(value) < 40 else value[:12]
+    if math.isnan(value):
+        return "undefined"
+    return f"{value:,.4f}".rstrip("0").rstrip(".")
