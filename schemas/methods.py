@@ -60,7 +60,7 @@ class FgceSettings(BaseModel):
         False, description="whether Algorithm 1 is solved to the optimum too, and the greedy's gap shown"
     )
     exact_pairs: int = Field(
-        100_000, ge=0, description="pairs of factual and candidate up to which a group's optima are solved exactly"
+        200_000, ge=0, description="pairs of factual and candidate up to which a group's optima are solved exactly"
     )
     solver: Literal["cbc", "highs"] = Field("cbc", description="solver of integer programmes")
     solver_seconds: float = Field(30.0, gt=0, description="time limit of one integer programme; then it is a bound")

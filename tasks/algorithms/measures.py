@@ -146,8 +146,12 @@ def summarise(
 
 
 def _estimate_given(g: Given, level: float) -> Estimate:
-    """An aggregate has a value for the group as a whole, and so no units without one."""
+    """An aggregate has a value for the group as a whole, and so no units without one.
+
+    Leaving rows out can move an extreme one way only; the interval then reaches to the value itself.
+    """
     low, high = percentile_interval(g.replicates, level)
+    low, high = min(low, g.value), max(high, g.value)  # NaN stays: there is no interval
     defined = g.n if math.isfinite(g.value) else 0
     return Estimate(g.value, low, high, g.n, defined, None, g.replicates)
 
