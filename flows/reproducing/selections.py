@@ -10,16 +10,21 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from flows.reproducing.golden import Golden
+from flows.reproducing.golden import PRINTED, Golden
 from flows.reproducing.lines import Cell, Value
 from flows.reproducing.obtained import Tables
+from schemas.methods import FgceSettings
 from schemas.settings import AuditSpec
 from tasks import detect
 from tasks._problems import cases as problems
-from tasks.algorithms import recourse
+from tasks.algorithms import optima, printed_mip, recourse
 from tasks.algorithms.detector import Longs, Problem
 from tasks.algorithms.pricing import Pricing
 from tasks.algorithms.recourse import Explained, Searched
+from tasks.algorithms.solver import Solver
+
+SMALL = 5_000
+"""Pairs of factual and candidate up to which the programme is solved as the paper prints it."""
 
 SLACK = 1e-9
 """The reference's d is at times the very cost that it is to admit."""
@@ -39,6 +44,7 @@ def cells(tables: Tables, spec: AuditSpec, golden: Golden) -> Mapping[Cell, Valu
         found[Cell("candidates", name)] = float(problem.candidate[rows].sum())
         searched = recourse.search(problem, rows, pricing.costs)
         found |= {Cell(quantity, name, at): value for quantity, at, value in _covered(searched, golden.grid, fgce.k)}
+        found |= {Cell(quantity, name): value for quantity, value in _printed(searched, fgce)}
         found |= {Cell("acf", name, (a,)): v for a, v in _changed(searched, *golden.attribution, problem)}
     return found
 
@@ -67,6 +73,18 @@ def _covered(searched: Searched, grid: list[float], most: int) -> Iterator[tuple
         yield "kauc_coverage", (float(k),), float(shares.max())
         for d, share in zip(grid, shares.tolist(), strict=True):
             yield "coverage_on_kauc_grid", (round(d, 6), float(k)), share
+
+
+def _printed(searched: Searched, settings: FgceSettings) -> Iterator[tuple[str, float]]:
+    """The least cost at k0 by the paper's integer programme, by every solver; of small groups only."""
+    tables = optima.tables_of(searched, settings.model_copy(update={"exact_pairs": SMALL}))
+    if not tables:
+        return
+    parts = optima.parts_of(tables, searched.weight)
+    k0 = int(optima.full(parts, optima.solver_of(settings)).k0.value)
+    need = sum(part.rows for part in parts)
+    for solver, quantity in PRINTED.items():
+        yield quantity, printed_mip.printed_mip(parts, k0, need, Solver(solver, settings.solver_seconds)).value
 
 
 def _changed(searched: Searched, k: int, d: float, problem: Problem) -> Iterator[tuple[str, float]]:
