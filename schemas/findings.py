@@ -89,6 +89,7 @@ AGGREGATES = Table(
         Column("replicates", "doubles", "the measure on units drawn anew with replacement; none: no interval"),
     ),
     key=("method", "decision_maker", "protected_attribute", "group", "subgroup", "measure", "parameters"),
+    restricted=True,
 )
 
 DRAWS = Table(
@@ -106,4 +107,5 @@ DRAWS = Table(
         Column("value", "double", "the statistic; null where it is not defined", nullable=True),
     ),
     key=("method", "decision_maker", "protected_attribute", "group", "measure", "parameters", "draw"),
+    restricted=True,
 )

@@ -48,7 +48,7 @@ class FgceSettings(BaseModel):
     )
     k: int = Field(10, gt=0, description="most counterfactuals selected per group")
     size_matched_draws: int = Field(
-        40, ge=0, description="subsamples of the reference group per other group; fewer than 40 cannot give p < 0.05"
+        40, ge=0, description="subsamples of the reference group per other group; 0 for no size-matched reference"
     )
     kauc: Literal["all", "needed"] = Field(
         "all", description="limits on cost of kAUC: all of them, or from 0.7 of the dearest group's d0 at k0 (paper)"
@@ -57,7 +57,9 @@ class FgceSettings(BaseModel):
         (0.25, 0.5, 0.75, 1.0), description="shares of the coverable factuals for which the least cost is sought"
     )
     exact: bool = Field(
-        False, description="whether Algorithm 1 is solved to the optimum too, and the greedy's gap shown"
+        False,
+        description="whether least costs and Algorithm 1 are solved to the optimum, on every subsample and resample: "
+        "hundreds of integer programmes each, minutes instead of seconds",
     )
     exact_pairs: int = Field(
         200_000, ge=0, description="pairs of factual and candidate up to which a group's optima are solved exactly"
@@ -68,6 +70,13 @@ class FgceSettings(BaseModel):
         100, ge=0, description="resamples of a group for which what was solved is solved anew; 0: no interval"
     )
     ablations: bool = Field(True, description="whether recourse is searched again with each constraint lifted")
+
+    @field_validator("face", "shares")
+    @classmethod
+    def _each_once(cls, value: tuple[str | float, ...], info: ValidationInfo) -> tuple[str | float, ...]:
+        if len(set(value)) != len(value):
+            raise ValueError(f"{info.field_name} names {list(value)}; name each only once")
+        return value
 
     @field_validator("epsilon", "bandwidth")
     @classmethod

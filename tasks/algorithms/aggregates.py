@@ -83,11 +83,12 @@ def of_gap(found: Explained, limits: Limits, settings: FgceSettings) -> Iterator
     for d, level in zip(limits.of_d.tolist(), limits.at_d, strict=True):
         for k in range(1, covered.shape[1] + 1):
             best = max_cover.max_cover(parts, k, d, solver)
-            most = int(best.value)
+            most = max(int(best.value), int(covered[level, k - 1]))
+            stopped = "a bound: a solver was stopped" if best.reason else ""
             at: dict[str, float | str] = {"k": k, "d": curves.as_said(d)}
-            yield Aggregate(0, 0, "coverage_optimum", at, most / n, n, events=most, reason=best.reason)
+            yield Aggregate(0, 0, "coverage_optimum", at, most / n, n, reason=stopped)
             gap = (most - int(covered[level, k - 1])) / n
-            yield Aggregate(0, 0, "greedy_gap", at, gap, n, events=most, reason=best.reason)
+            yield Aggregate(0, 0, "greedy_gap", at, gap, n, reason=stopped)
 
 
 def of_least(solved: Solved, scale: Scale) -> Iterator[Aggregate]:
@@ -98,10 +99,16 @@ def of_least(solved: Solved, scale: Scale) -> Iterator[Aggregate]:
             value, reason = solved.least[k, c]
             at: dict[str, float | str] = {"k": k, "c": c}
             yield Aggregate(0, 0, "least_cost", at, value, n, reason=reason, replicates=costs[:-1, k - 1])
-        reason = next((v.reason for (_, share), v in solved.least.items() if share == c and v.reason), "")
-        for measure, values, why in (
-            ("cauc", optima.cauc(costs, c, scale), f"no k at which every group can have {c:g} of its factuals covered"),
-            ("cauc_saturation", optima.cheapest_k(costs), f"no k covers {c:g} of the coverable factuals"),
+        own = [v.reason for (_, share), v in solved.least.items() if share == c and np.isfinite(v.value)]
+        bound, scaled = next((each for each in own if each), ""), scale.reason.get(c, "")
+        for measure, values, why, reason in (
+            (
+                "cauc",
+                optima.cauc(costs, c, scale),
+                f"no k at which every group can have {c:g} covered",
+                bound or scaled,
+            ),
+            ("cauc_saturation", optima.cheapest_k(costs), f"no k covers {c:g} of the coverable factuals", bound),
         ):
             value = float(values[-1])
             said = reason if np.isfinite(value) else why
@@ -127,6 +134,14 @@ def _saturation(measure: str, at: dict[str, float | str], points: Floats, n: int
     return Aggregate(0, 0, measure, at, value, n, reason=reason, replicates=points[:-1])
 
 
+def of_nobody() -> Iterator[Aggregate]:
+    """A group without factuals is said to be one, and not passed over."""
+    for measure in ("k0", "d0", "d0_at_k0"):
+        yield Aggregate(
+            0, 0, measure, {}, float("nan"), 0, True, reason="no factual: nobody has anything to be explained"
+        )
+
+
 def of_sizes(found: Explained) -> Iterator[Aggregate]:
     """Nodes of a subgroup, and nodes with a candidate."""
     component = found.searched.reach.component
@@ -136,4 +151,4 @@ def of_sizes(found: Explained) -> Iterator[Aggregate]:
         ("component_candidates", inside & (found.searched.candidate >= 0)),
     ):
         n = int(counted.sum())
-        yield Aggregate(0, 0, measure, {}, float(n), n, compared=False)
+        yield Aggregate(0, 0, measure, {}, float(n), n, compared=False, events=n)

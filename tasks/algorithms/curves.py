@@ -150,4 +150,6 @@ def least_cost(found: Resampled, levels: Floats, free: Floats, share: float) -> 
     enough = (found.coverage >= needed - SLACK) & (needed > 0)
     paid = np.vstack([np.repeat(levels[:, None], len(free), axis=1), free])
     first = enough.argmax(axis=1)
-    return np.where(enough.any(axis=1), np.take_along_axis(paid, first, axis=0), np.nan)
+    costs = np.where(enough.any(axis=1), np.take_along_axis(paid, first, axis=0), np.nan)
+    least: Floats = np.fmin.accumulate(costs, axis=1)  # more candidates never make it dearer
+    return least

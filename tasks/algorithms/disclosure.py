@@ -41,16 +41,16 @@ def rounded(policy: Policy, count: int) -> int:
     return round(count / policy.round_to) * policy.round_to
 
 
-def complement(withheld: Bools, counts: NDArray[np.int64]) -> Bools:
-    """Withhold one more where a single withheld count could be had by subtraction from the total of ``counts``.
+def complement(withheld: Bools, counts: NDArray[np.int64], smallest: int = 0) -> Bools:
+    """Withhold more where what is withheld could be had by subtraction from the total of ``counts``.
 
-    The next smallest positive count goes with it, or a zero where there is no other; ``(n,)`` in, ``(n,)`` out.
+    A single withheld count can be, and so can the sum of several, which must not be small either (below ``smallest``).
+    The next smallest positive count goes with them, or a zero where there is no other; ``(n,)`` in, ``(n,)`` out.
     """
-    if withheld.sum() != 1 or len(withheld) == 1:
-        return withheld
-    cost = np.where(counts > 0, counts, counts.max() + 1)
     out = withheld.copy()
-    out[np.argmin(np.where(withheld, counts.max() + 2, cost))] = True
+    while out.any() and not out.all() and (out.sum() == 1 or 0 < counts[out].sum() < smallest):
+        cost = np.where(counts > 0, counts, counts.max() + 1)
+        out[np.argmin(np.where(out, counts.max() + 2, cost))] = True
     return out
 
 

@@ -80,6 +80,7 @@ def detect(problem: Problem, settings: FgceSettings, rng: np.random.Generator) -
     draws: list[Draws] = []
     for group, child in enumerate(children):
         if not len(searched[group].factuals):
+            others += [replace(a, group=group) for a in aggregates.of_nobody()]
             continue
         if group != problem.reference:
             draws += _draws(frame, members[problem.reference], group, len(members[group]), child.spawn(1)[0])
@@ -92,13 +93,14 @@ def detect(problem: Problem, settings: FgceSettings, rng: np.random.Generator) -
 
 
 def _needed(searched: list[Searched], settings: FgceSettings) -> float | None:
-    """Where kAUC begins at what covering everyone needs: the dearest group's d0 at k0."""
+    """Where kAUC begins at what covering everyone needs: the dearest d0 at k0 of any group, d0 where that is unproven."""
     if settings.kauc == "all":
         return None
     solver = optima.solver_of(settings)
     tables = [(optima.tables_of(found, settings), found.weight) for found in searched]
     parts = [optima.parts_of(each, weight) for each, weight in tables if each is not None]
-    needed = [optima.full(each, solver).d0_at_k0.value for each in parts]
+    solved = [optima.full(each, solver) for each in parts]
+    needed = [s.d0.value if s.d0_at_k0.reason else s.d0_at_k0.value for s in solved]
     return max((value for value in needed if np.isfinite(value)), default=None)
 
 
@@ -155,7 +157,8 @@ def _of_subgroups(found: Explained, frame: Frame, rng: np.random.Generator) -> I
     for number, alone in _subgroups(found, frame):
         at = _resampled(alone, rng, frame.problem.resamples)
         solved = aggregates.solve(alone, frame.limits, _once(frame.settings), at, rng)
-        for each in (*_aggregates(alone, at, solved, frame), *aggregates.of_sizes(alone)):
+        gap = aggregates.of_gap(alone, frame.limits, frame.settings) if frame.settings.exact else ()
+        for each in (*_aggregates(alone, at, solved, frame), *aggregates.of_sizes(alone), *gap):
             yield replace(each, subgroup=number, headline=False)
 
 

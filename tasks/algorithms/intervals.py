@@ -14,6 +14,9 @@ from scipy.stats import binomtest, false_discovery_control, fisher_exact
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
+ENOUGH = 0.9
+"""Share of the resamples that must have a value for an interval."""
+
 _DRAWN_AT_ONCE = 2**19
 """Units held at a time while resampling."""
 
@@ -63,20 +66,20 @@ def is_share(values: Floats) -> bool:
 def percentile_interval(replicates: Floats, level: float) -> tuple[float, float]:
     """Central interval of the finite replicates; NaN if fewer than nine in ten are finite."""
     finite = replicates[np.isfinite(replicates)]
-    if len(finite) < 0.9 * len(replicates) or len(finite) == 0:
+    if len(finite) < ENOUGH * len(replicates) or len(finite) == 0:
         return np.nan, np.nan
     tail = (1 - level) / 2
     low, high = np.quantile(finite, (tail, 1 - tail))
     return float(low), float(high)
 
 
-def rank_p(value: float, draws: Floats) -> float:
-    """Two-sided p of a value among draws under the reference: (1 + draws at least as extreme) / (1 + draws)."""
-    finite = draws[np.isfinite(draws)]
-    if len(finite) == 0 or not np.isfinite(value):
+def two_sided_p(differences: Floats) -> float:
+    """Two-sided p that a difference is 0, from its resamples: (1 + those on the rarer side of 0) / (1 + resamples)."""
+    finite = differences[np.isfinite(differences)]
+    if len(finite) == 0:
         return np.nan
-    beyond = min(int((finite >= value).sum()), int((finite <= value).sum()))
-    return min(1.0, 2 * (1 + beyond) / (1 + len(finite)))
+    beyond = min(int((finite >= 0).sum()), int((finite <= 0).sum()))
+    return float(min(2 * (1 + beyond) / (1 + len(finite)), 1.0))
 
 
 def fisher_p(events: tuple[int, int], n: tuple[int, int]) -> float:

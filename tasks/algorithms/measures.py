@@ -16,9 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.terms import State
-from tasks.algorithms.intervals import Estimate, benjamini_hochberg, estimate, fisher_p, percentile_interval, rank_p
+from tasks.algorithms.intervals import (
+    ENOUGH,
+    Estimate,
+    benjamini_hochberg,
+    estimate,
+    fisher_p,
+    percentile_interval,
+    two_sided_p,
+)
 
 Floats = NDArray[np.float64]
+
+NOTHING: Floats = np.zeros(0)
 
 SUFFIXES = ("_size_matched_difference", "_size_matched", "_difference", "_ratio")
 """How comparisons with the reference group are named, the longest first."""
@@ -148,12 +158,13 @@ def summarise(
 def _estimate_given(g: Given, level: float) -> Estimate:
     """An aggregate has a value for the group as a whole, and so no units without one.
 
-    Leaving rows out can move an extreme one way only; the interval then reaches to the value itself.
+    Resamples hold fewer distinct rows than the sample, which moves an extreme one way only; the interval then reaches
+    to the value itself.
     """
     low, high = percentile_interval(g.replicates, level)
     low, high = min(low, g.value), max(high, g.value)  # NaN stays: there is no interval
     defined = g.n if math.isfinite(g.value) else 0
-    return Estimate(g.value, low, high, g.n, defined, None, g.replicates)
+    return Estimate(g.value, low, high, g.n, defined, g.events, g.replicates)
 
 
 def _estimate(s: Statistic, plan: Plan) -> Estimate:
@@ -169,12 +180,14 @@ def _plain(family: Family, group: str, own: Estimate, note: str) -> Measure:
 
 
 def _compared(s: Statistic | Given, own: Estimate, other: Estimate, reference: str, level: float) -> list[Measure]:
-    """Difference and ratio to the reference group; the two groups are resampled independently."""
+    """Difference and ratio to the reference group; the two groups are resampled independently.
+
+    Those of an aggregate have no interval: resampling shifts an extreme, by more in one group than in the other.
+    """
     p = math.nan
     if s.headline and own.events is not None and other.events is not None:
         p = fisher_p((own.events, other.events), (own.defined, other.defined))
-    draws = min(len(own.replicates), len(other.replicates))
-    mine, theirs = own.replicates[:draws], other.replicates[:draws]
+    mine, theirs = (NOTHING, NOTHING) if isinstance(s, Given) else (own.replicates, other.replicates)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = float(np.float64(own.value) / other.value)
         forms = (
@@ -205,14 +218,15 @@ def _size_matched(s: Statistic | Given, own: Estimate, drawn: Floats, reference:
     finite = drawn[np.isfinite(drawn)]
     if len(finite) == 0:
         return []
-    tail = (1 - level) / 2
-    low, high = (float(x) for x in np.quantile(finite, (tail, 1 - tail)))
-    mean = float(finite.mean())
+    low, high = percentile_interval(drawn, level)
+    mean, n = float(finite.mean()), len(finite)
     named = _named(s.family, "size_matched")
-    out = [Measure(named, s.group, reference, mean, low, high, len(drawn), fewest=len(drawn))]
+    out = [Measure(named, s.group, reference, mean, low, high, n, fewest=n)]
     if s.compared:
-        # the group's own resamples, if there are any, against the draws in turn: its sampling error counts as theirs
-        against = own.replicates - np.resize(finite, len(own.replicates)) if len(own.replicates) else own.value - finite
+        # the group's own resamples against the draws in turn: its sampling error counts as well as theirs; resamples of
+        # an aggregate are shifted, and the draws are not
+        replicates = NOTHING if isinstance(s, Given) or n < len(drawn) * ENOUGH else own.replicates
+        against = replicates - np.resize(finite, len(replicates))
         below, above = percentile_interval(against, level)
         out.append(
             Measure(
@@ -223,7 +237,7 @@ def _size_matched(s: Statistic | Given, own: Estimate, drawn: Floats, reference:
                 below,
                 above,
                 own.n,
-                p=rank_p(own.value, drawn) if s.headline else math.nan,
+                p=two_sided_p(against) if s.headline else math.nan,
                 fewest=own.defined,
             )
         )

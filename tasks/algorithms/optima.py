@@ -66,6 +66,8 @@ class Scale:
     """By share c: the k for which every group has a least cost."""
     unit: Mapping[float, float]
     """By share c: the smallest least cost of any group."""
+    reason: Mapping[float, str]
+    """By share c: why window and unit may be off, where a least cost of some group is a bound; else empty."""
 
 
 def tables_of(searched: Searched, settings: FgceSettings) -> Tables | None:
@@ -124,7 +126,10 @@ def least(parts: Sequence[Part], settings: FgceSettings) -> Least:
     """The least cost of every k and share, solved."""
     ks = tuple(range(1, settings.k + 1))
     solved = least_cost.cost_by_k(parts, ks, settings.shares, solver_of(settings))
-    return {at: _value(found) for at, found in solved.items()}
+    return {
+        (k, c): _value(found) if np.isfinite(found.value) else Value(found.value, f"{k} candidates cannot cover {c:g}")
+        for (k, c), found in solved.items()
+    }
 
 
 def _value(found: Optimum) -> Value:
@@ -157,11 +162,14 @@ def scale(least: Sequence[Least]) -> Scale:
     """The window and the unit of cAUC over all groups with coverable rows."""
     ks: dict[float, tuple[int, ...]] = {}
     unit: dict[float, float] = {}
+    reason: dict[float, str] = {}
     for c in dict.fromkeys(c for table in least for _, c in table):
         tried = [k for k, share in least[0] if share == c]
         ks[c] = tuple(k for k in tried if all(np.isfinite(table[k, c].value) for table in least))
         unit[c] = min((table[k, c].value for table in least for k in ks[c]), default=float("nan"))
-    return Scale(ks, unit)
+        bounds = [table[k, c].reason for table in least for k in ks[c]]
+        reason[c] = next((each for each in bounds if each), "")
+    return Scale(ks, unit, reason)
 
 
 def cauc(costs: Floats, c: float, scale: Scale) -> Floats:

@@ -39,7 +39,10 @@ class Pricing:
         """Costs of an induced graph's pairs: the graph, its points ``(m, p)``, and who can reach whom."""
         if kind == "vector":
             return Vector(points)
-        weights = np.ones(len(graph.indices)) if kind == "hops" else self._weights(graph, points, reach)
+        if kind == "hops":
+            hops = path_costs.hop_costs
+            return Tabled({part.label: hops(graph, part.factuals, part.candidates) for part in reach.active})
+        weights = self._weights(graph, points, reach)
         return Tabled({part.label: _table(graph, weights, part) for part in reach.active})
 
     def dearest(self, searched: Sequence[Searched]) -> float:

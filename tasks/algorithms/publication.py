@@ -35,9 +35,31 @@ def withheld(statistics: Sequence[Statistic | Given], policy: Policy) -> set[Cel
     """
     n = {(s.family, s.group): _units(s) for s in statistics}
     hidden = {(s.family, s.group) for s in statistics if _small(s, policy)}
-    hidden |= _complements(n, hidden, lambda cell: cell[0])
+    hidden |= _complements(n, hidden, lambda cell: cell[0], policy)
+    parts, rest = _with_rest(n, hidden, policy)
+    return hidden | _complements(parts, hidden | rest, _whole, policy) - rest
+
+
+def _whole(cell: Cell) -> Cell:
+    """The group that a part belongs to."""
+    return replace(cell[0], subgroup=0), cell[1]
+
+
+def _with_rest(n: dict[Cell, int], hidden: set[Cell], policy: Policy) -> tuple[dict[Cell, int], set[Cell]]:
+    """The parts of every group with what is left of it, which nobody prints; and where that counts as withheld.
+
+    It does where it is small, and where it stands for more than one cell because some part is withheld.
+    """
     parts = {cell: count for cell, count in n.items() if cell[0].subgroup}
-    return hidden | _complements(parts, hidden, lambda cell: (replace(cell[0], subgroup=0), cell[1]))
+    told: dict[Cell, int] = defaultdict(int)
+    for cell, count in parts.items():
+        told[_whole(cell)] += count
+    left = {
+        (replace(family, subgroup=-1), group): n.get((family, group), 0) - told[family, group] for family, group in told
+    }
+    left = {cell: count for cell, count in left.items() if count > 0}
+    partly = {_whole(cell) for cell in parts if cell in hidden}
+    return {**parts, **left}, {cell for cell, count in left.items() if small(policy, count) or _whole(cell) in partly}
 
 
 def published(measures: Iterable[Measure], hidden: set[Cell], policy: Policy) -> list[Measure]:
@@ -60,7 +82,9 @@ def _small(s: Statistic | Given, policy: Policy) -> bool:
     return any(small(policy, count) for count in counts)
 
 
-def _complements(n: dict[Cell, int], hidden: set[Cell], total_of: Callable[[Cell], Hashable]) -> set[Cell]:
+def _complements(
+    n: dict[Cell, int], hidden: set[Cell], total_of: Callable[[Cell], Hashable], policy: Policy
+) -> set[Cell]:
     """Further cells to withhold, where one cell of a printed total would be the only one withheld."""
     totals: dict[Hashable, list[Cell]] = defaultdict(list)
     for cell in n:
@@ -68,7 +92,7 @@ def _complements(n: dict[Cell, int], hidden: set[Cell], total_of: Callable[[Cell
     out: set[Cell] = set()
     for cells in totals.values():
         flags = np.array([cell in hidden for cell in cells])
-        more = complement(flags, np.array([n[cell] for cell in cells], dtype=np.int64))
+        more = complement(flags, np.array([n[cell] for cell in cells], dtype=np.int64), policy.smallest)
         out |= {cell for cell, gone in zip(cells, more, strict=True) if gone}
     return out
 
@@ -89,7 +113,25 @@ def _blank(m: Measure) -> Measure:
 
 
 def _rounded(m: Measure, policy: Policy) -> Measure:
-    if m.n is None or m.family.measure.endswith("_size_matched"):
-        return m  # the n of a size-matched value counts draws, not people
+    """The measure as published: counts rounded, and under a policy that rounds no value finer than its counts allow."""
+    if m.family.measure.endswith("_size_matched") and m.n is not None:
+        return _coarse(m, policy)  # its n counts draws, not people
     events = None if m.events is None else rounded(policy, m.events)
-    return replace(m, n=rounded(policy, m.n), events=events)
+    m = replace(m, n=None if m.n is None else rounded(policy, m.n), events=events, value=_counted(m, policy))
+    return m if m.events is not None else _coarse(m, policy)
+
+
+def _counted(m: Measure, policy: Policy) -> float:
+    """The value, rounded like other counts if it is one; shares are made from rounded counts already."""
+    if policy.round_to == 1 or m.events is None or not m.n or not math.isfinite(m.value):
+        return m.value
+    if m.value == m.events:
+        return float(rounded(policy, m.events))
+    return m.value
+
+
+def _coarse(m: Measure, policy: Policy) -> Measure:
+    """To two decimals: a mean to many digits tells the number of rows that it is over."""
+    if policy.round_to == 1:
+        return m
+    return replace(m, value=round(m.value, 2), low=round(m.low, 2), high=round(m.high, 2))

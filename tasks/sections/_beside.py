@@ -17,7 +17,7 @@ from tasks.sections._numbers import NOTED, n_cell, number_cell, p_cell, percent,
 from tasks.sections._section import Cell, Figure, Panel, Row, Swatch, TableView
 
 BRACKETS = "In brackets: bootstrap intervals; for the size-matched value the range of the subsamples."
-RANK = "p is the rank of the group's own value among the subsamples, and cannot be smaller than their number allows."
+RANK = "p belongs to the difference from the size-matched value, and counts the sampling error of both."
 
 At = Mapping[str, float | str]
 """Parameters of a measure."""
@@ -56,7 +56,7 @@ def headline(view: View, measure: str, shown: Shown, parameters: At | None = Non
         f"{view.reference} at this size",
         "Difference from that",
         f"Raw difference from {view.reference}",
-        "p (rank)",
+        "p",
         "q",
     )
     title = f"{capital(shown.words)}{said}, beside the size-matched reference"

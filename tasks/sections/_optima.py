@@ -81,7 +81,7 @@ def _full(view: View) -> TableView:
             rows.append((Cell(name), Cell(_FULL[measure]), *cells, Cell(_qualified(own))))
     header = (
         *("Group", "Measure", "Coverable", "Value", f"{view.reference} at this size", "Difference from that"),
-        *("p (rank)", "q", "Note"),
+        *("p", "q", "Note"),
     )
     note = (
         "k0: fewest candidates that serve everyone who can be served. d0: least cost at which everyone who can be "

@@ -25,17 +25,22 @@ def _sentence(view: View, group: str, measure: str, shown: Shown, minimum: int) 
     matched = view.get(group, f"{measure}_size_matched")
     if matched is None or matched.value is None or matched.low is None or matched.high is None:
         return f"{subject} ({text}) has no size-matched reference, so an effect of size cannot be told from any other."
-    return f"{subject} ({text}) {_against(own.value, matched, shown, view.reference)}"
+    difference = view.get(group, f"{measure}_size_matched_difference")
+    return f"{subject} ({text}) {_against(own.value, matched, difference, shown, view.reference)}"
 
 
-def _against(value: float, matched: Measure, shown: Shown, reference: str) -> str:
+def _against(value: float, matched: Measure, difference: Measure | None, shown: Shown, reference: str) -> str:
     low, high = (written(x or 0.0, shown.unit) for x in (matched.low, matched.high))
     named = f"the range of the size-matched {reference} subsamples ({low} to {high}"
     named += f"; {matched.n} draws)" if matched.n else ")"
-    if value < (matched.low or 0.0):
-        return f"lies below {named}: lower than group size alone would lead one to expect. Why, this figure cannot say."
-    if value > (matched.high or 0.0):
+    side = (value > (matched.high or 0.0)) - (value < (matched.low or 0.0))
+    if side:
+        where, than = ("above", "higher") if side > 0 else ("below", "lower")
+        if difference is None or difference.low is None or difference.high is None:
+            return f"lies {where} {named}, but how far sampling error reaches is not known: nothing can be said."
+        if difference.low <= 0 <= difference.high:
+            return f"lies {where} {named}, but its own sampling error reaches into it: no difference can be told."
         return (
-            f"lies above {named}: higher than group size alone would lead one to expect. Why, this figure cannot say."
+            f"lies {where} {named}: {than} than group size alone would lead one to expect. Why, this figure cannot say."
         )
     return f"lies inside {named}: not distinguishable from an effect of size."

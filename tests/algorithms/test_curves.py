@@ -76,7 +76,7 @@ def test_cauc_by_hand():
     one = {(1, 1.0): Value(np.nan), (2, 1.0): Value(0.8), (3, 1.0): Value(0.4)}
     other = {(1, 1.0): Value(0.9), (2, 1.0): Value(0.5), (3, 1.0): Value(0.5)}
     scale = optima.scale([one, other])
-    assert scale == Scale({1.0: (2, 3)}, {1.0: 0.4})
+    assert scale == Scale({1.0: (2, 3)}, {1.0: 0.4}, {1.0: ""})
     assert float(optima.cauc(np.array([np.nan, 0.8, 0.4]), 1.0, scale)) == pytest.approx(0.6 / 0.4)
     assert float(optima.cauc(np.array([0.9, 0.5, 0.5]), 1.0, scale)) == pytest.approx(0.5 / 0.4)
     assert optima.cheapest_k(np.array([[np.nan, 0.8, 0.4], [0.9, 0.5, 0.5]])).tolist() == [3, 2]

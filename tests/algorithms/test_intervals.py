@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from tasks.algorithms.intervals import benjamini_hochberg, estimate, fisher_p, percentile_interval, rank_p
+from tasks.algorithms.intervals import benjamini_hochberg, estimate, fisher_p, percentile_interval, two_sided_p
 
 
 def share(events: int, n: int, seed: int = 0, draws: int = 400):  # type: ignore[no-untyped-def]
@@ -71,11 +71,10 @@ def test_an_interval_of_mostly_undefined_replicates_is_undefined() -> None:
     assert np.isnan(percentile_interval(np.array([1.0] * 8 + [np.nan] * 2), 0.95)).all()
 
 
-def test_rank_p_by_hand() -> None:
-    draws = np.arange(19.0)
-    assert rank_p(100.0, draws) == pytest.approx(0.1)  # 2 * (1 + 0) / 20
-    assert rank_p(9.0, draws) == 1.0
-    assert np.isnan(rank_p(1.0, np.array([np.nan])))
+def test_two_sided_p_by_hand() -> None:
+    assert two_sided_p(np.arange(1.0, 20.0)) == pytest.approx(0.1)  # 2 * (1 + 0) / 20
+    assert two_sided_p(np.array([-1.0, 1.0])) == 1.0
+    assert np.isnan(two_sided_p(np.array([np.nan])))
 
 
 def test_fisher_and_benjamini_hochberg_by_hand() -> None:
