@@ -93,7 +93,7 @@ def detect(problem: Problem, settings: FgceSettings, rng: np.random.Generator) -
 
 
 def _needed(searched: list[Searched], settings: FgceSettings) -> float | None:
-    """Where kAUC begins at what covering everyone needs: the dearest d0 at k0 of any group, d0 where that is unproven."""
+    """Where kAUC begins at what covering everyone needs: the dearest d0 at k0, or d0 where that is unproven."""
     if settings.kauc == "all":
         return None
     solver = optima.solver_of(settings)
