@@ -37,7 +37,15 @@ def withheld(statistics: Sequence[Statistic | Given], policy: Policy) -> set[Cel
     hidden = {(s.family, s.group) for s in statistics if _small(s, policy)}
     hidden |= _complements(n, hidden, lambda cell: cell[0], policy)
     parts, rest = _with_rest(n, hidden, policy)
-    return hidden | _complements(parts, hidden | rest, _whole, policy) - rest
+    hidden |= _complements(parts, hidden | rest, _whole, policy) - rest
+    return hidden | _sizes_of_parts(statistics, hidden)
+
+
+def _sizes_of_parts(statistics: Sequence[Statistic | Given], hidden: set[Cell]) -> set[Cell]:
+    """Sizes of parts of which anything is withheld, for whichever decision maker: their differences would tell it."""
+    touched = {(f.method, f.protected_attribute, group, f.subgroup) for f, group in hidden if f.subgroup}
+    sizes = {(s.family, s.group) for s in statistics if isinstance(s, Given) and s.family.subgroup and s.events == s.n}
+    return {(f, group) for f, group in sizes if (f.method, f.protected_attribute, group, f.subgroup) in touched}
 
 
 def _whole(cell: Cell) -> Cell:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import REPOSITORY, environment, evenhand, loans
 
-STAGES = ("ingest", "preprocess", "score", "connect", "detect", "measure", "report")
+STAGES = ("ingest", "preprocess", "score", "connect", "ablate", "detect", "measure", "report")
 RAN = (0, 1, 3)
 
 
@@ -64,7 +64,7 @@ def test_an_audit_leaves_report_manifest_and_measures(finished: tuple[Path, dict
 def test_rows_in_are_rows_out_and_rows_refused(finished: tuple[Path, dict[str, object]]) -> None:
     place, said = finished
     manifest = json.loads((place / "lake" / "runs" / str(said["run"]) / "manifest.json").read_text())
-    balanced = [line for line in manifest["lineage"] if line["stage"] not in ("measure", "report")]
+    balanced = [line for line in manifest["lineage"] if line["stage"] not in ("ablate", "measure", "report")]
     assert all(line["rows"]["in"] == line["rows"]["out"] + line["rows"]["refused"] for line in balanced)
 
 
@@ -92,7 +92,7 @@ def test_a_changed_setting_recomputes_only_what_depends_on_it(
     arguments = ("audit", str(place / "loans.yaml"), "--lake", str(place / "lake"), "--json")
     done = evenhand(*arguments, "--set", "bootstrap.draws=250", server=server)
     assert done.returncode in RAN, done.stderr
-    assert json.loads(done.stdout)["computed"] == 2  # measure and report
+    assert json.loads(done.stdout)["computed"] == 3  # detect, which resamples what it solves, measure and report
 
 
 def test_the_server_saw_the_run_and_its_artifacts_hold_aggregates_only(
@@ -237,7 +237,11 @@ def test_without_a_server_the_embedded_api_serves(finished: tuple[Path, dict[str
         (("set", "thresholds.0.measure=aproval_rate"), 2, "did you mean 'approval_rate'?"),
         (("set", "decision.favourable=['Yes']"), 2, "holds any of ['Yes']; did you mean 'yes'?"),
         (("set", "columns.approved.type=nominal"), 2, "is the decision or its outcome, and so no feature"),
-        (("set", "columns.history.transitions={bad: [fiar]}"), 2, "did you mean 'fair'?"),
+        (
+            ("set", "columns.history={type: ordinal, order: [bad, fair, good], transitions: {bad: [fiar]}}"),
+            2,
+            "'fair'?",
+        ),
         (("set", "methods.fgce.kk=3"), 2, "unknown key; did you mean 'k'?"),
         (("method", "fgcee"), 2, "no such method; did you mean 'fgce'?"),
     ],
