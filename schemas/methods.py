@@ -46,7 +46,7 @@ class FgceSettings(BaseModel):
     face: tuple[Literal["vector", "path"], ...] = Field(
         ("vector",), description="costs by which each person's own optimum (FACE) is compared with the selection"
     )
-    k: int = Field(10, gt=0, description="most counterfactuals selected per group")
+    k: int = Field(10, gt=0, le=100, description="most counterfactuals selected per group")
     size_matched_draws: int = Field(
         40, ge=0, description="subsamples of the reference group per other group; 0 for no size-matched reference"
     )
