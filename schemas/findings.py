@@ -9,6 +9,9 @@ SUBGROUP = Column("subgroup", "int32", "part of the group, from 1; 0 is the whol
 MEASURE = Column("measure", "string", "name of the measure")
 PARAMETERS = Column("parameters", "string", "JSON object of the measure's parameters, keys sorted")
 
+HEADLINE = Column("headline", "bool", "whether its difference from the reference group is tested")
+COMPARED = Column("compared", "bool", "whether its difference and ratio to the reference group are made")
+
 VERDICTS = ("feasible", "infeasible", "flagged", "not_flagged")
 
 FINDINGS = Table(
@@ -61,8 +64,8 @@ TALLIES = Table(
         SUBGROUP,
         MEASURE,
         PARAMETERS,
-        Column("headline", "bool", "whether its difference from the reference group is tested"),
-        Column("compared", "bool", "whether its difference and ratio to the reference group are made"),
+        HEADLINE,
+        COMPARED,
         Column("value", "double", "value of the statistic; null where it is not defined on the unit", nullable=True),
         Column("count", "int64", "units with that value", minimum=0),
     ),
@@ -80,8 +83,8 @@ AGGREGATES = Table(
         SUBGROUP,
         MEASURE,
         PARAMETERS,
-        Column("headline", "bool", "whether its difference from the reference group is tested"),
-        Column("compared", "bool", "whether its difference and ratio to the reference group are made"),
+        HEADLINE,
+        COMPARED,
         Column("value", "double", "the measure; null where it is refused", nullable=True),
         Column("n", "int64", "units that it is about", minimum=0),
         Column("events", "int64", "units that the value counts, where it counts units", nullable=True, minimum=0),

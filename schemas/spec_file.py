@@ -92,9 +92,11 @@ def _override(raw: dict[str, Any], key: str, value: str) -> list[Location]:
     """Set a dotted key, making the mappings on the way; returns the locations it stands for."""
     *parents, last = key.split(".")
     here: Any = raw
-    for part in parents:
+    made: list[Location] = []
+    for depth, part in enumerate(parents, 1):
         if isinstance(here, dict) and here.get(part) is None:
             here[part] = {}
+            made.append(tuple(parents[:depth]))
         here = _step(here, part, key)
     try:
         parsed = yaml.safe_load(value)
@@ -107,7 +109,7 @@ def _override(raw: dict[str, Any], key: str, value: str) -> list[Location]:
         here[last] = parsed
     else:
         raise SpecError(f"--set {key}: {'.'.join(parents)} holds a value, not keys")
-    return [tuple(int(p) if p.isdigit() else p for p in key.split("."))]
+    return [*made, tuple(int(p) if p.isdigit() else p for p in key.split("."))]
 
 
 def _step(here: Any, part: str, key: str) -> Any:
@@ -124,10 +126,18 @@ def _explain(name: str, lines: Mapping[Location, int], problem: Any) -> str:
     if problem["type"] == "extra_forbidden":
         message = f"unknown key; {nearest(str(location[-1]), _keys(location[:-1]))}"
     elif problem["type"] == "missing":
-        message = "this key is required"
+        message = "this key is required" + _misspelt(lines, location[:-1])
     elif "input" in problem and not isinstance(problem["input"], dict | list | tuple):
         message += f", got {problem['input']!r}"
     return _describe(name, lines, location, message)
+
+
+def _misspelt(lines: Mapping[Location, int], location: Location) -> str:
+    """A hint where ``--set`` made the mapping that lacks a key: one of those in the file may be meant."""
+    if lines.get(location) != 0:
+        return ""
+    beside = [str(at[-1]) for at, line in lines.items() if line and at and at[:-1] == location[:-1]]
+    return f"; {location[-1]!r} is new, made by --set: {nearest(str(location[-1]), beside)}" if beside else ""
 
 
 def _describe(name: str, lines: Mapping[Location, int], location: Location, message: str) -> str:

@@ -146,3 +146,10 @@ def test_the_specs_of_the_project_are_valid(file) -> None:  # type: ignore[no-un
     spec = read_spec(file.read_text(encoding="utf-8"), file.name).spec
     assert (spec.profile == "paper") == (file.parent.name == "paper")
     assert all(column.label for column in spec.columns.values() if spec.profile == "default")
+
+
+def test_a_column_misspelt_on_the_command_line_gets_the_nearest_name() -> None:
+    with pytest.raises(SpecError) as error:
+        read_spec(SPEC, "loans.yaml", {"columns.incom.constraint": "up"})
+    assert "columns.incom.type: this key is required" in str(error.value)
+    assert "'incom' is new, made by --set: did you mean 'income'?" in str(error.value)
