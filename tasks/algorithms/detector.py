@@ -8,10 +8,12 @@ Here belong the shapes of that exchange. How a group's numbers are summarised is
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tasks.algorithms.columns import Columns
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -41,6 +43,52 @@ class FeasibilityGraph:
 
 
 @dataclass(frozen=True)
+class Counterfactuals:
+    """What rows of other groups would have been, had they belonged to the reference group."""
+
+    row: Longs
+    """``(c,)`` the rows imagined, ascending."""
+    values: Floats
+    """``(c, p)`` laid out as ``Columns.values``."""
+    favourable: Bools | None
+    """``(c,)`` what the same decision maker would have decided; None where it can be asked about real rows only."""
+
+
+class Imagine(Protocol):
+    """Makes counterfactuals again, under other assumptions than those of the audit."""
+
+    def __call__(self, rows: Longs, group: Ints, without: tuple[str, str] | None) -> Counterfactuals:
+        """Imagine ``rows`` as members of the reference group.
+
+        Args:
+            rows: ``(r,)`` rows to imagine, ascending; those that are refused are missing from the answer.
+            group: ``(n,)`` group of every row, as it is or permuted; the generator is fitted to it.
+            without: An edge of the causal graph to leave out.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Applicants:
+    """The rows of a problem as applicants: what they handed in, what was decided, and what they would have been."""
+
+    columns: Columns
+    favourable: Bools
+    """``(n,)`` the decision maker's decision on each row."""
+    attribute_columns: tuple[str, ...]
+    """Columns that the protected attribute is made of."""
+    crossed: bool = False
+    """Whether the protected attribute crosses several columns (intersectional)."""
+    counterfactuals: Counterfactuals | None = None
+    """Of every row outside the reference group that was not refused; None without a generator."""
+    imagine: Imagine | None = None
+    edges: tuple[tuple[str, str], ...] = ()
+    """Edges of the causal graph out of the protected attribute: what the results are sensitive to."""
+    singles: tuple["Problem", ...] = ()
+    """Of a crossed attribute, the problems of the single attributes that it crosses, on the same rows."""
+
+
+@dataclass(frozen=True)
 class Problem:
     """One decision maker, one protected attribute: the rows a method looks at. All arrays are aligned by row."""
 
@@ -64,6 +112,8 @@ class Problem:
     graph: FeasibilityGraph
     resamples: int = 0
     """Bootstrap replicates that every aggregate is to carry."""
+    applicants: Applicants | None = None
+    """What methods that look at applicants, and not at encoded features, need to know."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +129,23 @@ class Findings:
     """The method's statistic, NaN where refused; for FGCE the cost of the cheapest feasible counterfactual."""
     refusal: NDArray[np.str_]
     """Empty, or the reason (``schemas.terms.Refusal``)."""
+    tested: "Tested | None" = None
+    """Of a method that tests every unit."""
+
+
+@dataclass(frozen=True)
+class Tested:
+    """The test behind each finding. NaN where the finding was refused."""
+
+    control: Floats
+    """``(f,)`` share of unfavourable decisions in the control group."""
+    test: Floats
+    """``(f,)`` the same in the test group."""
+    low: Floats
+    high: Floats
+    p: Floats
+    q: Floats
+    """``(f,)`` p after Benjamini-Hochberg over the units of the same group."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +207,7 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Draws:
-    """One statistic recomputed on the reference group, subsampled to the size of ``group``."""
+    """One statistic of a group recomputed where nothing but size, or nothing at all, tells it from the reference."""
 
     group: int
     measure: str
@@ -149,6 +216,8 @@ class Draws:
     """``(draws,)``; NaN where a draw has no unit on which the statistic is defined."""
     reason: str = ""
     """Why values among them are no more than bounds; empty where none is."""
+    reference: Literal["size_matched", "null"] = "size_matched"
+    """What was drawn: the reference group at the group's size, or labels that tell nothing (permuted)."""
 
 
 @dataclass(frozen=True)
