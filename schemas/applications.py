@@ -58,6 +58,15 @@ FEATURES = Table(
     restricted=True,
 )
 
+APPLICANTS = Table(
+    "applicants",
+    "The features of complete applications as handed in, imputed where the audit spec asks for that.",
+    (ROW_ID,),
+    key=("row_id",),
+    open=True,
+    restricted=True,
+)
+
 ENCODINGS = Table(
     "encodings",
     "How each encoded column was made from its source column, and so how to read it back.",
@@ -90,8 +99,25 @@ DECISIONS = Table(
         Column("score", "double", "predicted probability of the favourable decision", True, 0.0, 1.0),
         Column("threshold", "double", "score from which the decision is favourable", True, 0.0, 1.0),
         Column("explained", "bool", "whether the row may be explained (held out from the fit of its score)"),
+        Column("fold", "int32", "the model that decided, by its number; null where no fitted model did", True, 0),
     ),
     key=("row_id", "decision_maker"),
+    restricted=True,
+)
+
+MODELS = Table(
+    "models",
+    "The models that were fitted, so that they can decide again on applications that nobody handed in.",
+    (
+        Column(
+            "fold",
+            "int32",
+            "number of the model, from 0: each was fitted without the rows that it decides on",
+            minimum=0,
+        ),
+        Column("content", "binary", "the model in the format of skops, which runs no code when it is read"),
+    ),
+    key=("fold",),
     restricted=True,
 )
 

@@ -201,14 +201,32 @@ class ColumnSpec(Strict):
         return self
 
 
-class Model(Strict):
-    """The model of the lender's decisions that is audited beside them."""
+class Rule(Strict):
+    """A rule that decides: favourable where a weighted sum of columns, as handed in, passes the limit."""
 
-    kind: Literal["none", "logistic_regression", "random_forest", "gradient_boosting"] = "logistic_regression"
+    weights: dict[str, float] = Field(min_length=1, description="column (continuous) -> its weight")
+    limit: float = Field(description="the sum from which on the decision is favourable")
+    above: bool = Field(False, description="whether the sum has to lie above the limit, and not just reach it")
+    decimals: int | None = Field(None, ge=0, description="digits to which the sum is rounded before it is compared")
+
+
+class Model(Strict):
+    """The model that is audited beside the lender's own decisions: fitted to them, or a rule that is given."""
+
+    kind: Literal["none", "rule", "logistic_regression", "random_forest", "gradient_boosting"] = "logistic_regression"
+    rule: Rule | None = Field(None, description="the rule of the kind `rule`")
     split: Literal["crossfit", "holdout"] = "crossfit"
     folds: int = Field(10, ge=2)
     holdout: float = Field(0.3, gt=0, lt=1)
     threshold: float | Literal["rate_matched"] = "rate_matched"
+
+    @model_validator(mode="after")
+    def _has_its_rule(self) -> Self:
+        if (self.kind == "rule") != (self.rule is not None):
+            raise ValueError(
+                "a model of kind `rule` needs `rule: {weights: ..., limit: ...}`, and no other kind has one"
+            )
+        return self
 
 
 class Explain(Strict):
@@ -334,6 +352,11 @@ class AuditSpec(Strict):
             if label and label.column in self.features():
                 message = f"{label.column!r} is the decision or its outcome, and so no feature: leave it out"
                 raise SpecError(message, ("columns", label.column))
+        for name in self.model.rule.weights if self.model.rule else ():
+            if name not in self.features() or self.columns[name].type is not Kind.CONTINUOUS:
+                numbers = [n for n, column in self.features().items() if column.type is Kind.CONTINUOUS]
+                message = f"{name!r} is no continuous column, as a rule's have to be; {nearest(name, numbers)}"
+                raise SpecError(message, ("model", "rule", "weights", name))
         for i, edge in enumerate(self.causal_graph.edges):
             for node in edge:
                 if node not in known:

@@ -9,7 +9,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-Type = Literal["string", "double", "int64", "int32", "bool", "doubles"]
+Type = Literal["string", "double", "int64", "int32", "bool", "doubles", "binary"]
 """``doubles`` is a list of them."""
 
 _ARROW: dict[str, pa.DataType] = {
@@ -19,6 +19,7 @@ _ARROW: dict[str, pa.DataType] = {
     "int32": pa.int32(),
     "bool": pa.bool_(),
     "doubles": pa.list_(pa.float64()),
+    "binary": pa.binary(),
 }
 
 

@@ -11,15 +11,17 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from schemas.applications import APPLICATIONS, ENCODINGS, FEATURES, REFUSALS
+from schemas.applications import APPLICANTS, APPLICATIONS, ENCODINGS, FEATURES, REFUSALS
 from schemas.errors import DataQualityError, SpecError, nearest
 from schemas.settings import ColumnSpec, StageSettings
 from schemas.table import Column
 from schemas.terms import Kind, Refusal, Role
+from tasks._columns import columns_of, encoded
 from tasks._stage import Produced, stage
 from tasks.algorithms import encoding
 
 IMPUTED = "(missing)"
+"""The level of a nominal column that stands for a missing value, where those are imputed."""
 
 
 class PreprocessSettings(StageSettings):
@@ -29,7 +31,7 @@ class PreprocessSettings(StageSettings):
     missing: Literal["exclude", "impute"]
 
 
-@stage(reads=(APPLICATIONS,), writes=(FEATURES, ENCODINGS))
+@stage(reads=(APPLICATIONS,), writes=(FEATURES, APPLICANTS, ENCODINGS))
 def preprocess(applications: pa.Table, *, settings: PreprocessSettings) -> Produced:
     """Features in [0, 1] and how they were made.
 
@@ -48,15 +50,29 @@ def preprocess(applications: pa.Table, *, settings: PreprocessSettings) -> Produ
             frame[name] = _imputed(frame[name], column)
     if frame.empty:
         raise DataQualityError(f"no application has all of {list(features)}: exclude the column that is mostly missing")
-    columns, rows = {}, []
-    for index, (name, column) in enumerate(features.items()):
-        for encoded, values, row in _encoded(frame[name], name, column):
-            columns[encoded] = values
-            rows.append({"encoded": encoded, "feature": name, "feature_index": index, **row})
-    table = pa.table({"row_id": pa.array(frame["row_id"], pa.string()), **columns})
-    declared = FEATURES.extended(Column(n, "double", "encoded feature", minimum=0.0, maximum=1.0) for n in columns)
+    rows = [
+        {"feature": name, "feature_index": index, **row}
+        for index, (name, column) in enumerate(features.items())
+        for row in _encoders(frame[name], name, column)
+    ]
     encodings = ENCODINGS.build(**{c.name: [row.get(c.name) for row in rows] for c in ENCODINGS.columns})
-    return Produced({FEATURES.name: table, ENCODINGS.name: encodings}, refusals, declared={FEATURES.name: declared})
+    applicants = pa.Table.from_pandas(frame[["row_id", *features]], applications.select(["row_id", *features]).schema)
+    names = [row["encoded"] for row in rows]
+    values = dict(zip(names, encoded(columns_of(applicants, encodings), encodings).T, strict=True))
+    tables = {
+        FEATURES.name: pa.table({"row_id": applicants["row_id"], **values}),
+        APPLICANTS.name: applicants.replace_schema_metadata(),
+        ENCODINGS.name: encodings,
+    }
+    declared = {
+        FEATURES.name: FEATURES.extended(Column(n, "double", "encoded feature", False, 0.0, 1.0) for n in names),
+        APPLICANTS.name: APPLICANTS.extended(_column(n, column) for n, column in features.items()),
+    }
+    return Produced(tables, refusals, declared=declared)
+
+
+def _column(name: str, column: ColumnSpec) -> Column:
+    return Column(name, "double" if column.type is Kind.CONTINUOUS else "string", column.label)
 
 
 def _incomplete(frame: pd.DataFrame, names: list[str]) -> pa.Table:
@@ -91,9 +107,10 @@ def _imputed(values: pd.Series, column: ColumnSpec) -> pd.Series:
     return values.fillna(values.mode()[0] if column.type is Kind.BINARY else IMPUTED)
 
 
-def _encoded(values: pd.Series, name: str, column: ColumnSpec) -> Iterator[tuple[str, Any, dict[str, Any]]]:
-    """Each encoded column of a source column: its name, its values and its row of ``encodings``."""
+def _encoders(values: pd.Series, name: str, column: ColumnSpec) -> Iterator[dict[str, Any]]:
+    """A row of ``encodings`` for each encoded column that a source column becomes."""
     row: dict[str, Any] = {
+        "encoded": name,
         "kind": column.type,
         "constraint": column.constraint,
         "clipped": 0,
@@ -104,24 +121,20 @@ def _encoded(values: pd.Series, name: str, column: ColumnSpec) -> Iterator[tuple
         numbers = values.to_numpy(dtype=float)
         scale = encoding.fit_scale(numbers, clip=column.clip, bins=column.bins)
         outside = int(((numbers < scale.low) | (numbers > scale.high)).sum())
-        row |= {"low": scale.low, "high": scale.high, "bins": scale.bins, "clipped": outside}
-        yield name, encoding.encode_continuous(numbers, scale), row
+        yield row | {"low": scale.low, "high": scale.high, "bins": scale.bins, "clipped": outside}
         return
     categories = list(column.order) or sorted(values.unique())
     _check_transitions(name, column, categories)
-    codes = encoding.category_codes(list(values), categories)
-    row["categories"] = json.dumps(categories)
-    if column.type is Kind.NOMINAL:
-        one_hot = encoding.encode_one_hot(codes, len(categories))
-        for i, category in enumerate(categories):
-            yield f"{name}={category}", one_hot[:, i], {**row, "category": category}
-        return
     if column.type is Kind.BINARY and len(categories) > 2:
         raise DataQualityError(
             f"column {name!r} is declared binary and has {len(categories)} values {categories[:5]}; "
             "declare it nominal or ordinal"
         )
-    yield name, encoding.encode_ordered(codes, len(categories)), row
+    row["categories"] = json.dumps(categories)
+    if column.type is Kind.NOMINAL:
+        yield from ({**row, "encoded": f"{name}={category}", "category": category} for category in categories)
+        return
+    yield row
 
 
 def _check_transitions(name: str, column: ColumnSpec, categories: list[str]) -> None:

@@ -141,7 +141,7 @@ def test_verify_names_every_altered_file(finished: tuple[Path, dict[str, object]
     assert evenhand("verify", str(said["run"]), "--lake", str(copy)).returncode == 0
     victims = [
         next(copy.glob(f"stages/{stage}/*/{name}"))
-        for stage, name in (("score", "model.skops"), ("ingest", "applications.parquet"))
+        for stage, name in (("score", "models.parquet"), ("ingest", "applications.parquet"))
     ]
     report = tmp_path / "reports" / str(said["run"]) / "report.html"
     assert "breach" in report.read_text()

@@ -10,7 +10,8 @@ from conftest import spec_of
 
 from flows.bench import call_plainly
 from flows.plan import plan
-from schemas.errors import DataQualityError
+from schemas.errors import DataQualityError, SpecError
+from schemas.settings import AuditSpec
 
 UNTIL_CONNECT = 4
 
@@ -43,17 +44,39 @@ def test_metrics_by_group_are_of_rows_the_model_had_not_seen(place: Path) -> Non
     assert set(n.index) == {"white", "Black", "(missing)"}
 
 
-def test_the_model_is_stored_without_pickle_and_scores_again(place: Path) -> None:
-    steps = plan(spec_of(place)).steps
-    found = call_plainly(steps[:2])
-    given = (
-        [found[t.name][0] for t in (steps[2].stage.reads)] if all(t.name in found for t in steps[2].stage.reads) else []
-    )
-    content = steps[2].stage.function(*given, settings=steps[2].settings).files["model.skops"]
-    model = skops.io.loads(content, trusted=skops.io.get_untrusted_types(data=content))
-    x = np.column_stack([found["features"][0][name].to_numpy() for name in found["features"][0].column_names[1:]])
-    assert model.predict_proba(x).shape == (500, 2)
-    assert skops.io.get_untrusted_types(data=content) == []
+def test_the_models_are_stored_without_pickle_and_score_again_what_they_scored(place: Path) -> None:
+    found = tables(place, 3)
+    decided = found["decisions"].query("decision_maker == 'model'").reset_index(drop=True)
+    x = found["features"].iloc[:, 1:].to_numpy()
+    assert len(found["models"]) == decided["fold"].nunique() == 5
+    for fold, content in found["models"].itertuples(index=False):
+        assert skops.io.get_untrusted_types(data=content) == []
+        mine = (decided["fold"] == fold).to_numpy()
+        again = skops.io.loads(content).predict_proba(x[mine])[:, 1]
+        assert again == pytest.approx(decided.loc[mine, "score"].to_numpy(), abs=1e-12)
+
+
+RULE = {"kind": "rule", "rule": {"weights": {"income": 1.0, "amount": -0.1}, "limit": 40.0, "above": True}}
+
+
+def test_a_rule_decides_by_what_was_handed_in(place: Path) -> None:
+    found = call_plainly(plan(rule_spec(place)).steps[:3])
+    decided = found["decisions"][0].to_pandas().query("decision_maker == 'model'")
+    handed_in = found["applicants"][0].to_pandas()
+    wanted = handed_in["income"] - 0.1 * handed_in["amount"] > 40
+    assert decided["favourable"].to_list() == wanted.to_list()
+    assert decided["score"].isna().all()
+    assert found["models"][0].num_rows == 0
+
+
+def rule_spec(place: Path) -> AuditSpec:
+    return AuditSpec.model_validate(spec_of(place).model_dump(mode="json") | {"model": RULE})
+
+
+def test_a_rule_names_columns_that_are_numbers(place: Path) -> None:
+    bad = RULE | {"rule": {"weights": {"history": 1.0}, "limit": 0.0}}
+    with pytest.raises(SpecError, match=r"'history' is no continuous column"):
+        AuditSpec.model_validate(spec_of(place).model_dump(mode="json") | {"model": bad})
 
 
 def test_too_few_decisions_of_one_kind_are_named(place: Path) -> None:

@@ -1,0 +1,59 @@
+"""Applicants as arrays: what they handed in, and the same encoded as the preprocess stage laid down.
+
+Whoever needs an applicant's own values reads them here, so that an imagined applicant is encoded exactly like a real
+one.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from schemas.terms import Kind
+from tasks.algorithms import encoding
+from tasks.algorithms.columns import Columns
+from tasks.algorithms.encoding import Floats, Scale
+
+
+def columns_of(applicants: pa.Table, encodings: pa.Table) -> Columns:
+    """The features of applicants, in the order of their table."""
+    firsts = _features(encodings)
+    kinds = tuple(Kind(first["kind"]) for first in firsts)
+    categories = tuple(tuple(json.loads(first["categories"] or "[]")) for first in firsts)
+    values = [
+        encoding.category_codes(applicants[first["feature"]].to_pylist(), known)
+        if known
+        else applicants[first["feature"]].to_numpy()
+        for first, known in zip(firsts, categories, strict=True)
+    ]
+    return Columns(tuple(f["feature"] for f in firsts), kinds, categories, np.column_stack(values).astype(np.float64))
+
+
+def encoded(columns: Columns, encodings: pa.Table) -> Floats:
+    """``(n, q)`` features in [0, 1], a column for each row of ``encodings``."""
+    parts = [
+        _encoded(first, kind, known, values)
+        for first, kind, known, values in zip(
+            _features(encodings), columns.kinds, columns.categories, columns.values.T, strict=True
+        )
+    ]
+    return np.column_stack(parts)
+
+
+def _encoded(first: Mapping[str, Any], kind: Kind, categories: tuple[str, ...], values: Floats) -> Floats:
+    if kind is Kind.CONTINUOUS:
+        bins = None if first["bins"] is None else int(first["bins"])
+        return encoding.encode_continuous(values, Scale(first["low"], first["high"], bins))
+    codes = values.astype(np.int32)
+    encode = encoding.encode_one_hot if kind is Kind.NOMINAL else encoding.encode_ordered
+    return encode(codes, len(categories))
+
+
+def _features(encodings: pa.Table) -> list[dict[str, Any]]:
+    """The first row of each feature, in the order of the features."""
+    firsts: dict[int, dict[str, Any]] = {}
+    for row in encodings.to_pylist():
+        firsts.setdefault(row["feature_index"], row)
+    return [firsts[index] for index in sorted(firsts)]

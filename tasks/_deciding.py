@@ -1,0 +1,92 @@
+"""The model's decisions on applicants that nobody handed in: by the rule, or by the model that decided on the real row.
+
+A counterfactual decision is worth something only beside a factual one of the same decision maker. So nothing is fitted
+here: the stage ``score`` left its models and its threshold, and each imagined applicant is decided on by the very model
+that decided on the real one.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from schemas.errors import IntegrityError
+from schemas.settings import Model, Rule
+from schemas.terms import DecisionMaker
+from tasks._columns import encoded
+from tasks.algorithms.columns import Columns
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+
+Decide = Callable[[Columns, Longs], tuple[Bools, Floats]]
+"""From imagined applicants, and the numbers of the real rows they were made from, to decisions and scores."""
+
+
+def rule_scores(rule: Rule, columns: Columns) -> Floats:
+    """The weighted sum of a rule, ``(n,)``, in the order in which its weights are listed."""
+    terms = [weight * columns.values[:, columns.names.index(name)] for name, weight in rule.weights.items()]
+    scores: Floats = np.sum(terms, axis=0)
+    return scores if rule.decimals is None else np.round(scores, rule.decimals)
+
+
+def passes(rule: Rule, scores: Floats) -> Bools:
+    """Whether each sum makes the decision favourable."""
+    return scores > rule.limit if rule.above else scores >= rule.limit
+
+
+def decider(model: Model, models: pa.Table, encodings: pa.Table, decisions: pa.Table) -> Decide | None:
+    """How the model decides again; None where the audit has none.
+
+    Args:
+        model: which model it is.
+        models: those that were fitted.
+        encodings: how features were encoded for them.
+        decisions: of all decision makers; the model's are in the order of the rows.
+
+    Raises:
+        IntegrityError: a stored model holds types that are not scikit-learn's or NumPy's.
+    """
+    if model.kind == "none":
+        return None
+    if model.rule is not None:
+        return partial(_by_rule, model.rule)
+    own = decisions.filter(pc.equal(decisions["decision_maker"], str(DecisionMaker.MODEL)))
+    fitted = {row["fold"]: _loaded(row["content"]) for row in models.to_pylist()}
+    return partial(_by_models, fitted, encodings, own["fold"].to_numpy(), own["threshold"].to_numpy())
+
+
+def _by_rule(rule: Rule, columns: Columns, _: Longs) -> tuple[Bools, Floats]:
+    scores = rule_scores(rule, columns)
+    return passes(rule, scores), scores
+
+
+def _by_models(
+    fitted: dict[int, "Scorer"], encodings: pa.Table, fold: Longs, threshold: Floats, columns: Columns, rows: Longs
+) -> tuple[Bools, Floats]:
+    x, scores = encoded(columns, encodings), np.empty(len(rows))
+    for number, score in fitted.items():
+        mine = fold[rows] == number
+        if mine.any():
+            scores[mine] = score(x[mine])
+    return scores >= threshold[rows], scores
+
+
+Scorer = Callable[[Floats], Floats]
+
+
+def _loaded(content: bytes) -> Scorer:
+    """The scores of a stored model. Only types that skops knows to be harmless are read."""
+    import skops.io  # seconds to import, and only audits that imagine applicants need it
+
+    unknown = skops.io.get_untrusted_types(data=content)
+    if unknown:
+        raise IntegrityError(
+            f"a stored model holds the types {sorted(unknown)}, which are not scikit-learn's; fit again"
+        )
+    model = skops.io.loads(content)
+    return lambda x: model.predict_proba(x)[:, 1]
