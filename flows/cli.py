@@ -6,10 +6,12 @@ import logging
 import os
 import sys
 import traceback
+import warnings
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic.warnings import UnsupportedFieldAttributeWarning
 from rich.console import Console
 
 from flows.results import app as results_app
@@ -123,6 +125,9 @@ def bench(
     as_json: JsonOption = False,
 ) -> None:
     """Time the same work two ways and print the ratio; fgce also prints times and memory beside their targets."""
+    _refuse_options_of_others(
+        name, {"overhead": {"--spec": spec, "--set": set_}, "fgce": {"--data": data, "--rows": rows}}
+    )
     if name == "overhead":
         from flows.bench import overhead
 
@@ -207,6 +212,14 @@ def _pair(text: str) -> tuple[str, str]:
     return key, value
 
 
+def _refuse_options_of_others(name: str, options: dict[str, dict[str, object]]) -> None:
+    """An option that only another benchmark takes would be ignored in silence."""
+    for other, given in options.items():
+        unused = [option for option, value in given.items() if value and other != name]
+        if unused and name in options:
+            raise SpecError(f"bench {name} takes no {unused[0]}; bench {other} does, and takes {' and '.join(given)}")
+
+
 def _show_progress() -> None:
     from rich.logging import RichHandler
 
@@ -218,6 +231,11 @@ def _show_progress() -> None:
 
 def main() -> None:
     """Run the command; an error of ours is a message and an exit code, never a traceback."""
+    # pydantic warns of every alias in the models that FastAPI makes of Prefect's API; FastAPI ignores that itself, but
+    # only inside catch_warnings, which ends for all threads as soon as it ends in one, and we load libraries in another
+    warnings.filterwarnings(
+        "ignore", category=UnsupportedFieldAttributeWarning, module=r"pydantic\._internal\._generate_schema"
+    )
     code = _code()
     if code not in (ExitCode.WITHIN, ExitCode.BREACH, ExitCode.INSUFFICIENT_EVIDENCE):
         # after an error Prefect still holds frames with DuckDB objects, whose bindings would print forty lines of

@@ -39,11 +39,22 @@ def run_audit(spec: AuditSpec, lake_root: Path) -> Summary:
     planned = plan(spec)
     done = held(lake, planned.steps)
     if len(done) < len(planned.steps):
+        _announce(spec, {step.name for step in planned.steps[len(done) :]})
         return summarise(lake, spec, *_orchestrated(spec, lake))
     log.info("all %d stages are in the lake already: nothing to compute", len(done))
     if not is_published(lake, planned.run):
         publish(lake, planned, done)
     return summarise(lake, spec, planned.run, done)
+
+
+def _announce(spec: AuditSpec, left: set[str]) -> None:
+    """Say beforehand of a stage that it takes long, since it says nothing until its end."""
+    fgce = spec.methods.fgce
+    if fgce is not None and fgce.exact and "detect fgce" in left:
+        log.info(
+            "fgce.exact: hundreds of integer programmes, of at most %g s each; detect fgce may say nothing for minutes",
+            fgce.solver_seconds,
+        )
 
 
 def prepare_environment(lake_root: Path) -> None:

@@ -6,7 +6,7 @@ so a walk over the steps without computing anything tells what the lake already 
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import PurePath
@@ -15,10 +15,12 @@ import yaml
 
 from schemas.artifact import Artifact, Partition
 from schemas.settings import AuditSpec, StageSettings
-from tasks import ablate, connect, detect, ingest, measure, methods, preprocess, report, score
+from schemas.table import Table
+from tasks import ablate, connect, detect, generate, ingest, measure, methods, preprocess, report, score
 from tasks._lineage import code_digest, versions
 from tasks._stage import Stage
 from tasks._store import Lake
+from tasks.methods import METHODS, Method
 
 Inputs = dict[str, list[Artifact]]
 
@@ -29,6 +31,7 @@ STAGES: dict[str, Stage] = {
         preprocess.preprocess,
         score.score,
         connect.connect,
+        generate.generate,
         ablate.ablate,
         detect.detect,
         measure.measure,
@@ -46,6 +49,8 @@ class Step:
     settings: StageSettings
     modules: tuple[str, ...] = ()
     """Modules that the stage reaches by name and not by import: they are part of its key."""
+    unread: tuple[Table, ...] = ()
+    """Tables that the stage declares and this step has no use for: what is in them does not touch it."""
 
 
 @dataclass(frozen=True)
@@ -84,13 +89,30 @@ def plan(spec: AuditSpec) -> Plan:
         Step("ingest", ingest.ingest, reading),
         Step("preprocess", preprocess.preprocess, preprocess.PreprocessSettings.of(spec)),
         Step("score", score.score, score.ScoreSettings.of(spec)),
-        Step("connect", connect.connect, connect.settings_of(spec)),
+        *_wanted(spec, asked),
         *_ablations(spec),
-        *(Step(f"detect {m.name}", detect.detect, detect.settings_of(spec, m.name), (m.algorithm,)) for m in asked),
+        *(_detection(spec, method) for method in asked),
         Step("measure", measure.measure, measure.MeasureSettings.of(spec)),
         Step("report", report.report, made, tuple(m.section for m in asked)),
     )
     return Plan(spec, run, reading.source_sha256, code, steps)
+
+
+def _wanted(spec: AuditSpec, asked: Sequence[Method]) -> Iterator[Step]:
+    """The stages of which a method of the audit reads something."""
+    read = {table.name for method in asked for table in method.reads}
+    if read & {table.name for table in connect.connect.writes}:
+        yield Step("connect", connect.connect, connect.settings_of(spec))
+    if read & {table.name for table in generate.generate.writes} and spec.causal_graph.edges:
+        yield Step("generate", generate.generate, generate.settings_of(spec))
+
+
+def _detection(spec: AuditSpec, method: Method) -> Step:
+    optional = {table for each in METHODS.values() for table in each.reads}
+    unread = tuple(sorted(optional - set(method.reads), key=lambda table: table.name))
+    return Step(
+        f"detect {method.name}", detect.detect, detect.settings_of(spec, method.name), (method.algorithm,), unread
+    )
 
 
 def _ablations(spec: AuditSpec) -> tuple[Step, ...]:
@@ -124,9 +146,10 @@ def walk(steps: Sequence[Step], execute: Callable[[Step, Inputs], Partition | No
 def inputs(step: Step, done: Sequence[Partition]) -> Inputs:
     """The artifacts that a step reads."""
     wanted: Inputs = {table.name: [] for table in step.stage.reads}
+    unread = {table.name for table in step.unread}
     for partition in done:
         for artifact in partition.tables:
-            if artifact.table in wanted:
+            if artifact.table in wanted and artifact.table not in unread:
                 wanted[artifact.table].append(artifact)
     return wanted
 

@@ -67,7 +67,9 @@ def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) 
     computed = sum(not partition.reused for partition in done)
     rows = headline(lake, done)
     report = reports_of(lake, run) / "report.html"
-    return Summary(run, _state(measures), rows, HEADLINES, checks, report, computed, _swapped(rows, spec))
+    made = {row["measure"] for row in rows}
+    titles = {measure: title for measure, title in HEADLINES.items() if measure in made}
+    return Summary(run, _state(measures), rows, titles, checks, report, computed, _swapped(rows, spec))
 
 
 def is_published(lake: Lake, run: str) -> bool:

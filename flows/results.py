@@ -53,16 +53,31 @@ def measures(
     _show(table, "json" if as_json else format_)
 
 
-@app.command(epilog="Example: evenhand findings --json")
+@app.command(epilog="Examples: evenhand findings --json; evenhand findings --file-pack 10 --attribute race")
 def findings(
     lake: LakeOption = Path("data/lake"),
     run: RunOption = None,
     rows: Annotated[bool, typer.Option("--rows", help="One line per application. Restricted: personal rows.")] = False,
     limit: Annotated[int, typer.Option(min=1, help="Lines at most, with --rows.")] = 50,
+    file_pack: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Write the whole files of this many complainants (CST), the strongest findings first, as XLSX and CSV "
+            "into the restricted part of the lake. Restricted: personal rows.",
+        ),
+    ] = None,
+    attribute: Annotated[str | None, typer.Option(help="Only this protected attribute, with --file-pack.")] = None,
+    maker: Annotated[
+        str | None, typer.Option("--decision-maker", help="Only these decisions (model, lender), with --file-pack.")
+    ] = None,
     format_: FormatOption = "table",
     as_json: JsonOption = False,
 ) -> None:
     """Print what was found, counted by group and verdict; a count left empty is withheld. Row by row on request."""
+    if file_pack is not None:
+        _pack(lake, run, file_pack, attribute, maker)
+        return
     # a group with one small count is withheld whole: its n is printed elsewhere, and would give the small one away
     counted = """
         WITH cells AS (
@@ -110,6 +125,15 @@ def _ask(root: Path, run: str | None, query: str, given: dict[str, Any]) -> pa.T
     run = run or latest_run(lake)
     with open_views(lake, run) as connection:
         return connection.sql(query, params={"run": run, **given}).to_arrow_table()
+
+
+def _pack(root: Path, run: str | None, n: int, attribute: str | None, maker: str | None) -> None:
+    from flows.file_pack import WARNING, write  # openpyxl is needed here only
+
+    lake = open_lake(root)
+    for path in write(lake, run or latest_run(lake), n, attribute, maker):
+        sys.stdout.write(f"{path}\n")
+    sys.stderr.write(f"{WARNING}\n")
 
 
 def _policy(root: Path, run: str | None) -> Policy:

@@ -39,7 +39,7 @@ def print_rows(console: Console, title: str, rows: list[dict[str, Any]]) -> None
 def _groups(summary: "Summary") -> Table:
     rows, titles = summary.headline, summary.titles
     table = _table("measure [interval] by group; n = decisions", ["decision maker", "group", "n", *titles.values()])
-    keys = dict.fromkeys((r["decision_maker"], r["protected_attribute"], r["group"]) for r in rows)
+    keys = sorted({(r["decision_maker"], r["protected_attribute"], r["group"]) for r in rows})
     by = {(r["decision_maker"], r["protected_attribute"], r["group"], r["measure"]): r for r in rows}
     for maker, attribute, group in keys:
         cells = [by.get((maker, attribute, group, measure)) for measure in titles]

@@ -12,7 +12,7 @@ PARAMETERS = Column("parameters", "string", "JSON object of the measure's parame
 HEADLINE = Column("headline", "bool", "whether its difference from the reference group is tested")
 COMPARED = Column("compared", "bool", "whether its difference and ratio to the reference group are made")
 
-VERDICTS = ("feasible", "infeasible", "flagged", "not_flagged")
+VERDICTS = ("feasible", "infeasible", "flagged", "not_flagged", "detected", "not_detected", "not_tested")
 
 FINDINGS = Table(
     "findings",
@@ -25,11 +25,13 @@ FINDINGS = Table(
         GROUP,
         SUBGROUP,
         Column("verdict", "string", "what was found", codes=VERDICTS),
-        Column("statistic", "double", "the method's statistic; for FGCE the cheapest recourse cost", nullable=True),
-        Column("low", "double", "lower end of its interval", nullable=True),
-        Column("high", "double", "upper end of its interval", nullable=True),
+        Column("statistic", "double", "FGCE: cost of the cheapest recourse; CST: control less test", nullable=True),
+        Column("control", "double", "share of unfavourable decisions in the control group", True, 0.0, 1.0),
+        Column("test", "double", "the same in the test group", True, 0.0, 1.0),
+        Column("low", "double", "lower end of the statistic's interval", nullable=True),
+        Column("high", "double", "upper end of it", nullable=True),
         Column("p", "double", "p-value", True, 0.0, 1.0),
-        Column("q", "double", "p after Benjamini-Hochberg", True, 0.0, 1.0),
+        Column("q", "double", "p after Benjamini-Hochberg over the units of the group", True, 0.0, 1.0),
         Column("refusal", "string", "why nothing was found", nullable=True, codes=tuple(Refusal)),
     ),
     key=("row_id", "method", "decision_maker", "protected_attribute"),
@@ -66,6 +68,7 @@ TALLIES = Table(
         PARAMETERS,
         HEADLINE,
         COMPARED,
+        Column("share", "bool", "whether no value can be below 0 or above 1"),
         Column("value", "double", "value of the statistic; null where it is not defined on the unit", nullable=True),
         Column("count", "int64", "units with that value", minimum=0),
     ),
@@ -97,7 +100,7 @@ AGGREGATES = Table(
 
 DRAWS = Table(
     "draws",
-    "Each statistic on the reference group, subsampled to the size of another group.",
+    "Each statistic where nothing but size, or nothing at all, tells the group from the reference group.",
     (
         METHOD,
         DECISION_MAKER,
@@ -106,6 +109,12 @@ DRAWS = Table(
         MEASURE,
         PARAMETERS,
         Column("reason", "string", "why values among them are bounds; null where none is", nullable=True),
+        Column(
+            "reference",
+            "string",
+            "size_matched: on the reference group, subsampled to the group's size; null: on permuted labels",
+            codes=("size_matched", "null"),
+        ),
         Column("draw", "int32", "number of the subsample, from 0", minimum=0),
         Column("value", "double", "the statistic; null where it is not defined", nullable=True),
     ),

@@ -23,6 +23,7 @@ class FgceSettings(BaseModel):
         "exact_pairs": 10_000_000,
         "resolves": 0,
         "ablations": False,
+        "ablation_draws": 0,
     }
 
     epsilon: float | Literal["quantile", "no_singleton"] = Field(
@@ -70,6 +71,9 @@ class FgceSettings(BaseModel):
         100, ge=0, description="resamples of a group for which what was solved is solved anew; 0: no interval"
     )
     ablations: bool = Field(True, description="whether recourse is searched again with each constraint lifted")
+    ablation_draws: int = Field(
+        5, ge=0, description="as size_matched_draws, for the searches with a rule lifted and for connectivity"
+    )
 
     @field_validator("face", "shares")
     @classmethod
@@ -132,9 +136,13 @@ class CstSettings(BaseModel):
     duplicates: Literal["removed", "kept"] = Field(
         "removed",
         description="whether a complainant who is not among its own k + 1 nearest, for exact duplicates, is still left "
-        "out (the control group then has k members) or the group has k + 1 (paper)",
+        "out, or the control group has k + 1 members; and whether duplicates crowd a counterfactual out of its centre",
     )
-    decimals: int | None = Field(None, ge=1, description="digits to which the difference is rounded before the test")
+    decimals: int | None = Field(
+        None,
+        ge=1,
+        description="digits to which differences, their bounds and the normal quantile are rounded (paper: 3)",
+    )
     null_permutations: int = Field(
         20, ge=0, description="times that the labels are permuted to see what is found where there is nothing to find"
     )

@@ -7,11 +7,11 @@ each error, is in ``spec_file``; checks that need the data are in the ingest sta
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-import networkx as nx
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, field_validator, model_validator
 
+from schemas.causal import CausalGraph
 from schemas.errors import SpecError, nearest
-from schemas.methods import FgceSettings
+from schemas.methods import CstSettings, FgceSettings
 from schemas.terms import Constraint, Kind, Role
 
 
@@ -138,7 +138,10 @@ class Protected(Strict):
     """One protected attribute: its column, or several crossed, and the groups of their values."""
 
     name: str = Field(min_length=1)
-    columns: tuple[str, ...] = Field(min_length=1, description="one column, or several to be crossed")
+    columns: tuple[str, ...] = Field(
+        min_length=1,
+        description="one column, or several to be crossed, by groups of an attribute over one of them or by value",
+    )
     groups: dict[str, tuple[Code, ...]] = Field(
         {}, description="group -> values of the (single) column; each value is a group of its own if left out"
     )
@@ -244,25 +247,11 @@ class Explain(Strict):
     )
 
 
-class CausalGraph(Strict):
-    """What is assumed to cause what. Used by the methods that need it, checked always."""
-
-    edges: tuple[tuple[str, str], ...] = ()
-
-    @field_validator("edges")
-    @classmethod
-    def _acyclic(cls, edges: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-        graph = nx.DiGraph(list(edges))
-        if not nx.is_directed_acyclic_graph(graph):
-            cycle = [a for a, _ in nx.find_cycle(graph)]
-            raise ValueError(f"the causal graph has a cycle: {' -> '.join([*cycle, cycle[0]])}; remove one edge of it")
-        return edges
-
-
 class Methods(Strict):
     """The methods to run, by name: an entry that is null is left out."""
 
     fgce: FgceSettings | None = FgceSettings()
+    cst: CstSettings | None = None
 
 
 class Threshold(Strict):
@@ -271,6 +260,9 @@ class Threshold(Strict):
     measure: str
     method: str | None = None
     decision_maker: Literal["model", "lender"] | None = None
+    parameters: dict[str, float | str] = Field(
+        {}, description="only for measures with these parameters; if none, for the one without any where there is one"
+    )
     minimum: float | None = None
     maximum: float | None = None
 
@@ -347,7 +339,8 @@ class AuditSpec(Strict):
         names = [p.name for p in self.protected]
         if len(set(names)) != len(names):
             raise ValueError(f"protected attributes need different names, got {names}")
-        known = [*self.columns, *(c for p in self.protected for c in p.columns), self.decision.column]
+        attributes = [name for p in self.protected for name in (p.name, *p.columns)]
+        known = list(dict.fromkeys([*self.features(), *attributes, self.decision.column]))
         for label in (self.decision, self.outcome):
             if label and label.column in self.features():
                 message = f"{label.column!r} is the decision or its outcome, and so no feature: leave it out"
@@ -361,6 +354,9 @@ class AuditSpec(Strict):
             for node in edge:
                 if node not in known:
                     raise SpecError(f"unknown node {node!r}; {nearest(node, known)}", ("causal_graph", "edges", i))
+            if edge[1] in attributes:
+                message = f"{edge[1]!r} is a protected attribute, and {edge[0]!r} cannot be its cause; turn the edge"
+                raise SpecError(message, ("causal_graph", "edges", i))
         return self
 
     def features(self) -> dict[str, ColumnSpec]:

@@ -58,6 +58,12 @@ class Refusal(StrEnum):
     EXEMPT_COVARIATE = "exempt_covariate"
     NO_FEASIBLE_PATH = "no_feasible_path"
     NO_CANDIDATE = "no_candidate"
+    TOO_FEW_NEIGHBOURS = "too_few_neighbours"
+    NO_COUNTERFACTUAL = "no_counterfactual"
+    MISSING_VALUE = "missing_value"
+    NOT_A_COUNT = "not_a_count"
+    UNSEEN_CATEGORY = "unseen_category"
+    IMPROBABLE_VALUE = "improbable_value"
 
 
 class State(StrEnum):

@@ -4,27 +4,21 @@ Here belong who is explained, who may serve as a counterfactual, and the arrays 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from schemas.settings import Bootstrap, Explain, Protected
+from schemas.settings import Explain
 from schemas.terms import DecisionMaker
-from tasks.algorithms.detector import Bools, FeasibilityGraph, Problem
+from tasks import _applicants
+from tasks._given import Asked, Given
+from tasks._groups import groups_of
+from tasks.algorithms.detector import Bools, FeasibilityGraph, Ints, Problem
 
-
-class Asked(Protocol):
-    """What of the settings decides the problems."""
-
-    @property
-    def explain(self) -> Explain: ...
-    @property
-    def protected(self) -> tuple[Protected, ...]: ...
-    @property
-    def bootstrap(self) -> Bootstrap: ...
+_NO_EDGES = np.zeros(0, np.int32), np.zeros(0)
 
 
 @dataclass(frozen=True)
@@ -37,40 +31,32 @@ class Case:
     problem: Problem
 
 
-def cases(
-    features: pa.Table,
-    encodings: pa.Table,
-    decisions: pa.Table,
-    memberships: pa.Table,
-    nodes: pa.Table,
-    edges: pa.Table,
-    asked: Asked,
-) -> Iterator[Case]:
+def cases(given: Given, asked: Asked) -> Iterator[Case]:
     """One case for each decision maker whose decisions are explained, and each protected attribute."""
-    rows = features.select(["row_id"]).to_pandas().merge(nodes.to_pandas(), on="row_id", validate="one_to_one")
-    encoded = np.column_stack([features[name].to_numpy() for name in features.column_names[1:]])
-    graph = _graph(edges, int(rows["node"].max()) + 1)
-    group_of = memberships.to_pandas().pivot(index="row_id", columns="protected_attribute", values="group")
-    groups = group_of.loc[rows["row_id"]]
-    for maker, frame in decided(decisions, asked.explain):
-        made = rows[["row_id"]].merge(frame, on="row_id", validate="one_to_one")
+    ids = given.ids
+    encoded = np.column_stack([given.features[name].to_numpy() for name in given.features.column_names[1:]])
+    node, graph = _graph(given)
+    groups = groups_of(given.memberships, ids, asked.protected)
+    for maker, frame in decided(given.decisions, asked.explain):
+        made = pd.DataFrame({"row_id": ids}).merge(frame, on="row_id", validate="one_to_one")
         factual, candidate = explained_and_candidates(made, maker, asked.explain)
-        for p in asked.protected:
-            names, codes = np.unique(groups[p.name].to_numpy(dtype=str), return_inverse=True)
-            problem = Problem(
-                encoded=encoded,
-                feature_of_column=encodings["feature_index"].to_numpy(),
-                features=tuple(dict.fromkeys(encodings["feature"].to_pylist())),
-                group=codes.astype(np.int32),
-                groups=tuple(names.tolist()),
-                reference=int(np.searchsorted(names, p.reference)),
-                factual=factual,
-                candidate=candidate,
-                node=rows["node"].to_numpy(),
-                graph=graph,
-                resamples=asked.bootstrap.draws,
-            )
-            yield Case(maker, p.name, rows["row_id"].to_numpy(), problem)
+        shared = Problem(
+            encoded=encoded,
+            feature_of_column=given.encodings["feature_index"].to_numpy(),
+            features=tuple(dict.fromkeys(given.encodings["feature"].to_pylist())),
+            group=np.zeros(len(ids), np.int32),
+            groups=(),
+            reference=0,
+            factual=factual,
+            candidate=candidate,
+            node=node,
+            graph=graph,
+            resamples=asked.bootstrap.draws,
+        )
+        problems = {name: replace(shared, **vars(grouped)) for name, grouped in groups.items()}
+        if given.applicants.num_rows:
+            problems = _applicants.known(problems, given, made["favourable"].to_numpy(), maker, asked)
+        yield from (Case(maker, name, ids, problem) for name, problem in problems.items())
 
 
 def decided(decisions: pa.Table, explain: Explain) -> list[tuple[str, pd.DataFrame]]:
@@ -95,7 +81,12 @@ def explained_and_candidates(decided: pd.DataFrame, maker: str, explain: Explain
     return factual, candidate
 
 
-def _graph(edges: pa.Table, size: int) -> FeasibilityGraph:
-    """The graph from its edges, which are stored by ascending source and destination."""
-    indptr = np.searchsorted(edges["source"].to_numpy(), np.arange(size + 1)).astype(np.int64)
-    return FeasibilityGraph(indptr, edges["destination"].to_numpy(), edges["distance"].to_numpy())
+def _graph(given: Given) -> tuple[Ints, FeasibilityGraph]:
+    """The node of every row and the graph, whose edges are stored by ascending source and destination."""
+    rows, edges = given.features.num_rows, given.edges
+    if not given.nodes.num_rows:
+        return np.arange(rows, dtype=np.int32), FeasibilityGraph(np.zeros(rows + 1, np.int64), *_NO_EDGES)
+    frame = given.features.select(["row_id"]).to_pandas()
+    node = frame.merge(given.nodes.to_pandas(), on="row_id", validate="one_to_one")["node"].to_numpy()
+    indptr = np.searchsorted(edges["source"].to_numpy(), np.arange(int(node.max()) + 2)).astype(np.int64)
+    return node, FeasibilityGraph(indptr, edges["destination"].to_numpy(), edges["distance"].to_numpy())

@@ -28,7 +28,7 @@ class Origin:
     def tallies(self, found: Sequence[Tally]) -> pa.Table:
         """One row for each value of each tally."""
         sizes = [len(tally.values) for tally in found]
-        named = {**self._named(found), **self._wanted(found)}
+        named = {**self._named(found), **self._wanted(found), "share": [tally.share for tally in found]}
         return TALLIES.build(
             **{name: np.repeat(np.array(values, dtype=object), sizes) for name, values in named.items()},
             value=np.concatenate([np.zeros(0), *(tally.values for tally in found)]),
@@ -52,7 +52,7 @@ class Origin:
         sizes = [len(each.values) for each in found]
         named = self._named(found)
         named.pop("subgroup")
-        named["reason"] = [each.reason or None for each in found]
+        named |= {"reason": [each.reason or None for each in found], "reference": [each.reference for each in found]}
         return DRAWS.build(
             **{name: np.repeat(np.array(values, dtype=object), sizes) for name, values in named.items()},
             draw=np.concatenate([np.zeros(0, np.int64), *(np.arange(size) for size in sizes)]),

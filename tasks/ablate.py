@@ -3,10 +3,14 @@
 It answers which rule leaves whom without recourse (FGCE, Table VI, Figures 1 and 5), as a thought experiment about the
 graph. Connectivity is a matter of the applications and not of who decides on them: it is stored once, with the lender,
 whose applications they are.
+
+Both are measured again on the reference group at the size of every smaller group (specs of FGCE, 'Epsilon and size').
+All searches and epsilons see the same subsamples, so that what a rule changes is not a matter of who was drawn.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from zlib import crc32
 
 import numpy as np
 import pandas as pd
@@ -16,7 +20,7 @@ from numpy.typing import NDArray
 
 from schemas.applications import DECISIONS, ENCODINGS, FEATURES, MEMBERSHIPS
 from schemas.errors import SpecError
-from schemas.findings import AGGREGATES, TALLIES
+from schemas.findings import AGGREGATES, DRAWS, TALLIES
 from schemas.graph import FEASIBILITY_FACTS
 from schemas.methods import FgceSettings
 from schemas.settings import AuditSpec, Explain, Protected, StageSettings
@@ -25,19 +29,24 @@ from tasks import connect
 from tasks._problems import decided, explained_and_candidates
 from tasks._stage import Produced, stage
 from tasks._statistics import Origin
-from tasks.algorithms import ablation, connectivity
-from tasks.algorithms.ablation import Asked, Variant
+from tasks.algorithms import ablation, connectivity, subsamples
+from tasks.algorithms.ablation import Searched, Variant
+from tasks.algorithms.cheapest import Asked
 from tasks.algorithms.feasibility import collapse
+from tasks.algorithms.subsamples import Matched
 
 METHOD = "fgce"
 
 
 class AblateSettings(StageSettings):
-    """What decides the searches: the graph, who is explained, and the protected attributes."""
+    """What decides the searches: the graph, who is explained, the protected attributes and their subsamples."""
 
     graph: FgceSettings
+    draws: int
+    """Subsamples of the reference group for each smaller group."""
     explain: Explain
     protected: tuple[Protected, ...]
+    seed: int
 
 
 def settings_of(spec: AuditSpec) -> AblateSettings:
@@ -50,7 +59,24 @@ def settings_of(spec: AuditSpec) -> AblateSettings:
         if name in spec.features():
             message = f"{name!r} is the name of a search of its own; rename the column, or set fgce.ablations: false"
             raise SpecError(message, ("columns", name))
-    return AblateSettings.of(spec, graph=connect.settings_of(spec).graph)
+    asked = spec.methods.fgce or FgceSettings()
+    return AblateSettings.of(spec, graph=connect.settings_of(spec).graph, draws=asked.ablation_draws)
+
+
+@dataclass(frozen=True)
+class _Attribute:
+    """A protected attribute of the applications."""
+
+    name: str
+    groups: tuple[str, ...]
+    group: NDArray[np.int32]
+    """Number of each row's group."""
+    sizes: list[Matched]
+    """Subsamples of the reference group, for each smaller group."""
+
+    def origin(self, maker: str) -> Origin:
+        """What is said of the groups, and by whose decisions."""
+        return Origin(METHOD, maker, self.name, self.groups)
 
 
 @dataclass(frozen=True)
@@ -60,13 +86,12 @@ class _Rows:
     ids: list[str]
     encoded: NDArray[np.float64]
     strata: NDArray[np.int32]
-    groups: Mapping[str, tuple[NDArray[np.int32], tuple[str, ...]]]
-    """By protected attribute: the number of each row's group, and the groups' names."""
+    attributes: tuple[_Attribute, ...]
 
 
 @stage(
     reads=(FEATURES, ENCODINGS, MEMBERSHIPS, DECISIONS, FEASIBILITY_FACTS),
-    writes=(TALLIES, AGGREGATES),
+    writes=(TALLIES, AGGREGATES, DRAWS),
     balanced=False,
 )
 def ablate(
@@ -79,26 +104,34 @@ def ablate(
     settings: AblateSettings,
 ) -> Produced:
     """Infeasible share and burden of every group without each constraint; its connectivity at several epsilons."""
-    rows = _rows(features, memberships, settings.protected)
+    rows = _rows(features, memberships, settings)
     asked = _asked(rows.ids, decisions, settings.explain)
     variants = _variants(rows.encoded, encodings, _epsilon(facts))
+    tallies, draws = _searched(rows, variants, asked, settings.graph)
+    aggregates, thinned = _connected(rows, variants[0], settings.graph)
     return Produced(
         {
-            TALLIES.name: pa.concat_tables([TALLIES.empty(), *_searched(rows, variants, asked, settings.graph)]),
-            AGGREGATES.name: pa.concat_tables([AGGREGATES.empty(), *_connected(rows, variants[0], settings.graph)]),
+            TALLIES.name: pa.concat_tables([TALLIES.empty(), *tallies]),
+            AGGREGATES.name: pa.concat_tables([AGGREGATES.empty(), *aggregates]),
+            DRAWS.name: pa.concat_tables([DRAWS.empty(), *draws, *thinned]),
         }
     )
 
 
-def _rows(features: pa.Table, memberships: pa.Table, protected: Iterable[Protected]) -> _Rows:
+def _rows(features: pa.Table, memberships: pa.Table, settings: AblateSettings) -> _Rows:
     ids = features["row_id"].to_pylist()
     encoded = np.column_stack([features[name].to_numpy() for name in features.column_names[1:]])
     group_of = memberships.to_pandas().pivot(index="row_id", columns="protected_attribute", values="group").loc[ids]
-    groups = {}
-    for p in protected:
-        names, codes = np.unique(group_of[p.name].to_numpy(dtype=str), return_inverse=True)
-        groups[p.name] = codes.astype(np.int32), tuple(names.tolist())
-    return _Rows(ids, encoded, connect.strata_of(ids, memberships), groups)
+    attributes = (_attribute(p, group_of[p.name].to_numpy(dtype=str), settings) for p in settings.protected)
+    return _Rows(ids, encoded, connect.strata_of(ids, memberships), tuple(attributes))
+
+
+def _attribute(protected: Protected, group_of: NDArray[np.str_], settings: AblateSettings) -> _Attribute:
+    names, codes = np.unique(group_of, return_inverse=True)
+    group, reference = codes.astype(np.int32), int(np.searchsorted(names, protected.reference))
+    rng = np.random.default_rng([settings.seed, crc32(f"ablate|{protected.name}".encode())])
+    sizes = subsamples.matched(group, len(names), reference, settings.draws, rng)
+    return _Attribute(protected.name, tuple(names.tolist()), group, sizes)
 
 
 def _asked(ids: list[str], decisions: pa.Table, explain: Explain) -> dict[str, Asked]:
@@ -141,26 +174,53 @@ def _freed(encodings: pa.Table, features: Sequence[str]) -> pa.Table:
     return encodings
 
 
-def _searched(rows: _Rows, variants: list[Variant], asked: dict[str, Asked], graph: FgceSettings) -> list[pa.Table]:
-    """Tallies of every variant, one graph in memory at a time."""
-    tables = []
+def _searched(
+    rows: _Rows, variants: list[Variant], asked: dict[str, Asked], graph: FgceSettings
+) -> tuple[list[pa.Table], list[pa.Table]]:
+    """Tallies and draws of every variant, one graph in memory at a time."""
+    sizes = [size for attribute in rows.attributes for size in attribute.sizes]
+    known: list[tuple[Variant, Searched]] = []
+    tallies: list[pa.Table] = []
+    draws: list[pa.Table] = []
     for variant in variants:
-        found = ablation.search(rows.encoded, rows.strata, variant, tuple(asked.values()), graph)
-        for (maker, each), costs in zip(asked.items(), found.costs, strict=True):
-            own = costs[each.factual]
-            for attribute, (group, names) in rows.groups.items():
-                tallied = ablation.tallies(found.parameters, own, group[each.factual], len(names))
-                tables.append(Origin(METHOD, maker, attribute, names).tallies(list(tallied)))
-    return tables
+        bound = ablation.binding(variant, rows.encoded)
+        found = next((searched for other, searched in known if ablation.alike(bound, other)), None)
+        if found is None:
+            found = ablation.search(rows.encoded, rows.strata, bound, tuple(asked.values()), sizes, graph)
+            known.append((bound, found))
+        tallies += _tallied(rows, variant, asked, found)
+        draws += _drawn(rows, variant, asked, found)
+    return tallies, draws
 
 
-def _connected(rows: _Rows, given: Variant, graph: FgceSettings) -> list[pa.Table]:
-    """Connectivity of every group of every protected attribute."""
+def _tallied(rows: _Rows, variant: Variant, asked: dict[str, Asked], found: Searched) -> Iterator[pa.Table]:
+    """Tallies of one variant, for each decision maker and protected attribute."""
+    for (maker, each), costs in zip(asked.items(), found.costs, strict=True):
+        for attribute in rows.attributes:
+            own = costs[each.factual], attribute.group[each.factual], len(attribute.groups)
+            yield attribute.origin(maker).tallies(list(ablation.tallies(variant.parameters(found.nearest), *own)))
+
+
+def _drawn(rows: _Rows, variant: Variant, asked: dict[str, Asked], found: Searched) -> Iterator[pa.Table]:
+    """Draws of one variant, for each decision maker, protected attribute and group with factuals."""
+    matched = [(attribute, size.group) for attribute in rows.attributes for size in attribute.sizes]
+    for (attribute, group), drawn in zip(matched, found.drawn, strict=True):
+        for (maker, each), own in zip(asked.items(), drawn, strict=True):
+            if (attribute.group[each.factual] == group).any():
+                said = ablation.draws(variant.parameters(found.nearest), own, group)
+                yield attribute.origin(maker).draws(list(said))
+
+
+def _connected(rows: _Rows, given: Variant, graph: FgceSettings) -> tuple[list[pa.Table], list[pa.Table]]:
+    """Connectivity of every group of every protected attribute: aggregates and draws."""
     distinct = collapse(rows.encoded, given.codes, rows.strata, given.rules)
     epsilons = [multiple * given.epsilon for multiple in connectivity.MULTIPLES]
-    found = connectivity.connections(distinct, given.rules, epsilons, graph)
-    tables = []
-    for attribute, (group, names) in rows.groups.items():
-        said = list(connectivity.aggregates(found, distinct, group, len(names), epsilons))
-        tables.append(Origin(METHOD, DecisionMaker.LENDER, attribute, names).aggregates(said))
-    return tables
+    joined = connectivity.nested(distinct, given.rules, epsilons, graph)
+    found = connectivity.connections(joined)
+    aggregates, draws = [], []
+    for attribute in rows.attributes:
+        origin = attribute.origin(DecisionMaker.LENDER)
+        said = connectivity.aggregates(found, distinct, attribute.group, len(attribute.groups), epsilons)
+        aggregates.append(origin.aggregates(list(said)))
+        draws.append(origin.draws(list(connectivity.draws(joined, attribute.sizes))))
+    return aggregates, draws

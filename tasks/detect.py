@@ -4,15 +4,17 @@ Which method it is makes no difference here: the registry names its module, and 
 """
 
 from collections.abc import Mapping
+from typing import Any
 from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
 
-from schemas.applications import DECISIONS, ENCODINGS, FEATURES, MEMBERSHIPS
+from schemas.causal import CausalGraph
+from schemas.counterfactuals import COUNTERFACTUALS
 from schemas.findings import AGGREGATES, DRAWS, EVIDENCE, FINDINGS, TALLIES
-from schemas.graph import FEASIBILITY_EDGES, FEASIBILITY_NODES
-from schemas.settings import AuditSpec, Bootstrap, Explain, Methods, Protected, StageSettings
+from schemas.settings import AuditSpec, Bootstrap, Decision, Explain, Methods, Model, Protected, StageSettings
+from tasks._given import READS, Given
 from tasks._problems import Case, cases
 from tasks._stage import Produced, stage
 from tasks._statistics import Origin
@@ -30,36 +32,31 @@ class DetectSettings(StageSettings):
     protected: tuple[Protected, ...]
     bootstrap: Bootstrap
     seed: int
+    decision: Decision | None
+    model: Model | None
+    causal_graph: CausalGraph
+    """These three only for a method that imagines applicants anew."""
 
 
 def settings_of(spec: AuditSpec, method: str) -> DetectSettings:
     """The stage's settings for one method: a change to another method's settings does not touch it."""
     only = dict.fromkeys(Methods.model_fields) | {method: getattr(spec.methods, method)}
-    return DetectSettings.of(spec, method=method, methods=Methods.model_validate(only))
+    own: dict[str, Any] = {"decision": None, "model": None, "causal_graph": CausalGraph()}
+    if COUNTERFACTUALS in METHODS[method].reads:
+        own = {name: getattr(spec, name) for name in own}
+    return DetectSettings.of(spec, method=method, methods=Methods.model_validate(only), **own)
 
 
-@stage(
-    reads=(FEATURES, ENCODINGS, DECISIONS, MEMBERSHIPS, FEASIBILITY_NODES, FEASIBILITY_EDGES),
-    writes=(FINDINGS, EVIDENCE, TALLIES, AGGREGATES, DRAWS),
-)
-def detect(
-    features: pa.Table,
-    encodings: pa.Table,
-    decisions: pa.Table,
-    memberships: pa.Table,
-    nodes: pa.Table,
-    edges: pa.Table,
-    *,
-    settings: DetectSettings,
-) -> Produced:
+@stage(reads=READS, writes=(FINDINGS, EVIDENCE, TALLIES, AGGREGATES, DRAWS))
+def detect(*given: pa.Table, settings: DetectSettings) -> Produced:
     """The findings of one method, the evidence behind them, and what is needed to summarise them."""
     method = METHODS[settings.method].load()
     tables: dict[str, list[pa.Table]] = {t.name: [t.empty()] for t in detect.writes}
     expected = 0
-    for case in cases(features, encodings, decisions, memberships, nodes, edges, settings):
+    for case in cases(Given(*given), settings):
         rng = np.random.default_rng([settings.seed, crc32(f"{case.decision_maker}|{case.attribute}".encode())])
         found = method.detect(case.problem, getattr(settings.methods, settings.method), rng)
-        expected += int(case.problem.factual.sum())
+        expected += int(method.units(case.problem).sum())
         for name, table in _tables(settings.method, case, found).items():
             tables[name].append(table)
     return Produced({name: pa.concat_tables(parts) for name, parts in tables.items()}, rows_in=expected)
@@ -79,6 +76,7 @@ def _tables(method: str, case: Case, found: Detected) -> Mapping[str, pa.Table]:
 
     f, e = found.findings, found.evidence
     nothing = [None] * len(f.row)
+    tested = vars(f.tested) if f.tested else dict.fromkeys(("control", "test", "low", "high", "p", "q"), nothing)
     return {
         FINDINGS.name: FINDINGS.build(
             **shared(len(f.row)),
@@ -87,10 +85,7 @@ def _tables(method: str, case: Case, found: Detected) -> Mapping[str, pa.Table]:
             subgroup=f.subgroup,
             verdict=f.verdict.astype(object),
             statistic=f.statistic,
-            low=nothing,
-            high=nothing,
-            p=nothing,
-            q=nothing,
+            **tested,
             refusal=[str(reason) or None for reason in f.refusal],
         ),
         EVIDENCE.name: EVIDENCE.build(

@@ -106,21 +106,22 @@ def _memberships(
     frame: pd.DataFrame, absent: pd.DataFrame, ids: list[str], protected: tuple[Protected, ...]
 ) -> pa.Table:
     parts = []
+    single = {p.columns[0]: p for p in reversed(protected) if len(p.columns) == 1}
     for p in protected:
-        groups = _groups(frame, absent, p)
+        each = [
+            _groups(frame[column], absent[column], single.get(column, p) if len(p.columns) > 1 else p)
+            for column in p.columns
+        ]
+        groups = [" and ".join(labels) for labels in zip(*each, strict=True)]
         parts.append(MEMBERSHIPS.build(row_id=ids, protected_attribute=[p.name] * len(ids), group=groups))
     return pa.concat_tables(parts)
 
 
-def _groups(frame: pd.DataFrame, absent: pd.DataFrame, p: Protected) -> list[str]:
-    if len(p.columns) > 1:
-        labelled = [frame[c].where(~absent[c], p.missing) for c in p.columns]
-        return [" and ".join(values) for values in zip(*labelled, strict=True)]
-    (column,) = p.columns
-    group_of = {value: group for group, values in p.groups.items() for value in values}
-    known = frame[column].map(lambda v: group_of.get(v, p.unlisted)) if p.groups else frame[column]
-    listed = frame[column].isin(group_of)
-    return [str(v) for v in known.where(~absent[column] | listed, p.missing)]
+def _groups(values: pd.Series, absent: pd.Series, p: Protected) -> list[str]:
+    """Groups of one column, by the attribute over it; of a crossed one that lists no groups, its values."""
+    group_of = {value: group for group, listed in p.groups.items() for value in listed}
+    known = values.map(lambda v: group_of.get(v, p.unlisted)) if p.groups else values
+    return [str(v) for v in known.where(~absent | values.isin(group_of), p.missing)]
 
 
 def _check_decision(frame: pd.DataFrame, missing: pd.DataFrame, decision: Decision) -> None:

@@ -126,7 +126,8 @@ def _family(row: dict[str, Any]) -> algorithm.Family:
 
 def _statistic(row: dict[str, Any]) -> algorithm.Statistic:
     values, counts = np.array(row["values"], dtype=float), np.array(row["counts"], dtype=np.int64)
-    return algorithm.Statistic(_family(row), row["group"], values, counts, row["headline"], row["compared"])
+    flags = row["headline"], row["compared"], row["share"]
+    return algorithm.Statistic(_family(row), row["group"], values, counts, *flags)
 
 
 def _given(row: dict[str, Any]) -> algorithm.Given:
@@ -138,14 +139,14 @@ def _given(row: dict[str, Any]) -> algorithm.Given:
 
 
 def _matched(row: dict[str, Any]) -> tuple[tuple[algorithm.Family, str], algorithm.Drawn]:
-    drawn = algorithm.Drawn(np.array(row["values"], dtype=float), row["reason"] or "")
+    drawn = algorithm.Drawn(np.array(row["values"], dtype=float), row["reason"] or "", row["reference"])
     return (_family(row), row["group"]), drawn
 
 
 def _limit(t: Threshold) -> verdicts.Limit:
     low = -math.inf if t.minimum is None else t.minimum
     high = math.inf if t.maximum is None else t.maximum
-    return verdicts.Limit(t.measure, t.method, t.decision_maker, low, high)
+    return verdicts.Limit(t.measure, t.method, t.decision_maker, low, high, t.parameters)
 
 
 def _table(found: list[algorithm.Measure], settings: MeasureSettings) -> pa.Table:

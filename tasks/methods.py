@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
 
+from schemas.applications import APPLICANTS, MODELS
+from schemas.counterfactuals import COUNTERFACTUAL_DECISIONS, COUNTERFACTUALS
+from schemas.graph import FEASIBILITY_EDGES, FEASIBILITY_NODES
 from schemas.settings import AuditSpec
+from schemas.table import Table
 
 
 @dataclass(frozen=True)
@@ -19,13 +23,15 @@ class Method:
     title: str
     algorithm: str
     section: str
+    reads: tuple[Table, ...]
+    """The tables that it needs beside features, decisions and groups: the stages that write them are then run."""
     measures: tuple[str, ...]
     """The measures that it makes, without those that compare them."""
     headline: Mapping[str, str]
     """Measures that the command prints at its end, with a short title for each."""
 
     def load(self) -> ModuleType:
-        """The module with ``detect(problem, settings, rng)``."""
+        """The module with ``detect(problem, settings, rng)`` and ``units(problem)``."""
         return import_module(self.algorithm)
 
 
@@ -37,6 +43,7 @@ METHODS = {
             "Feasible group counterfactual explanations (FGCE)",
             "tasks.algorithms.fgce",
             "tasks.sections.fgce",
+            (FEASIBILITY_NODES, FEASIBILITY_EDGES),
             (
                 *("infeasible_share", "burden", "burden_at_k", "coverage", "coverage_at_k", "kauc", "dauc", "acf"),
                 *("cost_over_face", "k0", "d0", "d0_at_k0", "least_cost", "cauc", "coverage_optimum", "greedy_gap"),
@@ -49,6 +56,26 @@ METHODS = {
                 "infeasible_share": "no feasible path",
                 "infeasible_share_size_matched": "reference at its size",
                 "burden": "burden",
+            },
+        ),
+        Method(
+            "cst",
+            "Counterfactual situation testing (CST)",
+            "tasks.algorithms.cst",
+            "tasks.sections.cst",
+            (APPLICANTS, MODELS, COUNTERFACTUALS, COUNTERFACTUAL_DECISIONS),
+            (
+                *("share_significant", "share_detected", "share_positive", "delta", "delta_share", "share_detected_at"),
+                *(
+                    "share_detected_without",
+                    "share_significant_without",
+                    "share_multiple",
+                    "share_multiple_significant",
+                ),
+            ),
+            {
+                "share_significant": "significant (CST)",
+                "share_significant_null": "with labels permuted",
             },
         ),
     )

@@ -16,6 +16,7 @@ import pyarrow as pa
 from markupsafe import Markup
 
 from schemas.applications import ENCODINGS, MEMBERSHIPS, MODEL_METRICS, REFUSALS
+from schemas.counterfactuals import CAUSAL_CHECKS, CAUSAL_EFFECTS
 from schemas.graph import FEASIBILITY_FACTS
 from schemas.measures import MEASURES
 from schemas.report_index import REPORT_INDEX
@@ -41,7 +42,17 @@ __all__ = ["ReportSettings", "report"]
 
 
 @stage(
-    reads=(MEASURES, REFUSALS, VALIDATIONS, MEMBERSHIPS, ENCODINGS, MODEL_METRICS, FEASIBILITY_FACTS),
+    reads=(
+        MEASURES,
+        REFUSALS,
+        VALIDATIONS,
+        MEMBERSHIPS,
+        ENCODINGS,
+        MODEL_METRICS,
+        FEASIBILITY_FACTS,
+        CAUSAL_CHECKS,
+        CAUSAL_EFFECTS,
+    ),
     writes=(REPORT_INDEX,),
     resources=("templates/*", "sections/*.py"),
     balanced=False,
@@ -54,11 +65,13 @@ def report(
     encodings: pa.Table,
     model_metrics: pa.Table,
     facts: pa.Table,
+    causal_checks: pa.Table,
+    causal_effects: pa.Table,
     *,
     settings: ReportSettings,
 ) -> Produced:
     """The pages of a run and the same as JSON."""
-    material = Material.of(settings, measures, model_metrics, facts)
+    material = Material.of(settings, measures, model_metrics, facts, causal_checks, causal_effects)
     held = validations.to_pylist()
     falls = tuple(waterfall(refusals, memberships, p.name) for p in settings.protected)
     modules = section_modules(name for name in METHODS if getattr(settings.methods, name) is not None)

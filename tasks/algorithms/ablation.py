@@ -8,21 +8,22 @@ It is no advice to anyone, and it does not show what a rule causes.
 Cost is the L2 distance of factual and candidate in encoded units, whatever FGCE is told to count elsewhere: the weight
 of a path depends on the graph, and so could not be compared between graphs (the paper's table takes L2 as well).
 
-Here belong variants of the rules, the search and its tallies. Connectivity against epsilon is in ``connectivity``.
+Here belong variants of the rules, the order of the search, tallies and draws. The search itself is in ``cheapest``,
+connectivity against epsilon in ``connectivity``.
 """
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-import numba
 import numpy as np
 
 from schemas.methods import FgceSettings
-from tasks.algorithms import feasibility, radius, reachability
-from tasks.algorithms.detector import Bools, FeasibilityGraph, Floats, Ints, Longs, Tally
-from tasks.algorithms.feasibility import Distinct, Rules
-from tasks.algorithms.reachability import Words
+from tasks.algorithms import feasibility
+from tasks.algorithms.cheapest import Asked, Joined, cheapest
+from tasks.algorithms.detector import Draws, Floats, Ints, Longs, Tally
+from tasks.algorithms.feasibility import IMMUTABLE, Rules
+from tasks.algorithms.subsamples import Matched
 
 SHARE, BURDEN = "infeasible_share_without", "burden_without"
 
@@ -44,25 +45,21 @@ class Variant:
     epsilon: float
     """Radius of one step; ``inf`` where a step may be of any length."""
 
-
-@dataclass(frozen=True)
-class Asked:
-    """Whose recourse is searched for: the rows of one decision maker."""
-
-    factual: Bools
-    """``(n,)`` rows to explain."""
-    candidate: Bools
-    """``(n,)`` rows that may serve as a counterfactual."""
+    def parameters(self, nearest: int | None) -> dict[str, float | str]:
+        """What tells the measures of this variant from the others', and of how much of its graph they are."""
+        return {"without": self.without} | ({} if nearest is None else {"nearest": nearest})
 
 
 @dataclass(frozen=True)
 class Searched:
-    """The cheapest recourse under one variant."""
+    """The cheapest recourse under one variant: everyone's, and that of the reference group at other groups' sizes."""
 
-    parameters: Mapping[str, float | str]
-    """``without``; and ``nearest``, the out-edges kept per node, where the graph had to be cut down to them."""
+    nearest: int | None
+    """Out-edges kept per node, where the graph had to be cut down to them."""
     costs: tuple[Floats, ...]
     """For each question ``(n,)``: cost of the cheapest feasible candidate, NaN where there is none or none is asked."""
+    drawn: tuple[Floats, ...]
+    """For each size ``(questions, draws, 2)``: infeasible share and burden, NaN where no row has one."""
 
 
 def variants(given: Variant, lifted: Mapping[str, tuple[Rules, Ints]], every: Rules) -> list[Variant]:
@@ -82,20 +79,56 @@ def variants(given: Variant, lifted: Mapping[str, tuple[Rules, Ints]], every: Ru
     return [given, *single, far, *whole]
 
 
+def binding(variant: Variant, encoded: Floats) -> Variant:
+    """The variant with every column that no step can change counted as immutable: the same graph, sooner built.
+
+    No step changes a column whose values all lie further apart than epsilon, as those of a one-hot set mostly do. So
+    variants that lift such a rule only are ``alike``, and need one search between them.
+
+    Args:
+        variant: The rules and the radius.
+        encoded: ``(n, p)`` features in [0, 1].
+    """
+    gaps = np.array([np.diff(np.unique(values)).min(initial=math.inf) for values in encoded.T])
+    # rounding may make a step a trifle shorter than its longest side
+    out_of_reach = gaps > variant.epsilon * (1 + 1e-9)
+    direction = np.where(out_of_reach, IMMUTABLE, variant.rules.direction).astype(np.int8)
+    return replace(variant, rules=Rules(direction, variant.rules.transitions))
+
+
+def alike(one: Variant, other: Variant) -> bool:
+    """Whether two variants have the same rules and radius, whatever each says was lifted."""
+    moves, others = one.rules.transitions, other.rules.transitions
+    return (
+        one.epsilon == other.epsilon
+        and np.array_equal(one.rules.direction, other.rules.direction)
+        and np.array_equal(one.codes, other.codes)
+        and len(moves) == len(others)
+        and all(a == b and np.array_equal(m, n) for (a, m), (b, n) in zip(moves, others, strict=True))
+    )
+
+
 def search(
-    encoded: Floats, strata: Ints, variant: Variant, asked: tuple[Asked, ...], settings: FgceSettings
+    encoded: Floats,
+    strata: Ints,
+    variant: Variant,
+    asked: Sequence[Asked],
+    sizes: Sequence[Matched],
+    settings: FgceSettings,
 ) -> Searched:
-    """Find everyone's cheapest recourse under a variant.
+    """Find everyone's cheapest recourse under a variant, and again that of subsamples of the reference group.
 
     Without epsilon a candidate counts if one permitted step leads to it. Chains of permitted steps add nothing where
     the rules are transitive, as up, down and immutable are; allowed transitions need not be, and then only what one
-    step reaches is counted.
+    step reaches is counted. A subsample is searched on what its rows leave of the graph; of a graph that was cut down
+    to the nearest steps, that is fewer than a graph of its own would have been cut down to.
 
     Args:
         encoded: ``(n, p)`` features in [0, 1].
         strata: ``(n, s)`` integers never to be crossed, every protected attribute among them.
         variant: The rules and the radius.
         asked: The questions.
+        sizes: Subsamples of the reference group at the size of each smaller group.
         settings: Strictness, and the bounds of the graph's size.
 
     Raises:
@@ -103,40 +136,32 @@ def search(
         DataQualityError: If an encoded value is not finite, or a transition rule does not know a code.
     """
     distinct = feasibility.collapse(encoded, variant.codes, strata, variant.rules)
-    said: dict[str, float | str] = {"without": variant.without}
-    if math.isinf(variant.epsilon):
-        return Searched(said, tuple(cheapest_step(distinct, variant.rules, each) for each in asked))
-    built = feasibility.build(distinct, variant.rules, variant.epsilon, settings)
-    if built.capped:
-        said["nearest"] = settings.nearest
-    return Searched(said, tuple(cheapest_path(distinct, built.graph, each) for each in asked))
+    joined, nearest = Joined(distinct, variant.rules, None), None
+    if math.isfinite(variant.epsilon):
+        built = feasibility.build(distinct, variant.rules, variant.epsilon, settings)
+        joined, nearest = replace(joined, graph=built.graph), settings.nearest if built.capped else None
+    drawn = tuple(np.stack([_drawn(joined, rows, asked) for rows in size.rows], axis=1) for size in sizes)
+    return Searched(nearest, cheapest(joined, asked), drawn)
 
 
-def cheapest_path(distinct: Distinct, graph: FeasibilityGraph, asked: Asked) -> Floats:
-    """Cost of the cheapest candidate that a directed path leads to, ``(n,)``; NaN where there is none."""
-    factuals, candidates = _nodes(distinct, asked)
-    size = len(distinct.bucket)
-    reach = reachability.reachable(graph, _mask(factuals, size), _mask(candidates, size))
-    cost = np.full(size, np.inf)
-    for part in reach.active:
-        near, far = distinct.encoded[part.factuals], distinct.encoded[part.candidates]
-        cost[part.factuals] = _cheapest_reached(near, far, part.bits)
-    return _of_rows(cost, distinct, asked)
+def _drawn(joined: Joined, rows: Longs, asked: Sequence[Asked]) -> Floats:
+    """Infeasible share and burden of a subsample, ``(questions, 2)``."""
+    alone = [each.of(rows) for each in asked]
+    costs = cheapest(joined.thinned(rows), alone)
+    return np.array([_share_and_burden(paid[each.factual]) for paid, each in zip(costs, alone, strict=True)])
 
 
-def cheapest_step(distinct: Distinct, rules: Rules, asked: Asked) -> Floats:
-    """Cost of the cheapest candidate that one permitted step of any length leads to, ``(n,)``; NaN if there is none."""
-    factuals, candidates = _nodes(distinct, asked)
-    cost = np.full(len(distinct.bucket), np.inf)
-    cost[factuals] = radius.nearest_of(feasibility.space_of(distinct, rules), factuals, candidates)
-    return _of_rows(cost, distinct, asked)
+def _share_and_burden(costs: Floats) -> tuple[float, float]:
+    """Means over factual rows by their ``costs``; NaN where there is no row to take one of."""
+    paid = costs[~np.isnan(costs)]
+    return 1 - len(paid) / len(costs) if len(costs) else math.nan, float(paid.mean()) if len(paid) else math.nan
 
 
 def tallies(parameters: Mapping[str, float | str], costs: Floats, group: Ints, groups: int) -> Iterator[Tally]:
     """Infeasible share and burden of each group that has factuals, by row.
 
     Args:
-        parameters: What was lifted (``Searched.parameters``).
+        parameters: What was lifted (``Variant.parameters``).
         costs: ``(f,)`` cost of each factual row, NaN where it has no feasible candidate.
         group: ``(f,)`` group of each.
         groups: Number of groups.
@@ -147,42 +172,19 @@ def tallies(parameters: Mapping[str, float | str], costs: Floats, group: Ints, g
             continue
         refused = int(np.isnan(own).sum())
         split = np.array([len(own) - refused, refused], dtype=np.int64)
-        yield Tally(number, 0, SHARE, parameters, np.array([0.0, 1.0]), split, headline=False, compared=False)
+        said = {"headline": False, "compared": False}
+        yield Tally(number, 0, SHARE, parameters, np.array([0.0, 1.0]), split, share=True, **said)
         values, counts = np.unique(own, return_counts=True)
-        yield Tally(number, 0, BURDEN, parameters, values, counts.astype(np.int64), headline=False, compared=False)
+        yield Tally(number, 0, BURDEN, parameters, values, counts.astype(np.int64), **said)
 
 
-def _nodes(distinct: Distinct, asked: Asked) -> tuple[Longs, Longs]:
-    """Nodes with a factual row and nodes with a candidate row, ascending."""
-    factuals, candidates = (np.unique(distinct.node[rows]) for rows in (asked.factual, asked.candidate))
-    return factuals.astype(np.int64), candidates.astype(np.int64)
+def draws(parameters: Mapping[str, float | str], drawn: Floats, group: int) -> Iterator[Draws]:
+    """Infeasible share and burden of the reference group at the size of ``group``.
 
-
-def _mask(nodes: Longs, size: int) -> Bools:
-    mask = np.zeros(size, dtype=np.bool_)
-    mask[nodes] = True
-    return mask
-
-
-def _of_rows(cost: Floats, distinct: Distinct, asked: Asked) -> Floats:
-    """Costs of nodes as costs of the rows that were asked about."""
-    known = np.where(np.isfinite(cost), cost, np.nan)[distinct.node]
-    return np.where(asked.factual, known, np.nan)
-
-
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _cheapest_reached(near: Floats, far: Floats, bits: Words) -> Floats:
-    """L2 distance of each of ``near`` ``(f, p)`` to the nearest of ``far`` ``(c, p)`` whose bit is set."""
-    best = np.full(near.shape[0], np.inf)
-    for i in range(near.shape[0]):
-        for j in range(far.shape[0]):
-            if not (bits[i, j // 64] >> np.uint64(j % 64)) & np.uint64(1):
-                continue
-            total = 0.0
-            for column in range(near.shape[1]):
-                total += (near[i, column] - far[j, column]) ** 2
-                if total >= best[i]:
-                    break
-            best[i] = min(best[i], total)
-    nearest: Floats = np.sqrt(best)
-    return nearest
+    Args:
+        parameters: What was lifted (``Variant.parameters``).
+        drawn: ``(draws, 2)`` of one question (``Searched.drawn``).
+        group: The group.
+    """
+    for measure, values in zip((SHARE, BURDEN), drawn.T, strict=True):
+        yield Draws(group, measure, parameters, values)

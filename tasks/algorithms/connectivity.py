@@ -4,7 +4,9 @@ One graph is built at the largest epsilon and cut back to the shorter ones. All 
 equal rows are vertices of their own, linked both ways, although they share a node here. No edge of the graph crosses a
 protected group, so the components of the whole graph are those of its groups.
 
-Here belong the epsilons, the cutting back and the counts by group. Who reaches whom is in ``reachability``.
+Here belong the epsilons, the cutting back and the counts by group, and those of the reference group subsampled to a
+group's size: components and singletons grow in number with the rows, and a small group's graph is thinner as well. Who
+reaches whom is in ``reachability``.
 """
 
 import math
@@ -14,15 +16,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from schemas.methods import FgceSettings
-from tasks.algorithms import feasibility
-from tasks.algorithms.detector import Aggregate, Bools, FeasibilityGraph, Ints, Longs
+from tasks.algorithms import feasibility, subsamples
+from tasks.algorithms.detector import Aggregate, Bools, Draws, FeasibilityGraph, Ints, Longs
 from tasks.algorithms.feasibility import Distinct, Rules
-from tasks.algorithms.reachability import components
+from tasks.algorithms.reachability import components, induced
+from tasks.algorithms.subsamples import Matched
 
 MULTIPLES = (0.25, 0.5, 0.625, 0.75, 0.875, 1.0, 1.25, 1.5)
 """Epsilons to look at, as multiples of the chosen one."""
 
 COMPONENTS, STRONG_COMPONENTS, SINGLETONS, DENSITY = "components", "strong_components", "singletons", "density"
+MEASURES = (COMPONENTS, STRONG_COMPONENTS, SINGLETONS, DENSITY)
 
 TOO_LARGE = "the graph would have more than max_edges edges"
 
@@ -42,27 +46,56 @@ class Connection:
     links: Longs
     """``(m,)`` directed edges out of the node's rows, those between equal rows included."""
 
+    def of(self, nodes: Longs) -> "Connection":
+        """Some of the nodes only."""
+        return Connection(self.epsilon, self.weak[nodes], self.strong[nodes], self.alone[nodes], self.links[nodes])
 
-def connections(
-    distinct: Distinct, rules: Rules, epsilons: Sequence[float], settings: FgceSettings
-) -> list[Connection]:
-    """The nodes at several epsilons, ascending, without those whose graph has more than ``max_edges`` edges.
+
+@dataclass(frozen=True)
+class Nested:
+    """The graphs of several epsilons: each is the widest one, cut back."""
+
+    distinct: Distinct
+    graph: FeasibilityGraph
+    """At the largest of ``epsilons``."""
+    epsilons: tuple[float, ...]
+    """Radii of one step in encoded units, ascending."""
+    strict: bool
+    """Whether a radius is itself out of reach."""
+
+    def thinned(self, rows: Longs) -> "Nested":
+        """What is left with ``rows`` ``(r,)`` alone."""
+        distinct, nodes = subsamples.thinned(self.distinct, rows)
+        return Nested(distinct, induced(self.graph, nodes), self.epsilons, self.strict)
+
+
+def nested(distinct: Distinct, rules: Rules, epsilons: Sequence[float], settings: FgceSettings) -> Nested:
+    """The graphs at several epsilons, without those that have more than ``max_edges`` edges.
 
     Args:
         distinct: The nodes.
         rules: The constraints.
         epsilons: Radii in encoded units.
-        settings: ``max_edges``; and ``strict``, whether a radius is itself within reach.
+        settings: ``max_edges``; and ``strict``, whether a radius is itself out of reach.
     """
     probing = settings.model_copy(update={"nearest": 1})  # a graph that is cut down is of no use here
     wanted = sorted(set(epsilons))
     while wanted:
         built = feasibility.build(distinct, rules, wanted[-1], probing)
         if not built.capped:
-            graphs = (within(built.graph, epsilon, settings.strict) for epsilon in wanted)
-            return [_connection(each, graph, distinct.multiplicity) for each, graph in zip(wanted, graphs, strict=True)]
+            return Nested(distinct, built.graph, tuple(wanted), settings.strict)
         wanted.pop()
-    return []
+    none = FeasibilityGraph(np.zeros(len(distinct.bucket) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0))
+    return Nested(distinct, none, (), settings.strict)
+
+
+def connections(joined: Nested) -> list[Connection]:
+    """The nodes at each epsilon, ascending."""
+    found, graph = [], joined.graph
+    for epsilon in reversed(joined.epsilons):
+        graph = within(graph, epsilon, joined.strict)
+        found.append(_connection(epsilon, graph, joined.distinct.multiplicity))
+    return found[::-1]
 
 
 def within(graph: FeasibilityGraph, epsilon: float, strict: bool) -> FeasibilityGraph:
@@ -111,23 +144,36 @@ def aggregates(
             _hold_apart(known[epsilon], of_node)
 
 
+def draws(joined: Nested, sizes: Sequence[Matched]) -> Iterator[Draws]:
+    """The four measures of the reference group at the size of each smaller group, at each epsilon that has a graph."""
+    for size in sizes:
+        drawn = [[_values(found, len(rows)) for found in connections(joined.thinned(rows))] for rows in size.rows]
+        for epsilon, values in zip(joined.epsilons, zip(*drawn, strict=True), strict=True):
+            for measure in MEASURES:
+                yield Draws(size.group, measure, {"epsilon": epsilon}, np.array([each[measure] for each in values]))
+
+
 def _of_group(found: Connection | None, epsilon: float, own: Longs, rows: int, group: int) -> Iterator[Aggregate]:
     """The four measures of the nodes ``own``, which stand for ``rows`` rows."""
-    values, reason = dict.fromkeys((COMPONENTS, STRONG_COMPONENTS, SINGLETONS, DENSITY), math.nan), TOO_LARGE
+    values, reason = dict.fromkeys(MEASURES, math.nan), TOO_LARGE
     if found is not None:
-        pairs = rows * (rows - 1)
-        values = {
-            COMPONENTS: len(np.unique(found.weak[own])),
-            STRONG_COMPONENTS: len(np.unique(found.strong[own])),
-            SINGLETONS: int(found.alone[own].sum()),
-            DENSITY: int(found.links[own].sum()) / pairs if pairs else math.nan,
-        }
-        reason = "one row makes no pair"
+        values, reason = _values(found.of(own), rows), "one row makes no pair"
     for measure, value in values.items():
         why = reason if math.isnan(value) else ""
-        alone = None if math.isnan(value) or measure != SINGLETONS else int(value)
+        counted = None if math.isnan(value) or measure == DENSITY else int(value)
         at = {"epsilon": epsilon}
-        yield Aggregate(group, 0, measure, at, value, rows, compared=False, events=alone, reason=why)
+        yield Aggregate(group, 0, measure, at, value, rows, compared=False, events=counted, reason=why)
+
+
+def _values(found: Connection, rows: int) -> dict[str, float]:
+    """The four measures of all nodes of a connection, which stand for ``rows`` rows; no density of one row."""
+    pairs = rows * (rows - 1)
+    return {
+        COMPONENTS: len(np.unique(found.weak)),
+        STRONG_COMPONENTS: len(np.unique(found.strong)),
+        SINGLETONS: int(found.alone.sum()),
+        DENSITY: int(found.links.sum()) / pairs if pairs else math.nan,
+    }
 
 
 def _hold_apart(found: Connection, of_node: Ints) -> None:

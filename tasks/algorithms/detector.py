@@ -178,6 +178,8 @@ class Tally:
     """Whether the difference from the reference group is tested."""
     compared: bool = True
     """Whether the difference and the ratio to the reference group are wanted."""
+    share: bool = False
+    """Whether no value can be below 0 or above 1: then a sample of zeros, or of ones, has a binomial interval."""
 
 
 @dataclass(frozen=True)
@@ -232,8 +234,12 @@ class Detected:
 
 
 class Detector(Protocol):
-    """A method of detection."""
+    """The module of a method of detection."""
 
-    def __call__(self, problem: Problem, settings: Any, rng: np.random.Generator) -> Detected:
+    def units(self, problem: Problem) -> Bools:
+        """``(n,)`` which rows get a finding, be it a refusal."""
+        ...
+
+    def detect(self, problem: Problem, settings: Any, rng: np.random.Generator) -> Detected:
         """Look at a problem; refusals are findings, and no exception is raised for them."""
         ...

@@ -109,10 +109,14 @@ def collapse(encoded: Floats, codes: Ints, strata: Ints, rules: Rules) -> Distin
 
 def _rank(rank: Longs, columns: Iterable[NDArray[np.generic]]) -> Longs:
     """Rank of the rows under ``rank`` and then ``columns``, in lexical order; equal rows share a rank."""
-    for column in columns:
-        values, code = np.unique(column, return_inverse=True)
-        rank = np.unique(rank * len(values) + code, return_inverse=True)[1].astype(np.int64)
-    return rank
+    keys = (rank, *columns)
+    order = np.lexsort(keys[::-1])
+    differs = np.zeros(len(order), dtype=np.bool_)
+    for key in keys:
+        differs[1:] |= key[order[1:]] != key[order[:-1]]
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = np.cumsum(differs)
+    return ranks
 
 
 def choose_epsilon(distinct: Distinct, rules: Rules, settings: FgceSettings) -> Epsilon:

@@ -24,7 +24,18 @@ from schemas.terms import Refusal
 from tasks.algorithms import aggregates, curves, optima, pairs, recourse, tallies
 from tasks.algorithms.aggregates import Solved
 from tasks.algorithms.curves import Limits, Resampled
-from tasks.algorithms.detector import Aggregate, Detected, Draws, Evidence, Findings, Floats, Longs, Problem, Tally
+from tasks.algorithms.detector import (
+    Aggregate,
+    Bools,
+    Detected,
+    Draws,
+    Evidence,
+    Findings,
+    Floats,
+    Longs,
+    Problem,
+    Tally,
+)
 from tasks.algorithms.optima import Scale
 from tasks.algorithms.pricing import Kind, Pricing
 from tasks.algorithms.recourse import Explained, Searched
@@ -49,6 +60,11 @@ class Frame:
     pricing: Pricing
     limits: Limits
     scale: Scale
+
+
+def units(problem: Problem) -> Bools:
+    """``(n,)`` the rows that get a finding: the factuals."""
+    return problem.factual
 
 
 def detect(problem: Problem, settings: FgceSettings, rng: np.random.Generator) -> Detected:

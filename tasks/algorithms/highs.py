@@ -1,8 +1,8 @@
 """HiGHS on a model file: read it, solve it to the end or to the limit, say what is known.
 
-It runs in this process, or as one of its own (``python -P highs.py model.mps answer.json seconds``) that can be killed:
-a library cannot be stopped from outside, and its own limit is only looked at between steps. Nothing of the project is
-imported here, so that the process starts quickly.
+It runs as a process of its own (``python -P highs.py model.mps answer.json seconds``) that can be killed: a library
+cannot be stopped from outside, and its own limit is only looked at between steps. Nothing of the project is imported
+here, so that the process starts quickly.
 """
 
 import json

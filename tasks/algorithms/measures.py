@@ -3,7 +3,8 @@
 Nothing here knows a method. A tally is the distribution of a statistic over the units of a group; its mean is the
 measure. A headline tally of another group is compared with the reference group's (difference, ratio), and every tally
 for which the reference group was redrawn at the group's size is printed beside that size-matched value (specs of FGCE,
-'Epsilon and size'): a small group has a thinner graph, and that alone raises its infeasible share.
+'Epsilon and size'): a small group has a thinner graph, and that alone raises its infeasible share. A tally that was
+made again with permuted labels is printed beside what is then found, where there is nothing to find.
 """
 
 import math
@@ -30,8 +31,8 @@ Floats = NDArray[np.float64]
 
 NOTHING: Floats = np.zeros(0)
 
-SUFFIXES = ("_size_matched_difference", "_size_matched", "_difference", "_ratio")
-"""How comparisons with the reference group are named, the longest first."""
+SUFFIXES = ("_size_matched_difference", "_size_matched", "_null_difference", "_null", "_difference", "_ratio")
+"""How comparisons are named, the longest first."""
 
 
 @dataclass(frozen=True, order=True)
@@ -58,6 +59,8 @@ class Statistic:
     """Whether its difference from the reference is tested."""
     compared: bool = True
     """Whether its difference and ratio to the reference are made."""
+    share: bool = True
+    """Whether no value can be below 0 or above 1."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +80,13 @@ class Given:
 
 
 class Drawn(NamedTuple):
-    """A statistic on size-matched subsamples of the reference group."""
+    """A statistic where nothing but size, or nothing at all, tells the group from the reference."""
 
     values: Floats
     note: str = ""
     """Why values among them are bounds."""
+    reference: str = "size_matched"
+    """What was drawn: subsamples of the reference group (``size_matched``) or permuted labels (``null``)."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +107,8 @@ class Measure:
     reason: str = ""
     note: str = ""
     """What qualifies the value: a bound, or why there is none."""
+    counted: bool = False
+    """Whether what was drawn counts units, and so could tell the size of a group."""
     fewest: int = 0
     """Units with a value, the smaller number of the two groups compared: what a threshold's minimum n looks at."""
 
@@ -127,7 +134,7 @@ def summarise(
 
     Args:
         statistics: the tallies.
-        matched: (family, group) -> values of the statistic on size-matched subsamples of the reference group.
+        matched: (family, group) -> values of the statistic on what the group is set beside.
         plan: references and bootstrap.
         given: the aggregates.
     """
@@ -150,7 +157,7 @@ def summarise(
         if (s.family, s.group) in matched:
             drawn = matched[s.family, s.group]
             both = "; ".join(part for part in (note, drawn.note) if part)
-            made = _size_matched(s, own, drawn.values, reference, plan.level)
+            made = _beside(s, own, drawn, reference, plan.level)
             out += [replace(m, note=qualified) for m, qualified in zip(made, (drawn.note, both), strict=False)]
     return _with_q(out)
 
@@ -172,7 +179,12 @@ def _estimate(s: Statistic, plan: Plan) -> Estimate:
     is_reference = s.group == plan.references[s.family.protected_attribute]
     identity = "|".join((*map(str, vars(s.family).values()), str(is_reference), str(s.counts.tolist())))
     rng = np.random.default_rng([plan.seed, crc32(identity.encode())])
-    return estimate(s.values, s.counts, rng, plan.draws, plan.level)
+    found = estimate(s.values, s.counts, rng, plan.draws, plan.level)
+    if s.share or found.events is None:
+        return found
+    # costs that all happen to be 0 or 1 are no shares: nothing says that the next one is neither
+    low, high = percentile_interval(found.replicates, plan.level)
+    return replace(found, low=low, high=high, events=None)
 
 
 def _plain(family: Family, group: str, own: Estimate, note: str) -> Measure:
@@ -213,24 +225,28 @@ def _compared(s: Statistic | Given, own: Estimate, other: Estimate, reference: s
     return out
 
 
-def _size_matched(s: Statistic | Given, own: Estimate, drawn: Floats, reference: str, level: float) -> list[Measure]:
-    """The reference group's value at the group's size with its range, and for a headline the disparity against it."""
-    finite = drawn[np.isfinite(drawn)]
+def _beside(s: Statistic | Given, own: Estimate, drawn: Drawn, reference: str, level: float) -> list[Measure]:
+    """What was drawn, with its range, and where it is wanted the disparity against it.
+
+    Permuted labels leave nothing to compare a group with but themselves, so that a headline is always set against them.
+    """
+    finite = drawn.values[np.isfinite(drawn.values)]
     if len(finite) == 0:
         return []
-    low, high = percentile_interval(drawn, level)
+    low, high = percentile_interval(drawn.values, level)
     mean, n = float(finite.mean()), len(finite)
-    named = _named(s.family, "size_matched")
-    out = [Measure(named, s.group, reference, mean, low, high, n, fewest=n)]
-    if s.compared:
+    named = _named(s.family, drawn.reference)
+    counted = isinstance(s, Given) and s.events is not None
+    out = [Measure(named, s.group, reference, mean, low, high, n, counted=counted, fewest=n)]
+    if s.compared or (s.headline and drawn.reference == "null"):
         # the group's own resamples against the draws in turn: its sampling error counts as well as theirs; resamples of
         # an aggregate are shifted, and the draws are not
-        replicates = NOTHING if isinstance(s, Given) or n < len(drawn) * ENOUGH else own.replicates
+        replicates = NOTHING if isinstance(s, Given) or n < len(drawn.values) * ENOUGH else own.replicates
         against = replicates - np.resize(finite, len(replicates))
         below, above = percentile_interval(against, level)
         out.append(
             Measure(
-                _named(s.family, "size_matched_difference"),
+                _named(s.family, f"{drawn.reference}_difference"),
                 s.group,
                 reference,
                 own.value - mean,

@@ -122,8 +122,8 @@ def _blank(m: Measure) -> Measure:
 
 def _rounded(m: Measure, policy: Policy) -> Measure:
     """The measure as published: counts rounded, and under a policy that rounds no value finer than its counts allow."""
-    if m.family.measure.endswith("_size_matched") and m.n is not None:
-        return _coarse(m, policy)  # its n counts draws, not people
+    if m.family.measure.endswith(("_size_matched", "_null")) and m.n is not None:
+        return _steps(m, policy) if m.counted else _coarse(m, policy)  # its n counts draws, not people
     events = None if m.events is None else rounded(policy, m.events)
     m = replace(m, n=None if m.n is None else rounded(policy, m.n), events=events, value=_counted(m, policy))
     return m if m.events is not None else _coarse(m, policy)
@@ -136,6 +136,14 @@ def _counted(m: Measure, policy: Policy) -> float:
     if m.value == m.events:
         return float(rounded(policy, m.events))
     return m.value
+
+
+def _steps(m: Measure, policy: Policy) -> Measure:
+    """A count that was drawn, as counts are published: where every row drawn counts, it is the size of the group."""
+    if policy.round_to == 1:
+        return m
+    value, low, high = np.round(np.array([m.value, m.low, m.high]) / policy.round_to) * policy.round_to
+    return replace(m, value=float(value), low=float(low), high=float(high))
 
 
 def _coarse(m: Measure, policy: Policy) -> Measure:

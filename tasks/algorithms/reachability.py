@@ -66,14 +66,14 @@ def _induced(
     for node in nodes:
         most += indptr[node + 1] - indptr[node]
     starts = np.zeros(nodes.shape[0] + 1, dtype=np.int64)
-    kept, lengths = np.empty(most, dtype=np.int32), np.empty(most)
+    kept, lengths = np.empty(most + 1, dtype=np.int32), np.empty(most + 1)
     slot = 0
     for new in range(nodes.shape[0]):
         for edge in range(indptr[nodes[new]], indptr[nodes[new] + 1]):
-            if position[indices[edge]] >= 0:
-                kept[slot] = position[indices[edge]]
-                lengths[slot] = distances[edge]
-                slot += 1
+            # written whether it is kept or not, and overwritten if not: a branch that no processor guesses is dearer
+            kept[slot] = position[indices[edge]]
+            lengths[slot] = distances[edge]
+            slot += position[indices[edge]] >= 0
         starts[new + 1] = slot
     return starts, kept[:slot].copy(), lengths[:slot].copy()
 
@@ -87,7 +87,7 @@ def components(graph: FeasibilityGraph) -> tuple[Ints, Ints]:
         RuntimeError: If scipy does not number strong components so (it follows Pearce's algorithm, which does).
     """
     size = graph.size
-    links = csr_array((np.ones(len(graph.indices), np.int8), graph.indices, graph.indptr), shape=(size, size))
+    links = csr_array((graph.distances, graph.indices, graph.indptr), shape=(size, size))  # only where edges are counts
     weak = _weak(graph.indptr, graph.indices)
     strong = connected_components(links, directed=True, connection="strong")[1].astype(np.int32)
     if (np.repeat(strong, np.diff(graph.indptr)) < strong[graph.indices]).any():
@@ -101,10 +101,14 @@ def _weak(indptr: Longs, indices: Ints) -> Ints:
     size = indptr.shape[0] - 1
     parent = np.arange(size)
     for node in range(size):
+        one = _root(parent, node)
         for edge in range(indptr[node], indptr[node + 1]):
-            one, other = _root(parent, node), _root(parent, indices[edge])
+            if parent[indices[edge]] == one:
+                continue
+            other = _root(parent, indices[edge])
             if one != other:
                 parent[max(one, other)] = min(one, other)
+                one = min(one, other)
     label = np.empty(size, dtype=np.int32)
     parts = 0
     for node in range(size):
@@ -205,18 +209,18 @@ def _components(
     weak: Ints, strong: Ints, active: Bools, factual: Bools, candidate: Bools, offset: Longs, bits: Words
 ) -> list[Component]:
     """Cut the flat bits into one matrix per active component."""
-    found = []
-    facts, cands = _members(weak, factual, len(active)), _members(weak, candidate, len(active))
-    for label in np.flatnonzero(active):
-        factuals, candidates = facts[label], cands[label]
+    found, labels = [], np.flatnonzero(active)
+    members = zip(labels, _members(weak, factual, labels), _members(weak, candidate, labels), strict=True)
+    for label, factuals, candidates in members:
         words = np.arange(-(-len(candidates) // 64))
         matrix = bits[offset[strong[factuals]][:, None] + words]
         found.append(Component(int(label), factuals, candidates, matrix))
     return found
 
 
-def _members(label: Ints, wanted: Bools, parts: int) -> list[Longs]:
-    """Wanted nodes of each component, ascending."""
+def _members(label: Ints, wanted: Bools, parts: Longs) -> list[Longs]:
+    """Wanted nodes of each of the components ``parts``, ascending."""
     nodes = np.flatnonzero(wanted)
     nodes = nodes[np.argsort(label[nodes], kind="stable")]
-    return np.split(nodes, np.searchsorted(label[nodes], np.arange(1, parts)))
+    first, last = (np.searchsorted(label[nodes], parts, side) for side in ("left", "right"))
+    return [nodes[start:stop] for start, stop in zip(first, last, strict=True)]

@@ -1,8 +1,8 @@
 """Integer programmes to a solver, and back with what was proven. The limit on time is kept from outside.
 
-CBC is known to overrun its own limit several times over, and to call a solution it was stopped at optimal; so it is run
-on a model file as a process of its own, is told nine tenths of the limit, and is killed at the limit. HiGHS is treated
-alike, but for small models, which it solves in this process in less time than another would need to start.
+CBC is known to overrun its own limit several times over, and to call a solution it was stopped at optimal; HiGHS looks
+at its limit only between steps. So each is run on a model file as a process of its own, is told nine tenths of the
+limit, and is killed at the limit.
 
 Here belongs how a programme is solved. Which programmes there are is in ``set_cover``, ``max_cover``, ``printed_mip``.
 """
@@ -24,8 +24,7 @@ import pulp
 
 from schemas.errors import InfrastructureError
 
-SMALL = 200_000
-"""Bytes of a model file up to which HiGHS runs in this process."""
+_HIGHS = Path(__file__).with_name("highs.py")
 
 
 @dataclass(frozen=True)
@@ -110,22 +109,14 @@ def _cbc(model: Path, seconds: float) -> Solution:
 
 
 def _highs(model: Path, seconds: float) -> Solution:
-    """Run HiGHS on a model file: a small one here, a large one in a process that can be killed."""
+    """Run HiGHS on a model file, by Python and the library, as its wheel holds no program."""
     if find_spec("highspy") is None:
         raise InfrastructureError("HiGHS is not installed; `pip install highspy`, or choose the solver cbc")
-    from tasks.algorithms import highs  # imported late: it is needed only where HiGHS is chosen
-
-    note = ""
-    if model.stat().st_size <= SMALL:
-        found = highs.answer(str(model), seconds)
-    else:
-        answer = model.with_suffix(".json")
-        _, note = _run(
-            [sys.executable, "-P", str(highs.__file__), str(model), str(answer), f"{0.9 * seconds:g}"], seconds
-        )
-        if not answer.exists():
-            return Solution("stopped", {}, float("nan"), float("-inf"), note)
-        found = json.loads(answer.read_text())
+    answer = model.with_suffix(".json")
+    _, note = _run([sys.executable, "-P", str(_HIGHS), str(model), str(answer), f"{0.9 * seconds:g}"], seconds)
+    if not answer.exists():
+        return Solution("stopped", {}, float("nan"), float("-inf"), note)
+    found = json.loads(answer.read_text())
     objective = float("nan") if found["objective"] is None else found["objective"]
     note = (note or _stopped(seconds)) if found["status"] == "stopped" else ""
     return Solution(found["status"], found["values"], objective, found["bound"], note)

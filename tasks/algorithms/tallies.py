@@ -93,8 +93,8 @@ def _within(turn: Ints, k: int) -> Bools:
 def _area(
     measure: str, at: Mapping[str, float | str], found: Explained, values: Floats, headline: bool
 ) -> Iterator[Tally]:
-    yield _mean(measure, {**at, "denominator": "all"}, values, headline=headline)
-    yield _mean(measure, {**at, "denominator": "feasible"}, np.where(found.feasible, values, np.nan))
+    yield _mean(measure, {**at, "denominator": "all"}, values, headline, share=True)
+    yield _mean(measure, {**at, "denominator": "feasible"}, np.where(found.feasible, values, np.nan), share=True)
 
 
 def _share(
@@ -112,10 +112,12 @@ def _share(
     values, counts = (
         (_SHARE, [said - met, met]) if said == n else (np.append(_SHARE, np.nan), [said - met, met, n - said])
     )
-    return Tally(0, 0, measure, parameters, values, np.array(counts), headline, compared)
+    return Tally(0, 0, measure, parameters, values, np.array(counts), headline, compared, share=True)
 
 
-def _mean(measure: str, parameters: Mapping[str, float | str], values: Floats, headline: bool = False) -> Tally:
+def _mean(
+    measure: str, parameters: Mapping[str, float | str], values: Floats, headline: bool = False, share: bool = False
+) -> Tally:
     """Distinct values, NaN last, and their counts."""
     distinct, counts = np.unique(values, return_counts=True)
-    return Tally(0, 0, measure, parameters, distinct, counts.astype(np.int64), headline)
+    return Tally(0, 0, measure, parameters, distinct, counts.astype(np.int64), headline, share=share)

@@ -4,9 +4,10 @@ Too few units, no interval, a number that is not finite, a group in which there 
 too little evidence, and said so.
 """
 
+import json
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from schemas.terms import State
 from tasks.algorithms.measures import SUFFIXES, Family, Measure, Plan, base_name
@@ -21,11 +22,19 @@ class Limit:
     decision_maker: str | None
     minimum: float
     maximum: float
+    parameters: Mapping[str, float | str] = field(default_factory=dict)
+    """Holds for measures with these parameters; if none are given, for the one without any where there is one."""
 
 
 def judge(measures: Sequence[Measure], limits: Sequence[Limit], minimum_n: int) -> list[Measure]:
     """Give each measure its state: a verdict needs enough units and a whole interval on one side of the limit."""
-    return [_judged(m, [limit for limit in limits if _applies(limit, m)], minimum_n) for m in measures]
+    headlines = _headlines(measures)
+    return [_judged(m, [limit for limit in limits if _applies(limit, m, headlines)], minimum_n) for m in measures]
+
+
+def _headlines(measures: Iterable[Measure]) -> set[tuple[str, str]]:
+    """Methods and measures of which there is one without parameters: what a limit is about if it names none."""
+    return {(m.family.method, m.family.measure) for m in measures if m.family.parameters == "{}"}
 
 
 def overall(states: Sequence[str]) -> State:
@@ -55,10 +64,12 @@ def unmeasured(
         plan: tells the reference groups.
     """
     out: dict[tuple[Family, str], Measure] = {}
-    makers = {maker for maker, _, _ in groups}
+    makers, headlines = {maker for maker, _, _ in groups}, _headlines(measures)
     for limit in limits:
         there = {
-            (m.family.decision_maker, m.family.protected_attribute, m.group) for m in measures if _applies(limit, m)
+            (m.family.decision_maker, m.family.protected_attribute, m.group)
+            for m in measures
+            if _applies(limit, m, headlines)
         }
         compares = limit.measure != base_name(limit.measure)
         asked = makers if limit.decision_maker is None else {limit.decision_maker}
@@ -83,11 +94,14 @@ def _nothing(family: Family, group: str, reference: str | None) -> Measure:
     return Measure(family, group, reference, nan, nan, nan, 0, state=State.INSUFFICIENT_EVIDENCE, reason=reason)
 
 
-def _applies(limit: Limit, m: Measure) -> bool:
+def _applies(limit: Limit, m: Measure, headlines: Collection[tuple[str, str]]) -> bool:
+    if not limit.parameters and m.family.parameters != "{}" and (m.family.method, m.family.measure) in headlines:
+        return False
     return (
         limit.measure == m.family.measure
         and limit.method in (None, m.family.method)
         and limit.decision_maker in (None, m.family.decision_maker)
+        and limit.parameters.items() <= json.loads(m.family.parameters).items()
         and m.family.subgroup == 0
     )
 

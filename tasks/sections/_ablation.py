@@ -1,19 +1,21 @@
 """What each rule has to do with who has no recourse: the search with a rule lifted, beside the search with all kept.
 
-Every group is drawn beside its own baseline. Captions say what was lifted and no more. That a group has recourse
-without a rule does not show that the rule is wrong, nor that it is the cause.
+Every group is drawn beside its own baseline, and each search beside the same one among the reference group at the
+group's size. Captions say what was lifted and no more. That a group has recourse without a rule does not show that the
+rule is wrong, nor that it is the cause.
 
 Connectivity against epsilon, which needs no search, is in ``_connectivity``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-from tasks.sections._beside import capital
+from tasks.sections._beside import BRACKETS, capital, dots_legend, matched_cell
 from tasks.sections._material import Measure, Shown, View, listed, undrawn
 from tasks.sections._numbers import n_cell, value, value_cell
-from tasks.sections._rows import against
 from tasks.sections._section import Cell, Figure, Panel, Row, Swatch, TableView
-from tasks.sections.charts import ACCENT, QUIET
+from tasks.sections._thinned import lifted, only, size_words
+from tasks.sections.charts import MATCHED, OWN, REFERENCE
 
 MEASURES = {
     "infeasible_share_without": Shown("infeasible share with a rule lifted", "rate"),
@@ -24,6 +26,8 @@ GLOSSARY = {
     "lifted rule": "a constraint, or the limit on one step, that a search leaves out to see what depends on it: a "
     "thought experiment about the graph, no advice and no proof of cause",
 }
+
+SHARE, BURDEN = MEASURES
 
 _BASELINE = "nothing"
 _NAMED = {
@@ -38,32 +42,34 @@ _Found = dict[tuple[str, str], Measure]
 
 def figures(view: View) -> tuple[Figure, ...]:
     """Infeasible share with each rule lifted that changes anything, one panel for each group."""
-    found = _found(view, "infeasible_share_without")
+    view = only(view, MEASURES)
+    found = _found(view, SHARE)
     changing = [rule for rule in rules(view) if _changes(view, found, rule)]
     drawn = [g for g in view.groups if _has(found.get((g, _BASELINE)))]
-    most = max((m.high if m.high is not None else m.value or 0.0 for m in found.values()), default=0.0)
-    panels = [_panel(view, found, group, [_BASELINE, *changing], most) for group in drawn] if changing else []
+    shown = [m for name in (SHARE, f"{SHARE}_size_matched") for m in view.all(name)]
+    most = max((m.high if m.high is not None else m.value or 0.0 for m in shown), default=0.0)
+    panels = [_panel(view, group, [_BASELINE, *changing], most) for group in drawn] if changing else []
     same = [_words(view, rule) for rule in rules(view) if rule not in changing]
     caption = (
         "Share of the group's factuals without any feasible candidate, when the search leaves out the rule that a row "
-        "names. Dashed: the same group with all rules kept. Groups are never crossed. A small group has a thinner "
-        "graph, whatever the rules: compare each group with its own baseline. This is a thought experiment about the "
-        "graph; it is no advice, and no proof of what causes what."
+        "names. Dashed: the same group with all rules kept. Groups are never crossed. This is a thought experiment "
+        f"about the graph; it is no advice, and no proof of what causes what. {size_words(view)}"
     )
     caption += f" As with all rules kept in every group drawn: {listed(same)}." if same else ""
-    legend = (Swatch("rule lifted, with interval", ACCENT), Swatch("all rules kept", QUIET, "4 3"))
+    legend = (*dots_legend(view), Swatch("the group with all rules kept", REFERENCE, "4 3"))
     title = f"Infeasible share with a rule lifted, by {view.attribute}"
     return (Figure(title, tuple(panels), caption + undrawn(view.groups, set(drawn)), legend),) if panels else ()
 
 
 def tables(view: View) -> tuple[TableView, ...]:
     """The numbers of the figure and the burden, with a row for every group."""
+    view = only(view, MEASURES)
     return tuple(t for t in (_shares(view), _numbers(view)) if t.rows)
 
 
 def rules(view: View) -> list[str]:
     """What was lifted, in the order of the searches: features first, then what is not a feature."""
-    found = {str(m.said["without"]) for m in view.all("infeasible_share_without")}
+    found = {str(m.said["without"]) for m in view.all(SHARE)}
     last = [name for name in _NAMED if name in found and name != _BASELINE]
     return [*sorted(found - {_BASELINE, *last}), *last]
 
@@ -93,53 +99,63 @@ def _changes(view: View, found: _Found, rule: str) -> bool:
     return any(a.value != b.value for a, b in pairs if a and b and _has(a) and _has(b))
 
 
-def _panel(view: View, found: _Found, group: str, lifted: list[str], most: float) -> Panel:
-    known = {rule: found[group, rule] for rule in lifted if _has(found.get((group, rule)))}
-    rows = [
-        {
-            "group": group,
-            "row": _short(view, rule),
-            "value": m.value,
-            "low": m.low,
-            "high": m.high,
-            "shown": value(m, "rate"),
-        }
-        for rule, m in known.items()
-    ]
+def _panel(view: View, group: str, lift: list[str], most: float) -> Panel:
+    rows = [row for rule in lift for row in _points(view, group, rule)]
     label = f"infeasible share of {group}. " + "; ".join(f"{row['row']}: {row['shown']}" for row in rows)
     name = f"{group} (reference)" if group == view.reference else group
-    return against(name, label, rows, [_short(view, rule) for rule in known], most)
+    return lifted(name, label, rows, list(dict.fromkeys(row["row"] for row in rows)), most)
+
+
+def _points(view: View, group: str, rule: str) -> Iterator[dict[str, Any]]:
+    own, matched = (_found(view, name).get((group, rule)) for name in (SHARE, f"{SHARE}_size_matched"))
+    at = {"group": group, "row": _short(view, rule)}
+    if own and own.value is not None:
+        yield {**at, "what": OWN, "value": own.value, "low": own.low, "high": own.high, "shown": value(own, "rate")}
+        if matched and matched.value is not None:
+            said = f"{value(matched, 'rate')}, {view.reference} at this group's size"
+            ends = {"low": matched.low, "high": matched.high}
+            yield {**at, "what": MATCHED, "value": matched.value, **ends, "shown": said}
 
 
 def _shares(view: View) -> TableView:
-    """Infeasible shares, a row for every group and a column for every rule."""
-    found = _found(view, "infeasible_share_without")
-    lifted = [_BASELINE, *rules(view)]
-    rows = [
-        (Cell(group), *(value_cell(found.get((group, rule)), "rate", interval=False) for rule in lifted))
-        for group in view.groups
-    ]
-    header = ("Group", *(capital(_words(view, rule)) for rule in lifted))
+    """Infeasible shares, a column for every rule; a row for every group, and below it the size-matched reference."""
+    rows = []
+    for group in view.groups:
+        rows.append(_share_row(view, group, group, SHARE))
+        if view.is_matched and group != view.reference:
+            rows.append(_share_row(view, group, f"{view.reference} at the size of {group}", f"{SHARE}_size_matched"))
+    header = ("Group", *(capital(_words(view, rule)) for rule in (_BASELINE, *rules(view))))
     note = (
         "A feature without order has a column for each of its categories, and to change between two of them is a step "
         "of 1.41 in encoded units: while the limit on one step is shorter, no step does so, constraint or not."
     )
     title = f"Infeasible share with each rule lifted, by {view.attribute}"
-    return TableView(title, header, tuple(rows) if found else (), note, folded=True)
+    return TableView(title, header, tuple(rows) if view.all(SHARE) else (), note, folded=True)
+
+
+def _share_row(view: View, group: str, name: str, measure: str) -> Row:
+    found = _found(view, measure)
+    cells = (value_cell(found.get((group, rule)), "rate", interval=False) for rule in (_BASELINE, *rules(view)))
+    return (Cell(name), *cells)
 
 
 def _numbers(view: View) -> TableView:
-    """Both measures with their intervals, a row for every group and rule."""
-    share, burden = _found(view, "infeasible_share_without"), _found(view, "burden_without")
+    """Both measures with their intervals, beside the size-matched ones: a row for every group and rule."""
+    share, cost = _found(view, SHARE), _found(view, BURDEN)
+    beside = _found(view, f"{SHARE}_size_matched"), _found(view, f"{BURDEN}_size_matched")
     rows: list[Row] = []
     for group in view.groups:
-        for rule in (_BASELINE, *rules(view)):
-            own, paid = share.get((group, rule)), burden.get((group, rule))
-            cells = n_cell(own), value_cell(own, "rate"), value_cell(paid, "number")
-            rows.append((Cell(group), Cell(_words(view, rule)), *cells))
+        for at in ((group, rule) for rule in (_BASELINE, *rules(view))):
+            cells = [Cell(group), Cell(_words(view, at[1])), n_cell(share.get(at))]
+            for shown, own, matched in zip(MEASURES.values(), (share, cost), beside, strict=True):
+                cells.append(value_cell(own.get(at), shown.unit))
+                cells += [matched_cell(view, group, matched.get(at), shown)] * view.is_matched
+            rows.append(tuple(cells))
     title = f"Infeasible share and burden with each rule lifted, by {view.attribute}: the numbers of the figure"
-    header = ("Group", "Search", "Factuals", "Infeasible share", "Burden")
-    return TableView(title, header, tuple(rows) if share else (), _cut(view, share.values()), folded=True)
+    size = (f"{view.reference} at this size",) * view.is_matched
+    header = ("Group", "Search", "Factuals", "Infeasible share", *size, "Burden", *size)
+    note = " ".join(part for part in (BRACKETS * view.is_matched, _cut(view, share.values())) if part)
+    return TableView(title, header, tuple(rows) if share else (), note, folded=True)
 
 
 def _cut(view: View, found: Iterable[Measure]) -> str:

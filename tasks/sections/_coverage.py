@@ -52,7 +52,7 @@ def figures(view: View) -> tuple[Figure, ...]:
         view,
         f"Coverage against cost, by {view.attribute}",
         lines,
-        Axes("d", "cost limit d (encoded units)", MEASURES["coverage"]),
+        Axes("d", f"cost limit d ({view.cost_unit})", MEASURES["coverage"]),
         "Share of all the group's factuals for whom one of k selected candidates lies within the cost limit, measured "
         "at the marked limits. A curve that levels off below 100 % leaves factuals without recourse.",
     )

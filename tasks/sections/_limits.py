@@ -173,7 +173,7 @@ def _always(material: Material) -> Iterator[str]:
         "absence of one does not say that individuals were treated alike."
     )
     yield (
-        "A feasible path is a chain of applications that occurred. It is no advice to an applicant and no "
-        "promise that the lender would decide that way; its cost is in encoded units, not in money or time."
+        "A feasible path is a chain of applications that occurred. It is no advice to an applicant and no promise that "
+        f"the lender would decide that way; its cost is given in {material.cost_unit}, not in money or time."
     )
     yield "Whether a difference is lawful is a question for people, with evidence that is not in these data."

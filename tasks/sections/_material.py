@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from schemas.causal import CausalGraph
 from schemas.settings import (
     Bootstrap,
     ColumnSpec,
@@ -29,6 +30,9 @@ from tasks.algorithms.disclosure import POLICIES, Policy
 
 Unit = Literal["rate", "number", "count"]
 
+COST_UNITS = {"vector": "encoded units", "path": "weighted path length", "hops": "steps"}
+"""In what each cost of recourse is counted, in words."""
+
 
 class ReportSettings(StageSettings):
     """All of the audit spec that a reader of the report is told, and what identifies the run."""
@@ -43,6 +47,7 @@ class ReportSettings(StageSettings):
     columns: dict[str, ColumnSpec]
     model: Model
     explain: Explain
+    causal_graph: CausalGraph
     methods: Methods
     thresholds: tuple[Threshold, ...]
     disclosure: Disclosure
@@ -114,6 +119,8 @@ class View:
     """The groups of the attribute in the report's order, those without any row here too; found in ``rows`` if empty."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Features in words, where the audit spec gives them."""
+    cost_unit: str = COST_UNITS["vector"]
+    """In what the cost of recourse is counted."""
 
     @cached_property
     def _index(self) -> dict[tuple[str, str, str, int], Measure]:
@@ -164,17 +171,25 @@ class Material:
     measures: tuple[Measure, ...]
     metrics: tuple[Mapping[str, Any], ...]
     facts: tuple[Mapping[str, Any], ...]
+    causal_checks: tuple[Mapping[str, Any], ...]
+    causal_effects: tuple[Mapping[str, Any], ...]
 
     @classmethod
-    def of(cls, settings: ReportSettings, measures: pa.Table, metrics: pa.Table, facts: pa.Table) -> "Material":
-        """From the tables as they are read."""
+    def of(cls, settings: ReportSettings, measures: pa.Table, *others: pa.Table) -> "Material":
+        """From the tables as they are read; the others in the order of the fields."""
         rows = tuple(Measure(**row) for row in measures.to_pylist())
-        return cls(settings, rows, tuple(metrics.to_pylist()), tuple(facts.to_pylist()))
+        return cls(settings, rows, *(tuple(table.to_pylist()) for table in others))
 
     @property
     def policy(self) -> Policy:
         """What disclosure control withholds."""
         return POLICIES[self.settings.disclosure.profile]
+
+    @property
+    def cost_unit(self) -> str:
+        """In what the cost of recourse is counted."""
+        fgce = self.settings.methods.fgce
+        return COST_UNITS[fgce.cost if fgce else "vector"]
 
     def makers(self, method: str) -> tuple[str, ...]:
         """Whose decisions the method looked at, the model first."""
@@ -193,6 +208,7 @@ class Material:
                 p.reference,
                 by_size((m for m in self.measures if m.protected_attribute == p.name), p.reference),
                 labels,
+                self.cost_unit,
             )
             for p in self.settings.protected
             if any(m.protected_attribute == p.name for m in mine)

@@ -51,9 +51,9 @@ def figures(view: View) -> tuple[Figure, ...]:
     drawn = sorted({*shares[1:2], *shares[-1:]})
     bound = any(m.note and m.value is not None for m in view.all("least_cost"))
     caption = (
-        "Smallest cost limit at which k candidates serve a share c of the group's coverable factuals. A line begins "
-        "at the first k that serves that share; the grey is of those subsamples in which it is. The other shares "
-        "are in the table."
+        f"Smallest cost limit ({view.cost_unit}) at which k candidates serve a share c of the group's coverable "
+        "factuals. A line begins at the first k that serves that share; the grey is of those subsamples in which it "
+        "is. The other shares are in the table."
     )
     caption += " The values are bounds: the optimum is no higher, and may be lower." * bound
     axes = Axes("k", "counterfactuals k", MEASURES["least_cost"])

@@ -19,7 +19,7 @@ def figures(view: View) -> tuple[Figure, ...]:
     """Infeasible share and burden of every group, each above the size-matched reference."""
     panels = []
     for measure, shown in MEASURES.items():
-        title = shown.words.capitalize() + (" (encoded units)" if shown.unit == "number" else "")
+        title = shown.words.capitalize() + (f" ({view.cost_unit})" if shown.unit == "number" else "")
         panels += dots(view, title, measure, shown, {})
     caption = f"Each group's own value with its interval above. {beside_words(view)}"
     title = f"Who has no recourse, and what it costs the others, by {view.attribute}"

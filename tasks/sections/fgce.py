@@ -57,7 +57,9 @@ GLOSSARY = {
     "feasibility graph": "distinct applications, joined where one could come to look like the other in one small step "
     "that breaks no constraint",
     "epsilon": "the longest that one feasible step may be, in encoded units",
-    "recourse cost": "distance between a factual and a feasible candidate, in encoded units (each feature from 0 to 1)",
+    "encoded units": "units of distance when each feature runs from 0 to 1",
+    "recourse cost": "what a factual pays to become like a feasible candidate: their distance in encoded units, the "
+    "weighted length of the path between them, or its number of steps, as the audit was told",
     "infeasible share": "share of a group's factuals without any feasible candidate",
     "burden": "mean cost of the cheapest recourse of the factuals that have one; read it with the infeasible share",
     "coverage": "share of factuals served by at least one of k selected candidates, within a cost limit if set",

@@ -1,4 +1,4 @@
--- The size-matched draws, gathered: one row per statistic and group, its values as a list in the order of the draws.
+-- The draws, gathered: one row per statistic and group, its values as a list in the order of the draws.
 SELECT
     method,
     decision_maker,
@@ -7,6 +7,7 @@ SELECT
     measure,
     parameters,
     any_value(reason) AS reason,
+    any_value(reference) AS reference,
     list(coalesce(value, 'NaN'::DOUBLE) ORDER BY draw) AS "values"
 FROM draws
 GROUP BY method, decision_maker, protected_attribute, "group", measure, parameters

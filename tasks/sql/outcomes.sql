@@ -15,6 +15,7 @@ SELECT
     '{}' AS parameters,
     true AS headline,
     true AS compared,
+    true AS share,
     (d.favourable = k.event)::DOUBLE AS value,
     count(*) AS "count"
 FROM decided AS d

@@ -9,6 +9,7 @@ SELECT
     parameters,
     bool_or(headline) AS headline,
     bool_or(compared) AS compared,
+    bool_or(share) AS share,
     list(coalesce(value, 'NaN'::DOUBLE) ORDER BY value NULLS LAST) AS "values",
     list("count" ORDER BY value NULLS LAST) AS counts
 FROM tallied

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from schemas.methods import FgceSettings
 from tasks.algorithms import ablation
-from tasks.algorithms.ablation import Asked, Variant
+from tasks.algorithms.ablation import Variant
+from tasks.algorithms.cheapest import Asked
 from tasks.algorithms.feasibility import DOWN, FREE, IMMUTABLE, UP, Rules
+from tasks.algorithms.subsamples import Matched
 
 QUICK = settings(deadline=None, max_examples=50)
 
@@ -33,7 +35,7 @@ def instance(cells, strata, factual, rules, epsilon, strict=False):
 
 def costs(instance, **changed):
     encoded, strata, variant, asked, options = instance
-    (found,) = ablation.search(encoded, strata, replace(variant, **changed), asked, options).costs
+    (found,) = ablation.search(encoded, strata, replace(variant, **changed), asked, (), options).costs
     return found
 
 
@@ -115,6 +117,41 @@ def test_agrees_with_the_clear_loop(instance, far):
     for column in range(instance[0].shape[1]):
         lifted = without(instance, column) | {"epsilon": epsilon}
         assert costs(instance, **lifted) == pytest.approx(by_hand(instance, **lifted), nan_ok=True)
+
+
+@given(instances(), st.booleans(), st.data())
+@QUICK
+def test_a_draw_is_the_search_on_its_rows_alone(instance, far, data):
+    """Two questions at once, each as by the clear loop over the graph that the drawn rows induce."""
+    encoded, strata, variant, (asked,), options = instance
+    variant = replace(variant, epsilon=math.inf) if far else variant
+    answer = np.array(data.draw(st.lists(st.booleans(), min_size=len(encoded), max_size=len(encoded))))
+    other = Asked(answer, ~answer)
+    subsets = st.sets(st.integers(0, len(encoded) - 1), min_size=1)
+    rows = [np.array(sorted(drawn)) for drawn in data.draw(st.lists(subsets, min_size=2, max_size=3))]
+    found = ablation.search(encoded, strata, variant, (asked, other), [Matched(1, tuple(rows))], options)
+    assert found.drawn[0].shape == (2, len(rows), 2)
+    for number, question in enumerate((asked, other)):
+        for draw, own in enumerate(rows):
+            part = replace(variant, codes=variant.codes[own])
+            paid = by_hand((encoded[own], strata[own], part, (question.of(own),), options))[question.factual[own]]
+            known = paid[~np.isnan(paid)]
+            share = np.isnan(paid).mean() if len(paid) else np.nan
+            burden = known.mean() if len(known) else np.nan
+            assert found.drawn[0][number, draw] == pytest.approx([share, burden], nan_ok=True)
+
+
+@given(instances())
+@QUICK
+def test_what_no_step_can_change_may_as_well_be_immutable(instance):
+    encoded, strata, variant, asked, options = instance
+    bound = ablation.binding(variant, encoded)
+    for column, (was, now) in enumerate(zip(variant.rules.direction, bound.rules.direction, strict=True)):
+        steps = np.abs(encoded[:, None, column] - encoded[None, :, column])
+        fixed = not ((steps > 0) & (steps <= variant.epsilon)).any()
+        assert now == (IMMUTABLE if fixed else was)
+    found = ablation.search(encoded, strata, bound, asked, (), options).costs
+    assert found[0] == pytest.approx(by_hand(instance), nan_ok=True)
 
 
 def no_dearer(before, after):
@@ -201,10 +238,31 @@ def test_variants_name_what_is_lifted():
 def test_a_graph_that_was_cut_down_says_so():
     cells = np.linspace(0, 1, 12)[:, None]
     encoded, strata, variant, asked, _ = instance(cells, [0] * 12, [1] * 6 + [0] * 6, Rules(np.zeros(1, np.int8)), 1.0)
-    cut = ablation.search(encoded, strata, variant, asked, FgceSettings(max_edges=10, nearest=2))
-    assert cut.parameters == {"without": "nothing", "nearest": 2}
-    whole = ablation.search(encoded, strata, variant, asked, FgceSettings())
-    assert whole.parameters == {"without": "nothing"}
+    cut = ablation.search(encoded, strata, variant, asked, (), FgceSettings(max_edges=10, nearest=2))
+    assert variant.parameters(cut.nearest) == {"without": "nothing", "nearest": 2}
+    whole = ablation.search(encoded, strata, variant, asked, (), FgceSettings())
+    assert variant.parameters(whole.nearest) == {"without": "nothing"}
+
+
+def test_variants_that_lift_what_does_not_bind_are_alike():
+    encoded, _, given_, _, _ = line()
+    income = replace(given_, without="income", rules=freed(given_.rules, 0))
+    age = replace(given_, without="age", rules=freed(given_.rules, 1))
+    bound, first, second = (ablation.binding(v, encoded) for v in (given_, income, age))
+    assert ablation.alike(bound, second)
+    assert second.without == "age"
+    assert not ablation.alike(bound, first)
+    assert not ablation.alike(bound, ablation.binding(replace(given_, epsilon=math.inf), encoded))
+    moves = replace(given_, rules=Rules(given_.rules.direction, ((0, np.eye(2, dtype=bool)),)))
+    assert not ablation.alike(given_, moves)
+    assert ablation.alike(moves, moves)
+
+
+def test_draws_name_what_was_lifted_and_whose_size_it_is():
+    share, burden = ablation.draws({"without": "age"}, np.array([[0.5, 0.25], [1.0, np.nan]]), 3)
+    assert (share.measure, share.group, share.values.tolist()) == (ablation.SHARE, 3, [0.5, 1.0])
+    assert (burden.measure, burden.parameters) == (ablation.BURDEN, {"without": "age"})
+    assert burden.values == pytest.approx([0.25, np.nan], nan_ok=True)
 
 
 def test_tallies_count_rows_by_group():
@@ -214,4 +272,5 @@ def test_tallies_count_rows_by_group():
     assert [t.counts.tolist() for t in found] == [[2, 1], [2, 1], [1, 1], [1, 1]]
     assert found[1].values == pytest.approx([0.5, np.nan], nan_ok=True)
     assert all(t.parameters == {"without": "age"} and not t.headline and not t.compared for t in found)
+    assert [t.share for t in found] == [True, False] * 2
     assert all((a < b) or math.isnan(b) for t in found for a, b in pairwise(t.values))

@@ -14,6 +14,7 @@ from schemas.methods import FgceSettings
 from tasks.algorithms import connectivity, feasibility
 from tasks.algorithms.connectivity import COMPONENTS, DENSITY, SINGLETONS, STRONG_COMPONENTS
 from tasks.algorithms.feasibility import IMMUTABLE, Rules
+from tasks.algorithms.subsamples import Matched
 
 GOLDEN = Path(__file__).parents[2].parent / "shared" / "golden" / "fgce" / "old_GermanCredit"
 
@@ -32,7 +33,7 @@ def collapsed(cells, group, direction):
 def measured(cells, group, direction, epsilons=EPSILONS, **options):
     """(group, measure, epsilon) -> value."""
     distinct, rules = collapsed(cells, group, direction)
-    found = connectivity.connections(distinct, rules, epsilons, FgceSettings(**options))
+    found = connectivity.connections(connectivity.nested(distinct, rules, epsilons, FgceSettings(**options)))
     groups = max(group) + 1
     each = connectivity.aggregates(found, distinct, np.array(group, np.int32), groups, epsilons)
     return {(a.group, a.measure, a.parameters["epsilon"]): a for a in each}
@@ -79,6 +80,34 @@ def test_agrees_with_networkx_over_rows(instance, strict):
             assert {a.n for (g, _, _), a in found.items() if g == number} == {len(own)}
 
 
+@given(rows(), st.booleans(), st.data())
+@QUICK
+def test_a_draw_is_the_graph_of_its_rows_alone(instance, strict, data):
+    cells, group, direction = instance
+    subsets = st.sets(st.integers(0, len(cells) - 1), min_size=1)
+    drawn = [np.array(sorted(rows)) for rows in data.draw(st.lists(subsets, min_size=1, max_size=3))]
+    joined = connectivity.nested(*collapsed(cells, group, direction), EPSILONS, FgceSettings(strict=strict))
+    found = {(d.measure, d.parameters["epsilon"]): d for d in connectivity.draws(joined, [Matched(7, tuple(drawn))])}
+    assert {d.group for d in found.values()} == {7}
+    for epsilon in EPSILONS:
+        whole = by_hand(cells, group, direction, epsilon, strict)
+        for number, own in enumerate(whole.subgraph(rows.tolist()) for rows in drawn):
+            value = {measure: found[measure, epsilon].values[number] for measure in connectivity.MEASURES}
+            assert value[COMPONENTS] == nx.number_weakly_connected_components(own)
+            assert value[STRONG_COMPONENTS] == nx.number_strongly_connected_components(own)
+            assert value[SINGLETONS] == nx.number_of_isolates(own)
+            assert value[DENSITY] == pytest.approx(math.nan if len(own) == 1 else nx.density(own), nan_ok=True)
+
+
+def test_an_epsilon_without_a_graph_has_no_draws():
+    distinct, rules = collapsed(np.linspace(0, 1, 11)[:, None], [0] * 11, [0])
+    sizes = [Matched(1, (np.arange(3), np.arange(4, 7)))]
+    joined = connectivity.nested(distinct, rules, (0.11, 1.0), FgceSettings(max_edges=50))
+    assert {d.parameters["epsilon"] for d in connectivity.draws(joined, sizes)} == {0.11}
+    none = connectivity.nested(distinct, rules, (0.11, 1.0), FgceSettings(max_edges=1))
+    assert list(connectivity.draws(none, sizes)) == []
+
+
 @given(rows())
 @QUICK
 def test_a_larger_epsilon_only_joins(instance):
@@ -114,7 +143,7 @@ def test_an_epsilon_whose_graph_is_too_large_is_refused_with_its_reason():
 
 def test_a_group_that_is_no_stratum_is_named():
     distinct, rules = collapsed([[0.0], [0.1]], [0, 0], [0])
-    found = connectivity.connections(distinct, rules, (0.2,), FgceSettings())
+    found = connectivity.connections(connectivity.nested(distinct, rules, (0.2,), FgceSettings()))
     with pytest.raises(ValueError, match="stratum"):
         list(connectivity.aggregates(found, distinct, np.array([0, 1], np.int32), 2, (0.2,)))
 
@@ -133,7 +162,7 @@ def test_german_credit_is_connected_as_the_authors_found_it():
     sex = matrix[:, names.index("Sex")].astype(np.int32)
     distinct = feasibility.collapse(matrix, codes, sex[:, None], rules)
     epsilons = (1.45, printed["epsilon"])
-    found = connectivity.connections(distinct, rules, epsilons, FgceSettings(strict=True))
+    found = connectivity.connections(connectivity.nested(distinct, rules, epsilons, FgceSettings(strict=True)))
     values = {
         (a.group, a.measure, a.parameters["epsilon"]): (a.value, a.n)
         for a in connectivity.aggregates(found, distinct, sex, 2, epsilons)

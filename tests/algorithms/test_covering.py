@@ -65,7 +65,7 @@ def greedy_loop(parts, k, limit):
 )
 @settings(max_examples=60, deadline=None)
 def test_max_cover_is_the_best_of_all_selections(parts, k, limit):
-    found = max_cover(parts, k, limit, HIGHS)
+    found = max_cover(parts, k, limit, CBC)
     assert found.exact
     assert found.value == max(covered(parts, picks, limit) for picks in selections(parts, k))
     assert covered(parts, found.picks, limit) == found.value
@@ -89,7 +89,7 @@ def test_max_cover_beats_the_greedy_choice():
 @given(st.lists(one_part(4), min_size=1, max_size=2).filter(rows_of), st.sampled_from([1, np.inf]))
 @settings(max_examples=40, deadline=None)
 def test_least_count_is_the_smallest_of_all_selections(parts, limit):
-    found = least_count(parts, HIGHS, limit)
+    found = least_count(parts, CBC, limit)
     rows = rows_of(parts)
     enough = [len(picks) for picks in selections(parts, 8) if covered(parts, picks, limit) == rows]
     if not enough:
@@ -100,7 +100,7 @@ def test_least_count_is_the_smallest_of_all_selections(parts, limit):
     assert covered(parts, found.picks, limit) == rows
     for number, part in enumerate(parts):
         own = len([pick for pick in found.picks if pick[0] == number])
-        assert own == (least_count([part], HIGHS, limit).value if part.rows else 0)
+        assert own == (least_count([part], CBC, limit).value if part.rows else 0)
 
 
 @given(arrays(np.bool_, st.tuples(st.integers(1, 9), st.integers(1, 9))).filter(lambda cover: cover.any(axis=1).all()))
@@ -124,7 +124,7 @@ def test_search_solver_and_reductions_agree(cover):
         assert len(needed) + min(rest) == min(sizes)
     known = fewest(cover)
     assert known.low <= min(sizes) <= len(known.picks)
-    assert len(settled(known, HIGHS, 99).picks) == min(sizes)
+    assert len(settled(known, CBC, 99).picks) == min(sizes)
 
 
 def fano():
@@ -137,11 +137,11 @@ def test_full_coverage_is_decided_where_the_bounds_leave_it_open():
     part = Part(np.where(fano(), 1.0, 2.0 + np.arange(7)), np.ones(7, np.int64))
     # for more than 1, the first point covers every line
     for parts, ks in (([part], (1, 2, 3)), ([part, part], (2, 5, 6))):
-        found = [least_cost(parts, k, 7 * len(parts), HIGHS) for k in ks]
+        found = [least_cost(parts, k, 7 * len(parts), CBC) for k in ks]
         assert [(one.value, one.exact) for one in found] == [(2.0, True), (2.0, True), (1.0, True)]
     strict = Part(np.where(fano(), 1.0, np.inf), np.ones(7, np.int64))
-    assert least_cost([strict, strict], 5, 14, HIGHS).reason == "k = 5 counterfactuals cannot cover 14 of 14 rows"
-    assert least_cost([strict, strict], 6, 14, HIGHS).value == 1
+    assert least_cost([strict, strict], 5, 14, CBC).reason == "k = 5 counterfactuals cannot cover 14 of 14 rows"
+    assert least_cost([strict, strict], 6, 14, CBC).value == 1
 
 
 @pytest.mark.parametrize("solver", [CBC, HIGHS], ids=["cbc", "highs"])
@@ -159,7 +159,7 @@ def test_a_set_cover_that_the_search_gives_up_goes_to_the_solver(monkeypatch, so
 def test_bisection_equals_the_programme_as_printed(parts, k, share):
     rows = rows_of(parts)
     need = covering.rows_needed(share, rows)
-    ours, printed = least_cost(parts, k, need, HIGHS), printed_mip(parts, k, need, HIGHS)
+    ours, printed = least_cost(parts, k, need, CBC), printed_mip(parts, k, need, CBC)
     if math.isnan(printed.value):
         assert math.isnan(ours.value)
         assert ours.reason == printed.reason == f"k = {k} counterfactuals cannot cover {need} of {rows} rows"
@@ -182,9 +182,9 @@ def test_printed_programme_through_cbc():
 def test_cost_falls_with_k_and_rises_with_need(parts):
     rows = rows_of(parts)
     ks, shares = range(1, 5), [0.3, 0.6, 1.0]
-    table = cost_by_k(parts, ks, shares, HIGHS)
+    table = cost_by_k(parts, ks, shares, CBC)
     for (k, share), found in table.items():
-        alone = least_cost(parts, k, covering.rows_needed(share, rows), HIGHS)
+        alone = least_cost(parts, k, covering.rows_needed(share, rows), CBC)
         assert (found.exact, found.reason) == (alone.exact, alone.reason)
         assert found.value == alone.value or (math.isnan(found.value) and math.isnan(alone.value))
     dear = {cell: math.inf if math.isnan(found.value) else found.value for cell, found in table.items()}
@@ -195,7 +195,7 @@ def test_cost_falls_with_k_and_rises_with_need(parts):
 @given(groups, st.integers(1, 8))
 @settings(max_examples=100, deadline=None)
 def test_allocation_over_components_equals_the_bisection_for_full_coverage(parts, k):
-    ours, paper = least_cost(parts, k, rows_of(parts), HIGHS), allocate(parts, k, HIGHS)
+    ours, paper = least_cost(parts, k, rows_of(parts), CBC), allocate(parts, k, CBC)
     assert (ours.exact, ours.reason) == (paper.exact, paper.reason)
     assert ours.value == paper.value or (math.isnan(ours.value) and math.isnan(paper.value))
     if paper.exact:
@@ -206,7 +206,7 @@ def test_allocation_over_components_equals_the_bisection_for_full_coverage(parts
 @given(groups)
 @settings(max_examples=40, deadline=None)
 def test_d0_at_k0_is_the_dearest_part_at_its_own_least_count(parts):
-    found = d0_at_k0(parts, HIGHS)
+    found = d0_at_k0(parts, CBC)
     by_part = []
     for part in parts:
         if part.rows:
@@ -219,7 +219,7 @@ def test_d0_at_k0_is_the_dearest_part_at_its_own_least_count(parts):
     assert (found.value, found.exact) == (max(by_part), True)
     assert covered(parts, found.picks, found.value) == rows_of(parts)
     assert covering.d0(parts) <= found.value
-    assert covering.d0(parts) == least_cost(parts, 99, rows_of(parts), HIGHS).value
+    assert covering.d0(parts) == least_cost(parts, 99, rows_of(parts), CBC).value
 
 
 def test_what_cannot_be_is_refused_in_words():
@@ -288,7 +288,7 @@ def test_a_frontier_holds_the_optimum_between_its_bounds(part, k):
     k = min(k, len(front.lower) - 1)
     best = max(covered([part], picks, 1.25) for picks in selections([part], k))
     assert front.lower[k] <= best <= front.upper[k]
-    assert coverage([front], k, HIGHS, lambda low, high: False).low == best
+    assert coverage([front], k, CBC, lambda low, high: False).low == best
 
 
 def test_bounds_when_the_solver_is_stopped():
@@ -319,7 +319,7 @@ def test_bounds_when_the_solver_is_stopped():
 def test_nothing_found_at_one_cost_is_asked_again_at_the_same():
     rng = np.random.default_rng(0)
     part = Part(rng.random((12, 9)).round(2), np.ones(12, np.int64))
-    table = search([part], HIGHS)
+    table = search([part], CBC)
     first = table.least(3, 8)
     fronts = dict(table.fronts)
     assert table.least(3, 8) == first

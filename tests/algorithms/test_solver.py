@@ -1,4 +1,4 @@
-"""Solvers run for real: CBC as a child that can be killed, HiGHS here and as a child."""
+"""Solvers run for real, each as a child that can be killed."""
 
 import tempfile
 import time
@@ -14,21 +14,16 @@ from tasks.algorithms.covering import Part
 from tasks.algorithms.max_cover import max_cover
 from tasks.algorithms.solver import Solver, solve
 
-EVERY = pytest.mark.parametrize("name", ["cbc", "highs", "highs as a child"])
+EVERY = pytest.mark.parametrize("name", ["cbc", "highs"])
 
 
-@pytest.fixture
-def of_name(monkeypatch, tmp_path):
-    """A solver by name, and a place for its temporary files that is empty at the end."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-
-    def choose(name, seconds=20.0):
-        if name == "highs as a child":
-            monkeypatch.setattr(solver, "SMALL", 0)
-        return Solver("cbc" if name == "cbc" else "highs", seconds)
-
-    yield choose
-    assert list(tmp_path.iterdir()) == []
+@pytest.fixture(autouse=True)
+def _tidy(monkeypatch, tmp_path_factory):
+    """Temporary files go to a place of their own, which is empty at the end."""
+    place = tmp_path_factory.mktemp("models")
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    yield
+    assert list(place.iterdir()) == []
 
 
 def knapsack(limit=10):
@@ -52,24 +47,23 @@ def hard():
 
 
 @EVERY
-def test_the_optimum_with_its_proof(of_name, name):
-    found = solve(knapsack(), of_name(name))
+def test_the_optimum_with_its_proof(name):
+    found = solve(knapsack(), Solver(name))
     assert (found.status, found.note) == ("proven", "")
     assert (found.objective, found.bound) == pytest.approx((-8, -8))
     assert [found.values[f"t{i}"] for i in range(3)] == pytest.approx([1, 0, 1])
 
 
 @EVERY
-def test_the_infeasible(of_name, name):
-    found = solve(knapsack(limit=3), of_name(name))
+def test_the_infeasible(name):
+    found = solve(knapsack(limit=3), Solver(name))
     assert (found.status, dict(found.values), found.bound) == ("infeasible", {}, float("inf"))
 
 
 @EVERY
-def test_the_limit_gives_a_bound_in_time(of_name, name):
-    chosen = of_name(name, seconds=3)
+def test_the_limit_gives_a_bound_in_time(name):
     start = time.monotonic()
-    found = solve(hard(), chosen)
+    found = solve(hard(), Solver(name, 3))
     assert time.monotonic() - start < 5
     assert found.status == "stopped"
     assert found.note == "the solver was stopped after 3 s"
@@ -94,12 +88,31 @@ def script(place, body):
         ("exit 3", "the solver failed with exit code 3"),
     ],
 )
-def test_a_solver_that_hangs_crashes_or_is_killed_is_a_note(monkeypatch, of_name, tmp_path_factory, body, note):
-    place = tmp_path_factory.mktemp("bin")
-    path = script(place, body)
+def test_a_cbc_that_hangs_crashes_or_is_killed_is_a_note(monkeypatch, tmp_path, body, note):
+    path = script(tmp_path, body)
     monkeypatch.setattr(solver, "cbc_path", lambda: path)
+    assert_stopped(Solver("cbc", 0.5), note, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("body", "note"),
+    [
+        ("time.sleep(60)", "the solver was stopped after 2 s"),
+        ("os.kill(os.getpid(), 9)", "the solver was ended by SIGKILL"),
+        ("sys.exit(3)", "the solver failed with exit code 3"),
+    ],
+)
+def test_a_highs_that_hangs_is_killed_or_fails_is_a_note_however_small_the_model(monkeypatch, tmp_path, body, note):
+    stand_in = tmp_path / "highs.py"
+    stand_in.write_text(f"import os, sys, time\nopen({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n{body}\n")
+    monkeypatch.setattr(solver, "_HIGHS", stand_in)
+    assert_stopped(Solver("highs", 2), note, tmp_path)
+
+
+def assert_stopped(chosen, note, place):
+    """It ends in time with nothing but a note, and its process is gone."""
     start = time.monotonic()
-    found = solve(knapsack(), of_name("cbc", seconds=0.5))
+    found = solve(knapsack(), chosen)
     assert time.monotonic() - start < 5
     assert (found.status, dict(found.values), found.bound, found.note) == ("stopped", {}, -float("inf"), note)
     assert not psutil.pid_exists(int((place / "pid").read_text()))

@@ -110,3 +110,17 @@ def test_missing_files_and_names(tmp_path):
     assert (unsaid.returncode, "--data" in unsaid.stderr) == (2, True)
     unknown = evenhand("bench", "fgec")
     assert (unknown.returncode, "fgce" in unknown.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("overhead", "--data", "."), "bench overhead takes no --data; bench fgce does, and takes --data and --rows"),
+        (("overhead", "--rows", "5"), "bench overhead takes no --rows; bench fgce does"),
+        (("fgce", "--data", ".", "--set", "year=1990"), "bench fgce takes no --set; bench overhead does"),
+    ],
+)
+def test_an_option_of_another_benchmark_is_a_usage_error(words, said):
+    done = evenhand("bench", *words)
+    assert done.returncode == 2
+    assert said in " ".join(done.stderr.split())

@@ -32,6 +32,13 @@ class Group:
             n, why = n or self.n, {}
         self.rows.add("fgce", self.maker, self.name, measure, value, n=n, parameters=parameters, note=note, **why)
 
+    def matched(self, measure, value, **parameters):
+        """A measure that is not compared, with its size-matched reference."""
+        self.alone(measure, value, **parameters)
+        if self.name != self.reference and not self.withheld:
+            at = {"reference": self.reference, "parameters": parameters}
+            self.rows.add("fgce", self.maker, self.name, f"{measure}_size_matched", 0.7 * value, n=10, spread=0.06, **at)
+
     def beside(self, measure, value, *, note="", **parameters):
         """A measure with its size-matched reference and its comparisons."""
         self.alone(measure, value, note=note, **parameters)
@@ -112,8 +119,8 @@ def _rules(group):
     for place, rule in enumerate(RULES):
         kept = 1.0 if rule == "purpose" else 1 - 0.15 * place
         more = {"nearest": 30} if rule == "epsilon" else {}
-        group.alone("infeasible_share_without", group.share * kept, without=rule, **more)
-        group.alone("burden_without", group.burden * kept, without=rule, **more)
+        group.matched("infeasible_share_without", group.share * kept, without=rule, **more)
+        group.matched("burden_without", group.burden * kept, without=rule, **more)
 
 
 def _subgroups(group):
@@ -137,3 +144,6 @@ def _connectivity(rows, name, size, reference):
             ("density", epsilon / 11),
         ):
             rows.add("fgce", "lender", name, measure, float(value), **at)
+            if name != reference:
+                ends = {"n": 10, "parameters": {"epsilon": epsilon}, "spread": 0.01 * value, "reference": reference}
+                rows.add("fgce", "lender", name, f"{measure}_size_matched", 0.9 * value, **ends)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import report_fgce
 
 from schemas.applications import ENCODINGS, MEMBERSHIPS, MODEL_METRICS, REFUSALS
+from schemas.counterfactuals import CAUSAL_CHECKS, CAUSAL_EFFECTS
 from schemas.graph import FEASIBILITY_FACTS
 from schemas.measures import MEASURES
 from schemas.settings import AuditSpec
@@ -187,7 +188,7 @@ def settings(audit: AuditSpec | None = None) -> ReportSettings:
 
 
 def tables(approval: dict[str, float] | None = None) -> tuple[pa.Table, ...]:
-    """The seven tables that the report reads, in its order."""
+    """The tables that the report reads, in its order; of an audit without a causal graph."""
     rows = Rows()
     for maker in ("model", "lender"):
         _outcomes(rows, maker, approval or {REFERENCE: 0.86, HOSTILE[0]: 0.61, HOSTILE[1]: 0.79, "Asian": 0.8})
@@ -203,4 +204,14 @@ def tables(approval: dict[str, float] | None = None) -> tuple[pa.Table, ...]:
         ],
     )
     refusals, memberships = _refusals()
-    return measures, refusals, _validations(), memberships, _encodings(), _metrics(), facts
+    return (
+        measures,
+        refusals,
+        _validations(),
+        memberships,
+        _encodings(),
+        _metrics(),
+        facts,
+        CAUSAL_CHECKS.empty(),
+        CAUSAL_EFFECTS.empty(),
+    )

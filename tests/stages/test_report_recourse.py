@@ -22,8 +22,8 @@ GROUPS = (*SIZES, NOBODY)
 
 @pytest.fixture(scope="module")
 def material():
-    measures, *_, metrics, facts = report_tables.tables()
-    return Material.of(report_tables.settings(), measures, metrics, facts)
+    measures, *_, metrics, facts, checks, effects = report_tables.tables()
+    return Material.of(report_tables.settings(), measures, metrics, facts, checks, effects)
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +140,23 @@ def test_without_subsamples_no_figure_speaks_of_grey(material):
     assert any("not subsampled" in f.caption for f in below)
     assert not any("Grey" in f.caption or "at the group's size" in s.text for f in below for s in f.legend)
     assert any("has no size-matched reference" in point for point in named(bare, "By race").points)
+
+
+@pytest.mark.parametrize(
+    ("cost", "unit"), [("vector", "encoded units"), ("path", "weighted path length"), ("hops", "steps")]
+)
+def test_what_costs_are_counted_in_follows_the_cost(material, cost, unit):
+    settings = report_tables.settings()
+    counted = settings.methods.fgce.model_copy(update={"cost": cost})
+    methods = settings.methods.model_copy(update={"fgce": counted})
+    asked = dataclasses.replace(material, settings=settings.model_copy(update={"methods": methods}))
+    chapter = fgce.chapter(asked)
+    titles = [panel.title for panel in named(chapter, "By race").figures[0].panels]
+    assert titles == ["Infeasible share", f"Burden ({unit})"]
+    axis = f"cost limit d ({unit})"
+    assert all(axis in panel.label for panel in named(chapter, "Coverage").figures[0].panels)
+    assert f"Smallest cost limit ({unit})" in named(chapter, "Least cost").figures[0].caption
+    assert any(f"given in {unit}," in limit for limit in _limits.limits(asked, ()))
 
 
 def test_bounds_are_said_to_be_bounds_everywhere(chapter, material):

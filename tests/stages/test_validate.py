@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from conftest import loans, spec_of
 
-from schemas.applications import DECISIONS, MODEL_METRICS
+from schemas.applications import DECISIONS, MODEL_METRICS, MODELS
 from schemas.errors import SuiteError
 from schemas.table import Column, Table
 from schemas.terms import ExitCode
@@ -131,8 +131,9 @@ def test_a_suite_that_cannot_be_mended_names_all_there_is_to_know() -> None:
         score=[0.5, 1.5, 1.6, 1.7, 1.8],
         threshold=[0.5] * n,
         explained=[True] * n,
+        fold=[0] * n,
     )
-    tables = {"decisions": decisions, "model_metrics": MODEL_METRICS.empty()}
+    tables = {"decisions": decisions, "model_metrics": MODEL_METRICS.empty(), "models": MODELS.empty()}
     with pytest.raises(SuiteError) as error:
         hold(score, Produced(tables, rows_in=n), n)
     told = str(error.value)
@@ -143,6 +144,6 @@ def test_a_suite_that_cannot_be_mended_names_all_there_is_to_know() -> None:
 
 
 def test_rows_that_vanish_stop_the_stage() -> None:
-    tables = {"decisions": DECISIONS.empty(), "model_metrics": MODEL_METRICS.empty()}
+    tables = {"decisions": DECISIONS.empty(), "model_metrics": MODEL_METRICS.empty(), "models": MODELS.empty()}
     with pytest.raises(SuiteError, match="rows_out_and_refused"):
         hold(score, Produced(tables, rows_in=7), 7)

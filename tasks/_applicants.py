@@ -1,0 +1,81 @@
+"""Problems whose rows are known as applicants: what they handed in, what was decided, what they would have been.
+
+Here belongs how tables, the causal world and the model's decisions are put together for methods that compare real
+applicants with imagined ones.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schemas.settings import Protected
+from schemas.terms import DecisionMaker, Kind
+from tasks._causal import World
+from tasks._columns import columns_of
+from tasks._deciding import decider
+from tasks._given import Asked, Given
+from tasks.algorithms.columns import Columns
+from tasks.algorithms.detector import Applicants, Bools, Counterfactuals, Problem
+from tasks.algorithms.encoding import category_codes
+
+
+def known(
+    problems: Mapping[str, Problem], given: Given, favourable: Bools, maker: str, asked: Asked
+) -> dict[str, Problem]:
+    """The problems with everything that is known of their applicants; crossed attributes know the single ones."""
+    columns = columns_of(given.applicants, given.encodings)
+    decide = None
+    if maker == DecisionMaker.MODEL and asked.model is not None:
+        decide = decider(asked.model, given.models, given.encodings, given.decisions)
+    world = World.of(columns, given.memberships, given.ids, asked) if asked.causal_graph.edges else None
+    out: dict[str, Problem] = {}
+    for p in sorted(asked.protected, key=lambda p: len(p.columns)):
+        made = Applicants(
+            columns=columns,
+            favourable=favourable,
+            attribute_columns=p.columns,
+            crossed=len(p.columns) > 1,
+            singles=_singles(p, asked.protected, out) if len(p.columns) > 1 else (),
+        )
+        if world is not None and world.roots(p.name):
+            made = replace(
+                made,
+                counterfactuals=_made(given, p.name, columns, maker if decide else None),
+                imagine=world.imagine(p.name, decide),
+                edges=world.edges(p.name),
+            )
+        out[p.name] = replace(problems[p.name], applicants=made)
+    return {p.name: out[p.name] for p in asked.protected}
+
+
+def _singles(crossed: Protected, protected: tuple[Protected, ...], made: Mapping[str, Problem]) -> tuple[Problem, ...]:
+    """The problems of the attributes that a crossed one crosses; none unless each has a problem of its own."""
+    single = {p.columns[0]: made[p.name] for p in reversed(protected) if len(p.columns) == 1}
+    return tuple(single[c] for c in crossed.columns) if all(c in single for c in crossed.columns) else ()
+
+
+def _made(given: Given, attribute: str, columns: Columns, maker: str | None) -> Counterfactuals:
+    """The counterfactuals that the stage ``generate`` left, those refused excepted."""
+    table = given.counterfactuals
+    mine = table.filter(pc.and_(pc.equal(table["protected_attribute"], attribute), pc.is_null(table["refusal"])))
+    number = {row_id: i for i, row_id in enumerate(given.ids)}
+    row = np.fromiter((number[i] for i in mine["row_id"].to_pylist()), np.int64, mine.num_rows)
+    values = np.column_stack([_column(mine, i, columns) for i in range(len(columns.names))])
+    decided = None if maker is None else _decided(given.reconsidered, attribute, mine["row_id"].to_pylist())
+    return Counterfactuals(row, values.astype(np.float64), decided)
+
+
+def _column(table: pa.Table, place: int, columns: Columns) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    name = columns.names[place]
+    if columns.kinds[place] is Kind.CONTINUOUS:
+        return table[name].to_numpy()  # type: ignore[no-any-return]
+    return category_codes(table[name].to_pylist(), columns.categories[place]).astype(np.float64)
+
+
+def _decided(table: pa.Table, attribute: str, row_ids: list[str]) -> Bools:
+    mine = table.filter(pc.equal(table["protected_attribute"], attribute))
+    decision = dict(zip(mine["row_id"].to_pylist(), mine["favourable"].to_pylist(), strict=True))
+    return np.array([decision[i] for i in row_ids], dtype=bool)

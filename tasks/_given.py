@@ -1,0 +1,80 @@
+"""What the problems of methods are made of: tables, and what of the settings decides them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from schemas.applications import APPLICANTS, DECISIONS, ENCODINGS, FEATURES, MEMBERSHIPS, MODELS
+from schemas.causal import CausalGraph
+from schemas.counterfactuals import COUNTERFACTUAL_DECISIONS, COUNTERFACTUALS
+from schemas.errors import IntegrityError
+from schemas.graph import FEASIBILITY_EDGES, FEASIBILITY_NODES
+from schemas.settings import Bootstrap, Decision, Explain, Model, Protected
+
+READS = (
+    FEATURES,
+    ENCODINGS,
+    DECISIONS,
+    MEMBERSHIPS,
+    FEASIBILITY_NODES,
+    FEASIBILITY_EDGES,
+    APPLICANTS,
+    MODELS,
+    COUNTERFACTUALS,
+    COUNTERFACTUAL_DECISIONS,
+)
+"""The tables of ``Given``, in its order."""
+
+
+class Asked(Protocol):
+    """What of the settings decides the problems."""
+
+    @property
+    def explain(self) -> Explain: ...
+    @property
+    def protected(self) -> tuple[Protected, ...]: ...
+    @property
+    def bootstrap(self) -> Bootstrap: ...
+    @property
+    def decision(self) -> Decision | None: ...
+    @property
+    def model(self) -> Model | None: ...
+    @property
+    def causal_graph(self) -> CausalGraph: ...
+    @property
+    def seed(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Given:
+    """The tables that problems are made of; those that no method of the audit reads are empty."""
+
+    features: pa.Table
+    encodings: pa.Table
+    decisions: pa.Table
+    memberships: pa.Table
+    nodes: pa.Table
+    edges: pa.Table
+    applicants: pa.Table
+    models: pa.Table
+    counterfactuals: pa.Table
+    reconsidered: pa.Table
+
+    @classmethod
+    def of(cls, tables: Mapping[str, pa.Table]) -> "Given":
+        """From tables by name."""
+        return cls(*(tables.get(table.name, table.empty()) for table in READS))
+
+    def __post_init__(self) -> None:
+        """Hold the rows together: applicants, where there are any, are in the order of the features."""
+        if self.applicants.num_rows and not self.applicants["row_id"].equals(self.features["row_id"]):
+            raise IntegrityError("applicants and features are not the same rows in the same order; run preprocess anew")
+
+    @property
+    def ids(self) -> "np.ndarray[Any, Any]":
+        """``(n,)`` identifiers of the rows."""
+        ids: np.ndarray[Any, Any] = self.features["row_id"].to_numpy()
+        return ids

@@ -1,0 +1,212 @@
+"""What CST assumes to cause what: the causal graph as a figure and in sentences, and what the data say against it.
+
+A reader has to be able to disagree with every line of it. So each effect has a sentence of its own, what is assumed of
+every column is said once, and a test that the data fail stands before everything else. Here belong assumptions and
+their checks; what they come to for a group is in ``_imagined``.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import networkx as nx
+
+from schemas.causal import CausalGraph
+from schemas.settings import ColumnSpec
+from tasks.algorithms.disclosure import rounded, small
+from tasks.algorithms.mechanisms import AUTO
+from tasks.sections import _causal_chart
+from tasks.sections._material import Material, listed
+from tasks.sections._numbers import count, number_cell, p_cell, significant
+from tasks.sections._section import Cell, Figure, Notice, Row, Section, TableView
+
+FAILS = 0.05
+"""A test with q below this speaks against the causal model."""
+
+_NAMED = 6
+"""Failed tests that are told one by one; the others stand in the table."""
+
+_FORMS = {
+    "linear": "each cause moves it by a constant amount, and what the causes do not explain is kept as it is",
+    "forest": "a random forest expects it of its causes, and what that does not explain is kept as it is",
+    "boosting": "boosted trees expect it of their causes, and what they do not explain is kept as it is",
+    "count": "it is a count whose mean depends on its causes, and an applicant keeps its rank among those alike",
+    "ordinal": "its categories have an order, and an applicant keeps its rank among those alike",
+    "nominal": "its categories have no order, and an applicant keeps its own leaning to each (Gumbel-max)",
+}
+_CHECKS = {
+    "fit": "fit",
+    "held_out_fit": "fit",
+    "residual": "noise and a cause",
+    "noise_location": "level of the noise and a cause",
+    "noise_spread": "spread of the noise and a cause",
+    "independence": "columns that the graph keeps apart",
+}
+_FITS = ("fit", "held_out_fit")
+
+
+def section(material: Material) -> Section:
+    """The causal assumptions, first what the data contradict."""
+    title, name = "What is assumed to cause what", "cst-causes"
+    assumed = _graph(material)
+    if not assumed.edges:
+        words = (
+            "The audit spec has no causal graph, so that nobody could be imagined in another group: this chapter holds "
+            "situation testing (ST) only. It compares complainants as they are, and takes every difference that "
+            "membership itself has brought about as given.",
+        )
+        return Section(title, name, words)
+    return Section(
+        title,
+        name,
+        _words(material),
+        points=(*_sentences(material, assumed), *_ALWAYS),
+        notices=tuple(_failed(material)),
+        figures=(_figure(material, assumed),),
+        tables=tuple(t for t in (_fits(material), _tests(material)) if t.rows),
+    )
+
+
+_ALWAYS = (
+    "Nothing that is not in the graph is a cause of two of its columns, or of a protected attribute and a column.",
+    "A column that no arrow from a protected attribute leads to, directly or through others, stays as it is.",
+    "The mechanisms are the same for everybody, and are fitted to the applications of all groups.",
+)
+
+
+def _words(material: Material) -> tuple[str, ...]:
+    by = listed(f"{p.name} (reference: {p.reference})" for p in material.settings.protected)
+    tested = [check for check in material.causal_checks if check["q"] is not None]
+    checked = (
+        "None of the checks below shows that the graph is right: they can only speak against it, and a common cause "
+        "that nobody recorded leaves no trace in them."
+        if tested
+        else "The causal model was not checked against the data in this run; nothing here shows that it is right."
+    )
+    return (
+        "Every complainant is imagined as a member of the reference group: membership is set, what the complainant "
+        f"brings along beyond its causes is kept, and what follows from membership is computed anew. Attributes: {by}. "
+        "The results hold under these assumptions, and only under them:",
+        checked,
+    )
+
+
+def _graph(material: Material) -> CausalGraph:
+    """The graph of the audit spec without the decision, which is never imagined through the graph."""
+    s = material.settings
+    return s.causal_graph.without_node(s.decision.column)
+
+
+def words_for(material: Material, node: str) -> str:
+    """A node as it is printed: a column by its label, a protected attribute by its name, whatever its column."""
+    s = material.settings
+    attributes = {p.columns[0]: p.name for p in reversed(s.protected) if len(p.columns) == 1}
+    known = s.columns.get(node)
+    return attributes.get(node) or (known.label if known and known.label else node)
+
+
+def _sentences(material: Material, assumed: CausalGraph) -> Iterator[str]:
+    """One for each effect, causes first, with its mechanism and bounds."""
+    for node in nx.lexicographical_topological_sort(assumed.directed):
+        causes = assumed.parents(node)
+        if causes:
+            said = f"{words_for(material, node)} comes about from {_only([words_for(material, c) for c in causes])}: "
+            yield said + _mechanism(assumed, node, material.settings.columns[node])
+
+
+def _only(causes: list[str]) -> str:
+    return f"{causes[0]} alone" if len(causes) == 1 else f"{listed(causes)}, and nothing else that the audit sees"
+
+
+def _mechanism(assumed: CausalGraph, node: str, column: ColumnSpec) -> str:
+    m = assumed.mechanisms.get(node)
+    form = AUTO[column.type] if m is None or m.kind == "auto" else m.kind
+    low, high = m.bounds if m else (None, None)
+    ends = [f"not {side} {end:g}" for side, end in (("below", low), ("above", high)) if end is not None]
+    return _FORMS[form] + (f"; imagined values are {' and '.join(ends)}" if ends else "") + "."
+
+
+def _figure(material: Material, assumed: CausalGraph) -> Figure:
+    edges = nx.relabel_nodes(assumed.directed, {node: words_for(material, node) for node in assumed.directed})
+    attributes = frozenset(p.name for p in material.settings.protected)
+    label = "Causal graph. " + "; ".join(f"{cause} causes {effect}" for cause, effect in edges.edges)
+    caption = (
+        "Assumed by whoever wrote the audit spec, not found in the data. An arrow leads from a cause to its direct "
+        "effect; an arrow that is missing claims that there is no direct effect."
+    )
+    made = _causal_chart.graph("The causal graph", label, edges, attributes)
+    kinds = {row["kind"] for row in made.spec["datasets"]["rows"] if row["part"] == "box"}
+    legend = tuple(swatch for kind, swatch in _causal_chart.KINDS.items() if kind in kinds)
+    return Figure("The causal graph", (made,), caption, legend)
+
+
+def _failed(material: Material) -> Iterator[Notice]:
+    tests = [check for check in material.causal_checks if check["q"] is not None]
+    failed = sorted((check for check in tests if check["q"] < FAILS), key=lambda check: float(check["q"]))
+    if failed:
+        more = len(failed) - _NAMED
+        said = " ".join(str(check["words"]) for check in failed[:_NAMED])
+        said += f" The other {more} stand in the table." if more > 0 else ""
+        yield Notice(f"The data speak against the causal model in {len(failed)} of {len(tests)} tests", said)
+
+
+def _fits(material: Material) -> TableView:
+    """How well each mechanism predicts rows that it was not fitted to."""
+    rows = [
+        (
+            Cell(words_for(material, check["node"])),
+            Cell(listed(words_for(material, name) for name in _given(check))),
+            _statistic(check),
+            _n(material, check),
+            Cell(check["words"]),
+        )
+        for check in material.causal_checks
+        if check["check"] in _FITS
+    ]
+    header = ("Column", "Given", "Fit", "Rows", "In words")
+    note = (
+        "1 would be perfect, 0 is no better than the mean or the plain shares. A low fit is no fault by itself: what "
+        "the causes do not explain is kept as the applicant's own."
+    )
+    return TableView("Fit of the mechanisms, on rows that they were not fitted to", header, tuple(rows), note)
+
+
+def _tests(material: Material) -> TableView:
+    """What would contradict the graph or a mechanism, the worst first."""
+    tests = [check for check in material.causal_checks if check["check"] not in _FITS]
+    tests.sort(key=lambda check: 2.0 if check["q"] is None else float(check["q"]))
+    rows = tuple(_test(material, check) for check in tests)
+    header = ("Looked at", "Column", "Other column", "Given", "Statistic", "p", "q", "Rows", "In words")
+    note = (
+        f"q below {FAILS:g} speaks against the causal model; q takes the number of tests of its kind into account. A "
+        "test that found nothing may have had too few rows to find it. None of this shows that the graph is right."
+    )
+    return TableView("Tests of the causal model against the data", header, rows, note, folded=len(rows) > 2 * _NAMED)
+
+
+def _test(material: Material, check: Mapping[str, Any]) -> Row:
+    return (
+        Cell(_CHECKS.get(check["check"], str(check["check"]))),
+        Cell(words_for(material, check["node"])),
+        Cell(words_for(material, check["other"]) if check["other"] else "–"),
+        Cell(listed(words_for(material, name) for name in _given(check)) if _given(check) else "–"),
+        _statistic(check),
+        p_cell(check["p"]),
+        p_cell(check["q"]),
+        _n(material, check),
+        Cell(check["words"]),
+    )
+
+
+def _given(check: Mapping[str, Any]) -> list[str]:
+    return list(json.loads(check["given"] or "[]"))
+
+
+def _statistic(check: Mapping[str, Any]) -> Cell:
+    return Cell("–", "none") if check["statistic"] is None else number_cell(significant(check["statistic"]))
+
+
+def _n(material: Material, check: Mapping[str, Any]) -> Cell:
+    if small(material.policy, check["n"]):
+        return Cell("withheld", "none")
+    return number_cell(count(rounded(material.policy, check["n"])))

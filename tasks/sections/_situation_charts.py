@@ -1,0 +1,112 @@
+"""Charts of CST: shares beside what permuted labels give, differences, what depends on a setting, and shifts.
+
+Here belongs drawing alone; the causal graph is drawn in ``_causal_chart``. Nothing is told by colour alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from tasks.sections._section import Panel, Swatch
+from tasks.sections.charts import ACCENT, HEIGHT, QUIET, REFERENCE, ROWS, WARM, panel
+
+FOUND, CHANCE = "found", "labels permuted"
+BEFORE, AFTER = "as they are", "as imagined"
+_LABELS = 150
+"""Pixels that the name of a row may take."""
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def beside_chance(title: str, label: str, rows: Rows, order: Sequence[str], most: float) -> Panel:
+    """Shares as dots with their intervals, and under each in grey what permuted labels give, with its range.
+
+    Args:
+        title: of the panel.
+        label: for a screen reader.
+        rows: ``group``, ``what`` (``FOUND`` or ``CHANCE``), ``value``, ``low``, ``high`` and ``shown``.
+        order: the groups from top to bottom.
+        most: where the scale ends, which begins at 0.
+    """
+    kinds = [FOUND, CHANCE]
+    base = alt.Chart(ROWS).encode(
+        y=_named("group", order),
+        yOffset=alt.YOffset("what:N", sort=kinds, scale=alt.Scale(domain=kinds)),
+        color=alt.Color("what:N", legend=None, scale=alt.Scale(domain=kinds, range=[ACCENT, QUIET])),
+        tooltip=[alt.Tooltip("group:N"), alt.Tooltip("what:N", title="of"), alt.Tooltip("shown:N", title="share")],
+    )
+    share = alt.X("value:Q", title=None, scale=alt.Scale(domain=[0, most]), axis=alt.Axis(format="%", tickCount=5))
+    found, chance = (base.transform_filter(alt.datum.what == what) for what in kinds)
+    ends = {"x": alt.X("low:Q", title=None), "x2": "high:Q"}
+    band = chance.mark_rule(strokeWidth=9, opacity=0.35).encode(**ends)
+    shape = alt.Shape("what:N", legend=None, scale=alt.Scale(domain=kinds, range=["circle", "diamond"]))
+    dot = base.mark_point(filled=True, size=60, opacity=1).encode(x=share, shape=shape)
+    whisker = found.mark_rule(strokeWidth=3, opacity=0.55).encode(**ends)
+    return panel(title, label, band + whisker + dot, rows, 45 + 44 * len(order), wide=True)
+
+
+def differences(
+    title: str, label: str, rows: Rows, order: Sequence[str], kinds: Mapping[str, Swatch], most: float
+) -> Panel:
+    """Shares of complainants by bins of their difference, as bars with intervals.
+
+    ``rows`` hold ``bin``, ``kind`` and as a share's; ``order`` gives the bins from top to bottom; the scale ends at
+    ``most``.
+    """
+    colours = alt.Scale(domain=list(kinds), range=[swatch.colour for swatch in kinds.values()])
+    share = alt.X("value:Q", title=None, axis=alt.Axis(format="%", tickCount=4), scale=alt.Scale(domain=[0, most]))
+    base = alt.Chart(ROWS).encode(
+        y=_named("bin", order),
+        color=alt.Color("kind:N", legend=None, scale=colours),
+        tooltip=[alt.Tooltip("bin:N", title="delta"), alt.Tooltip("shown:N", title="share")],
+    )
+    whisker = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=None), x2="high:Q")
+    return panel(title, label, base.mark_bar(opacity=0.5).encode(x=share) + whisker, rows, 45 + 20 * len(order))
+
+
+def settings(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], x: str, most: float) -> Panel:
+    """Shares along a setting, a line with intervals for each kind; ``rows`` hold ``kind``, ``x`` and as a share's."""
+    domain, dashes = list(kinds), [[float(d) for d in s.dash.split()] or [1, 0] for s in kinds.values()]
+    colours = alt.Scale(domain=domain, range=[s.colour for s in kinds.values()])
+    base = alt.Chart(ROWS).encode(
+        x=alt.X("x:Q", title=x, axis=alt.Axis(values=sorted({row["x"] for row in rows})), scale=alt.Scale(zero=False)),
+        color=alt.Color("kind:N", legend=None, scale=colours),
+        tooltip=[alt.Tooltip("kind:N"), alt.Tooltip("x:Q", title=x), alt.Tooltip("shown:N", title="share")],
+    )
+    scale, axis = alt.Scale(domain=[0, most], nice=False), alt.Axis(format="%", tickCount=5)
+    y = alt.Y("value:Q", title=None, scale=scale, axis=axis)
+    dash = alt.StrokeDash("kind:N", legend=None, scale=alt.Scale(domain=domain, range=dashes))
+    whisker = base.mark_rule(strokeWidth=3, opacity=0.3).encode(y=alt.Y("low:Q", title=None), y2="high:Q")
+    line = base.mark_line(strokeWidth=2).encode(y=y, strokeDash=dash)
+    return panel(title, label, whisker + line + base.mark_point(filled=True, size=22, opacity=1).encode(y=y), rows, 190)
+
+
+def shift(title: str, label: str, rows: Rows, order: Sequence[str], reach: tuple[float, float], share: bool) -> Panel:
+    """What rows are and what they would be, two points each with a line between them.
+
+    Args:
+        title: of the panel.
+        label: for a screen reader.
+        rows: ``row``, ``what`` (``BEFORE`` or ``AFTER``), ``value`` and ``shown``.
+        order: the rows from top to bottom.
+        reach: least and greatest value on the scale.
+        share: whether values are shares, written as percent.
+    """
+    kinds = [BEFORE, AFTER]
+    axis = alt.Axis(format="%", tickCount=4) if share else alt.Axis(tickCount=4)
+    base = alt.Chart(ROWS).encode(y=_named("row", order))
+    x = alt.X("value:Q", title=None, axis=axis, scale=alt.Scale(domain=list(reach), zero=False, nice=False))
+    line = base.mark_line(color=QUIET, strokeWidth=2).encode(x=x, detail="row:N")
+    point = base.mark_point(filled=True, size=48, opacity=1).encode(
+        x=x,
+        color=alt.Color("what:N", legend=None, scale=alt.Scale(domain=kinds, range=[REFERENCE, WARM])),
+        shape=alt.Shape("what:N", legend=None, scale=alt.Scale(domain=kinds, range=["circle", "triangle"])),
+        tooltip=[alt.Tooltip("row:N", title="of"), alt.Tooltip("what:N", title=" "), alt.Tooltip("shown:N")],
+    )
+    return panel(title, label, line + point, rows, min(HEIGHT + 60, 45 + 18 * len(order)))
+
+
+def _named(field: str, order: Sequence[str]) -> Any:
+    scale = alt.Scale(domain=list(order), padding=0.3)
+    return alt.Y(f"{field}:N", title=None, sort=list(order), scale=scale, axis=alt.Axis(labelLimit=_LABELS))
