@@ -115,31 +115,31 @@ def doctor(lake: LakeOption = Path("data/lake"), as_json: JsonOption = False) ->
 
 @app.command(epilog="Example: evenhand bench fgce --data DIR, or: evenhand bench overhead --spec SPEC.yaml")
 def bench(
-    name: Annotated[str, typer.Argument(help="Name of the benchmark: overhead or fgce.")],
+    name: Annotated[str, typer.Argument(help="Name of the benchmark: overhead, fgce or cst.")],
     spec: Annotated[Path | None, typer.Option(help="overhead: audit spec; the bundled boston1990 if left out.")] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="overhead: set any key of the spec.")
     ] = None,
-    data: Annotated[Path | None, typer.Option(help="fgce: directory with data/fgce and data/compas in it.")] = None,
-    rows: Annotated[int | None, typer.Option(min=1, help="fgce: at most so many rows, for a quick look.")] = None,
+    data: Annotated[Path | None, typer.Option(help="fgce, cst: directory with data/ (cst: and golden/) in it.")] = None,
+    rows: Annotated[int | None, typer.Option(min=1, help="fgce, cst: at most so many rows, for a quick look.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Time the same work two ways and print the ratio; fgce also prints times and memory beside their targets."""
-    _refuse_options_of_others(
-        name, {"overhead": {"--spec": spec, "--set": set_}, "fgce": {"--data": data, "--rows": rows}}
-    )
+    """Time the same work two ways and print the ratio; fgce and cst also print times and memory beside targets."""
+    _refuse_options_of_others(name, {"--spec": spec, "--set": set_, "--data": data, "--rows": rows})
     if name == "overhead":
         from flows.bench import overhead
 
         said = overhead(load_spec(spec, dict(_pair(s) for s in set_ or [])).spec)
+    elif data is None:
+        raise SpecError(f"bench {name} needs --data DIR, the directory that holds data/")
     elif name == "fgce":
         from flows.bench_fgce import fgce
 
-        if data is None:
-            raise SpecError("bench fgce needs --data DIR, the directory that holds data/fgce and data/compas")
         said = fgce(data, rows)
     else:
-        raise SpecError(f"no benchmark {name!r}; known: 'overhead', 'fgce'")
+        from flows.bench_cst import cst
+
+        said = cst(data, rows)
     if as_json:
         console.print_json(json.dumps(said))
     else:
@@ -148,10 +148,13 @@ def bench(
 
 @app.command(epilog="Example: evenhand reproduce fgce --data shared --only german")
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="The method, by its paper's acronym: fgce.")],
+    paper: Annotated[str, typer.Argument(help="The method, by its paper's acronym: fgce or cst.")],
     data: Annotated[Path, typer.Option(help="Directory with data/ and golden/ in it.")],
     only: Annotated[
-        list[str] | None, typer.Option(help="This data set only: german, compas or adult; may be given again.")
+        list[str] | None,
+        typer.Option(
+            help="This data set only: german, compas or adult of fgce, loan or law of cst; may be given again."
+        ),
     ] = None,
     every_cell: Annotated[bool, typer.Option("--every-cell", help="Print the cells that agree, too.")] = False,
     as_json: JsonOption = False,
@@ -212,12 +215,19 @@ def _pair(text: str) -> tuple[str, str]:
     return key, value
 
 
-def _refuse_options_of_others(name: str, options: dict[str, dict[str, object]]) -> None:
+_BENCHES = {"overhead": ("--spec", "--set"), "fgce": ("--data", "--rows"), "cst": ("--data", "--rows")}
+"""The benchmarks, and the options that they take."""
+
+
+def _refuse_options_of_others(name: str, given: dict[str, object]) -> None:
     """An option that only another benchmark takes would be ignored in silence."""
-    for other, given in options.items():
-        unused = [option for option, value in given.items() if value and other != name]
-        if unused and name in options:
-            raise SpecError(f"bench {name} takes no {unused[0]}; bench {other} does, and takes {' and '.join(given)}")
+    if name not in _BENCHES:
+        raise SpecError(f"no benchmark {name!r}; known: {', '.join(map(repr, _BENCHES))}")
+    for option, value in given.items():
+        if value and option not in _BENCHES[name]:
+            other = next(bench for bench, options in _BENCHES.items() if option in options)
+            taken = " and ".join(_BENCHES[other])
+            raise SpecError(f"bench {name} takes no {option}; bench {other} does, and takes {taken}")
 
 
 def _show_progress() -> None:

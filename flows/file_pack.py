@@ -178,8 +178,10 @@ def _csv(rows: Rows) -> bytes:
 
 
 def _cell(value: object) -> object:
-    """Lists, as noise is, in one cell."""
-    return "; ".join(f"{number:.10g}" for number in value) if isinstance(value, list) else value
+    """A list, as noise is, in one cell: of one number as that number."""
+    if not isinstance(value, list):
+        return value
+    return value[0] if len(value) == 1 else "; ".join(f"{number:.10g}" for number in value)
 
 
 def _guarded(value: object) -> object:

@@ -59,7 +59,7 @@ class Table:
         """The declaration with the audit spec's own columns appended."""
         return replace(self, columns=self.columns + tuple(columns), open=False)
 
-    def build(self, **arrays: object) -> pa.Table:
+    def build(self, /, **arrays: object) -> pa.Table:
         """An Arrow table of these columns, in the declared order and types.
 
         Raises:

@@ -63,6 +63,8 @@ def _made(given: Given, attribute: str, columns: Columns, maker: str | None) -> 
     mine = table.filter(pc.and_(pc.equal(table["protected_attribute"], attribute), pc.is_null(table["refusal"])))
     number = {row_id: i for i, row_id in enumerate(given.ids)}
     row = np.fromiter((number[i] for i in mine["row_id"].to_pylist()), np.int64, mine.num_rows)
+    order = np.argsort(row)
+    row, mine = row[order], mine.take(order)
     values = np.column_stack([_column(mine, i, columns) for i in range(len(columns.names))])
     decided = None if maker is None else _decided(given.reconsidered, attribute, mine["row_id"].to_pylist())
     return Counterfactuals(row, values.astype(np.float64), decided)

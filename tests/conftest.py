@@ -35,8 +35,11 @@ columns:
   amount: {type: continuous, constraint: down}
   purpose: {type: nominal, constraint: immutable}
   history: {type: ordinal, order: [bad, fair, good], constraint: up}
+causal_graph: {edges: [[race, income], [race, history], [income, amount]]}
 model: {kind: logistic_regression, folds: 5}
-methods: {fgce: {size_matched_draws: 5, k: 4}}
+methods:
+  fgce: {size_matched_draws: 5, ablation_draws: 2, k: 4}
+  cst: {ks: [5, 10], k: 5, null_permutations: 3, null_complainants: 50}
 thresholds:
   - {measure: approval_rate_ratio, decision_maker: lender, minimum: 0.9}
 disclosure: {profile: public}

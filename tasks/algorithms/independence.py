@@ -7,7 +7,7 @@ be correlated. It sees no dependence that leaves that correlation at zero.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -17,7 +17,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, PolynomialFeatures, SplineTransformer
 
 from schemas.causal import CausalGraph
 from tasks.algorithms.causal_nodes import Cause
@@ -101,25 +101,27 @@ def _indicators(cause: Cause, state: Floats) -> Floats:
 def _unexplained(targets: Floats, given: Sequence[Floats], rng: np.random.Generator) -> Floats:
     """What regressions on the conditions leave of the targets ``(n, t)``, predicted on rows they were not fitted to."""
     if not sum(part.shape[1] for part in given) or not targets.shape[1]:
-        return targets - targets.mean(axis=0)
+        return np.asarray(targets - targets.mean(axis=0), dtype=np.float64)
     causes = np.hstack(given)
     folds = KFold(_FOLDS, shuffle=True, random_state=int(rng.integers(2**31)))
     expected = cross_val_predict(_regression(causes), causes, targets, cv=folds)
-    return np.asarray(targets - expected.reshape(targets.shape))
+    return np.asarray(targets - expected.reshape(targets.shape), dtype=np.float64)
 
 
-def _regression(causes: Floats) -> object:
-    """Curves of every number, products of them all, and a ridge: closed form, and one fit for all targets.
+def _regression(causes: Floats) -> Any:
+    """Curves of every number, products of them all, and a slight ridge: closed form, and one fit for all targets.
 
-    On synthetic nonlinear data with six conditions its statistic kept to the normal limit where forests did not.
+    Of true independences under curved effects it rejects 5 % at 5,000 rows (two or six conditions) and 10 % at 600;
+    forests and boosting, which leave more of the conditions behind, rejected far more. Curves are not scaled to one
+    spread: a few rows at the edge would then outweigh all others, and hold the statistic near 1 whatever the
+    dependence.
     """
     curved = [i for i in range(causes.shape[1]) if len(np.unique(causes[:, i])) > _CURVED]
-    spline = SplineTransformer(n_knots=5, degree=2, knots="uniform", extrapolation="linear", include_bias=False)
+    spline = SplineTransformer(n_knots=5, degree=3, knots="uniform", extrapolation="constant", include_bias=False)
     return make_pipeline(
-        make_column_transformer((spline, curved), remainder="passthrough"),
+        make_column_transformer((spline, curved), remainder=MinMaxScaler()),
         PolynomialFeatures(2, interaction_only=True, include_bias=False),
-        StandardScaler(),
-        Ridge(1.0),
+        Ridge(0.01),
     )
 
 

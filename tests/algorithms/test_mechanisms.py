@@ -213,7 +213,8 @@ def test_a_value_without_probability_has_no_noise():
 
 
 def test_a_score_by_hand():
-    # P(X < x) = 0.2, P(X <= x) = 0.6: half way is 0.4, and from above 0.4 + 0.5 * 0.4 = 0.6 = 1 - 0.4
-    score = quantile_score((np.array([0.2]), np.array([0.6])), (np.array([0.4]), np.array([0.8])), np.array([0.5]))
-    assert score == pytest.approx(norm.ppf([0.4]))
-    assert passed(score, np.array([0.39, 0.41]), np.array([0.61, 0.59])).tolist() == [True, False]
+    # P(X < x) = 0.2, P(X <= x) = 0.6: a quarter of the way is 0.3; from 0.7 to 0.9, nine tenths of the way is 0.88
+    lower, upper = (np.array([0.2, 0.7]), np.array([0.6, 0.9])), (np.array([0.4, 0.1]), np.array([0.8, 0.3]))
+    score = quantile_score(lower, upper, np.array([0.25, 0.9]))
+    assert score == pytest.approx(norm.ppf([0.3, 0.88]), abs=1e-5)
+    assert passed(score[:1], np.array([0.29, 0.31]), np.array([0.71, 0.69])).tolist() == [True, False]
