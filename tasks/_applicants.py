@@ -22,15 +22,21 @@ from tasks.algorithms.detector import Applicants, Bools, Counterfactuals, Proble
 from tasks.algorithms.encoding import category_codes
 
 
+def world_of(given: Given, asked: Asked) -> World | None:
+    """The causal world of the rows, where the audit states one."""
+    if not given.applicants.num_rows or not asked.causal_graph.edges:
+        return None
+    return World.of(columns_of(given.applicants, given.encodings), given.memberships, given.ids, asked)
+
+
 def known(
-    problems: Mapping[str, Problem], given: Given, favourable: Bools, maker: str, asked: Asked
+    problems: Mapping[str, Problem], given: Given, favourable: Bools, maker: str, asked: Asked, world: World | None
 ) -> dict[str, Problem]:
     """The problems with everything that is known of their applicants; crossed attributes know the single ones."""
     columns = columns_of(given.applicants, given.encodings)
     decide = None
     if maker == DecisionMaker.MODEL and asked.model is not None:
         decide = decider(asked.model, given.models, given.encodings, given.decisions)
-    world = World.of(columns, given.memberships, given.ids, asked) if asked.causal_graph.edges else None
     out: dict[str, Problem] = {}
     for p in sorted(asked.protected, key=lambda p: len(p.columns)):
         made = Applicants(

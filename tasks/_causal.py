@@ -4,8 +4,9 @@ Edges of the audit spec name a protected attribute, or the column that it is mad
 its own where an edge names it; else imagining a member of it sets the single attributes that it crosses.
 """
 
+import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import networkx as nx
@@ -24,6 +25,10 @@ from tasks.algorithms.detector import Counterfactuals, Floats, Imagine, Ints, Lo
 from tasks.algorithms.scm import Fitted, Imagined, Roots
 from tasks.algorithms.scm_checks import Check, check_model
 
+PERMUTED_ROWS = 10_000
+"""Rows that mechanisms are fitted to where the labels are permuted; with fewer rows their effects are larger by
+chance, so that the calibration errs on the side of caution."""
+
 
 @dataclass(frozen=True)
 class World:
@@ -35,6 +40,8 @@ class World:
     graph: CausalGraph
     """Among features and protected attributes, these by the name of the attribute."""
     seed: int
+    fits: dict[tuple[object, ...], Fitted] = field(default_factory=dict, repr=False, compare=False)
+    """What was fitted already: both decision makers ask for the same."""
 
     @classmethod
     def of(cls, columns: Columns, memberships: pa.Table, ids: "np.ndarray[Any, Any]", asked: Asked) -> "World":
@@ -66,10 +73,17 @@ class World:
         return tuple(edge for edge in self.graph.edges if edge[0] in self.roots(attribute))
 
     def fit(self, attribute: str, group: Ints, without: Edge | None = None) -> tuple[Fitted, Roots]:
-        """Fit the mechanisms to all rows, with the labels of one attribute as given."""
+        """Fit the mechanisms to all rows; with labels that are not the rows' own, to as many of them as will do."""
         roots = self._rooted(self._labels(attribute, group))
-        graph = self.graph.without(without) if without else self.graph
-        return scm.fit(graph, self.columns, roots, np.random.default_rng(self.seed)), roots
+        known = (attribute, without, hashlib.sha256(group.tobytes()).hexdigest())
+        if known not in self.fits:
+            graph, rng = (self.graph.without(without) if without else self.graph), np.random.default_rng(self.seed)
+            columns, some = self.columns, roots
+            if not np.array_equal(group, self.groups[attribute].group) and len(group) > PERMUTED_ROWS:
+                rows = np.sort(rng.choice(len(group), PERMUTED_ROWS, replace=False))
+                columns, some = columns.rows(rows), replace(roots, codes=roots.codes[rows])
+            self.fits[known] = scm.fit(graph, columns, some, rng)
+        return self.fits[known], roots
 
     def checks(self) -> tuple[Check, ...]:
         """What the data say of the causal graph and its mechanisms."""

@@ -12,7 +12,7 @@ from schemas.causal import Form, Mechanism
 from schemas.terms import Kind
 from tasks.algorithms.detector import Floats
 from tasks.algorithms.mechanisms.additive import REGRESSORS, Additive, fit_additive
-from tasks.algorithms.mechanisms.discrete import Count, Nominal, Ordinal, fit_classifier, fit_count
+from tasks.algorithms.mechanisms.discrete import Count, Nominal, Ordinal, fit_classifier, fit_count, fit_ordered
 
 __all__ = ["ALLOWED", "AUTO", "Additive", "Count", "FittedMechanism", "Nominal", "Ordinal", "fit_mechanism"]
 
@@ -67,7 +67,7 @@ def fit_mechanism(
     if form == "count":
         return fit_count(causes, values)
     if form == "ordinal":
-        return Ordinal(fit_classifier(causes, values), categories)
+        return Ordinal(fit_ordered(causes, values), categories)
     if form == "nominal":
         return Nominal(fit_classifier(causes, values), categories)
     return fit_additive(regressor or REGRESSORS[form], causes, values, seed, setting.noise_decimals)

@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from tasks.algorithms.detector import Floats
 from tasks.algorithms.mechanisms.coupling import gumbel_argmax, gumbel_noise, passed, quantile_score
+from tasks.algorithms.mechanisms.cumulative import fit_cumulative
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Count:
 
 @dataclass(frozen=True)
 class _Categorical:
-    """Categories whose log odds are linear in the causes (multinomial logit)."""
+    """Categories with a probability each, given the causes."""
 
     classifier: Any
     """A fitted classifier of the category's number."""
@@ -118,6 +119,13 @@ def _tails(probabilities: Floats) -> tuple[Floats, Floats]:
 def fit_count(causes: Floats, values: Floats) -> Count:
     """Fit a Poisson regression without a penalty."""
     return Count(PoissonRegressor(alpha=0.0, solver="newton-cholesky", max_iter=1000, tol=1e-8).fit(causes, values))
+
+
+def fit_ordered(causes: Floats, codes: Floats) -> Any:
+    """Fit a cumulative logit to the numbers of ordered categories."""
+    if len(np.unique(codes)) == 1:
+        return DummyClassifier(strategy="prior").fit(causes, codes)
+    return fit_cumulative(causes, codes)
 
 
 def fit_classifier(causes: Floats, codes: Floats) -> Any:
