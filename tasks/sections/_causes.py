@@ -6,6 +6,8 @@ their checks; what they come to for a group is in ``_imagined``.
 """
 
 import json
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,9 +18,13 @@ from schemas.settings import ColumnSpec
 from tasks.algorithms.disclosure import rounded, small
 from tasks.algorithms.mechanisms import AUTO
 from tasks.sections import _causal_chart
+from tasks.sections._beside import capital
 from tasks.sections._material import Material, listed
 from tasks.sections._numbers import count, number_cell, p_cell, significant
 from tasks.sections._section import Cell, Figure, Notice, Row, Section, TableView
+
+_UNIT = re.compile(r"\s*\([^()]*\)$")
+"""What a label says last, in brackets: too long for a box."""
 
 FAILS = 0.05
 """A test with q below this speaks against the causal model."""
@@ -84,10 +90,10 @@ def _words(material: Material) -> tuple[str, ...]:
         else "The causal model was not checked against the data in this run; nothing here shows that it is right."
     )
     return (
-        "Every complainant is imagined as a member of the reference group: membership is set, what the complainant "
-        f"brings along beyond its causes is kept, and what follows from membership is computed anew. Attributes: {by}. "
-        "The results hold under these assumptions, and only under them:",
         checked,
+        "Every complainant is imagined as a member of the reference group: membership is set, what the causes of a "
+        f"column do not explain is kept, and what follows from membership is computed anew. Attributes: {by}. The "
+        "results hold under these assumptions, and only under them:",
     )
 
 
@@ -111,7 +117,7 @@ def _sentences(material: Material, assumed: CausalGraph) -> Iterator[str]:
         causes = assumed.parents(node)
         if causes:
             said = f"{words_for(material, node)} comes about from {_only([words_for(material, c) for c in causes])}: "
-            yield said + _mechanism(assumed, node, material.settings.columns[node])
+            yield capital(said) + _mechanism(assumed, node, material.settings.columns[node])
 
 
 def _only(causes: list[str]) -> str:
@@ -127,8 +133,10 @@ def _mechanism(assumed: CausalGraph, node: str, column: ColumnSpec) -> str:
 
 
 def _figure(material: Material, assumed: CausalGraph) -> Figure:
-    edges = nx.relabel_nodes(assumed.directed, {node: words_for(material, node) for node in assumed.directed})
-    attributes = frozenset(p.name for p in material.settings.protected)
+    words = {node: _UNIT.sub("", words_for(material, node)) for node in assumed.directed}
+    alike = Counter(words.values())  # two columns of one label would else become one
+    edges = nx.relabel_nodes(assumed.directed, {n: said if alike[said] == 1 else n for n, said in words.items()})
+    attributes = frozenset(p.name for p in material.settings.protected if p.name in edges)
     label = "Causal graph. " + "; ".join(f"{cause} causes {effect}" for cause, effect in edges.edges)
     caption = (
         "Assumed by whoever wrote the audit spec, not found in the data. An arrow leads from a cause to its direct "
@@ -158,12 +166,11 @@ def _fits(material: Material) -> TableView:
             Cell(listed(words_for(material, name) for name in _given(check))),
             _statistic(check),
             _n(material, check),
-            Cell(check["words"]),
         )
         for check in material.causal_checks
         if check["check"] in _FITS
     ]
-    header = ("Column", "Given", "Fit", "Rows", "In words")
+    header = ("Column", "Given", "Fit", "Rows")
     note = (
         "1 would be perfect, 0 is no better than the mean or the plain shares. A low fit is no fault by itself: what "
         "the causes do not explain is kept as the applicant's own."
@@ -176,7 +183,7 @@ def _tests(material: Material) -> TableView:
     tests = [check for check in material.causal_checks if check["check"] not in _FITS]
     tests.sort(key=lambda check: 2.0 if check["q"] is None else float(check["q"]))
     rows = tuple(_test(material, check) for check in tests)
-    header = ("Looked at", "Column", "Other column", "Given", "Statistic", "p", "q", "Rows", "In words")
+    header = ("Looked at", "Column", "Other column", "Given", "Statistic", "p", "q", "Rows", "Against the model")
     note = (
         f"q below {FAILS:g} speaks against the causal model; q takes the number of tests of its kind into account. A "
         "test that found nothing may have had too few rows to find it. None of this shows that the graph is right."
@@ -194,7 +201,7 @@ def _test(material: Material, check: Mapping[str, Any]) -> Row:
         p_cell(check["p"]),
         p_cell(check["q"]),
         _n(material, check),
-        Cell(check["words"]),
+        Cell("yes" if check["q"] is not None and check["q"] < FAILS else "not seen"),
     )
 
 

@@ -13,7 +13,7 @@ from tasks.sections._material import Measure, Shown, undrawn
 from tasks.sections._numbers import count, missing_words, n_cell, number_cell, p_cell, value, value_cell, written
 from tasks.sections._section import Cell, Figure, Panel, Row, Swatch, TableView
 from tasks.sections._situation_charts import CHANCE, FOUND, beside_chance
-from tasks.sections._situations import CF, CST, SHARES, Situations, name
+from tasks.sections._situations import CF, CST, SHARES, ST, Situations, name
 from tasks.sections.charts import ACCENT, QUIET
 
 MEASURES = {
@@ -24,7 +24,10 @@ MEASURES = {
         for m, shown in SHARES.items()
     },
 }
-HEADLINE, DETECTED = SHARES
+HEADLINE = next(iter(SHARES))
+
+_TIMES = 10
+"""A group of fewer complainants than this many times k has one control group more than many."""
 
 SHARED = (
     "Complainants of a group share neighbours, so that their tests are not independent and the interval of a share is "
@@ -46,7 +49,11 @@ def _reading(s: Situations, group: str) -> str:
     said = f"{group}: {written(own.value, 'rate')} of {count(own.n)} complainants have a significant test"
     if own.n < s.minimum:
         return f"{said}, but fewer than {s.minimum} complainants are too few to say, and that is no pass."
-    return f"{said} ({name(s.main)}, k = {s.settings.k}). {_against(s, group, own)}"
+    few = own.n < _TIMES * s.settings.k
+    alike = (
+        f" With k = {s.settings.k}, so few share most of their neighbours: read it as few comparisons." if few else ""
+    )
+    return f"{said} ({name(s.main)}, k = {s.settings.k}). {_against(s, group, own)}{alike}"
 
 
 def _against(s: Situations, group: str, own: Measure) -> str:
@@ -92,7 +99,7 @@ def _points(s: Situations, group: str, variant: str) -> Iterator[dict[str, Any]]
 
 
 def _panel(s: Situations, variant: str, rows: list[dict[str, Any]], order: list[str], most: float) -> Panel:
-    around = {CST: "around the imagined applicant", "st": "around the applicant as it is"}[variant]
+    around = {CST: "around the imagined applicant", ST: "around the applicant as it is"}[variant]
     title = f"{name(variant)}: test group {around}"
     label = f"{title}, by {s.view.attribute}. "
     label += "; ".join(f"{row['group']}, {row['what']}: {row['shown']}" for row in rows)
@@ -108,16 +115,17 @@ def tables(s: Situations) -> tuple[TableView, ...]:
 def _three_way(s: Situations, measure: str) -> TableView:
     shown = SHARES[measure]
     variants = [v for v in s.variants if not (v == CF and measure == HEADLINE)]
-    rows = tuple(_variant(s, group, variant, measure) for group in s.groups for variant in variants)
-    named = " / ".join(name(v) for v in sorted(variants, key=lambda v: (v != "st", v == CF)))
+    rows = tuple(_variant(s, group, v, measure) for group in s.groups for v in s.having(group, measure, variants))
+    named = " / ".join(name(v) for v in variants)
     title = f"{capital(shown.words)}, {named} by number of neighbours"
     header = ("Group", "Variant", "Complainants", *(f"k = {k}" for k in s.ks))
-    return TableView(title, header, rows, _note(s, measure), folded=measure == DETECTED)
+    return TableView(title, header, rows, _note(s, measure))
 
 
 def _variant(s: Situations, group: str, variant: str, measure: str) -> Row:
-    cells = [value_cell(s.get(group, measure, variant, k), "rate") for k in s.ks]
-    return (Cell(group), Cell(name(variant)), n_cell(s.get(group, measure, variant)), *cells)
+    found = [s.get(group, measure, variant, k) for k in s.ks]
+    known = next((m for m in found if m), None)
+    return (Cell(group), Cell(name(variant)), n_cell(known), *(value_cell(m, "rate") for m in found))
 
 
 def _note(s: Situations, measure: str) -> str:

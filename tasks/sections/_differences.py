@@ -81,10 +81,10 @@ def _panel(group: str, rows: list[dict[str, Any]], order: list[str], most: float
 
 def tables(s: Situations) -> tuple[TableView, ...]:
     """Positive discrimination and mean delta by number of neighbours, and the numbers of the figure."""
-    tau = f" than tau = {s.settings.tau:g}" if s.settings.tau else ""
+    tau = f", by more than tau = {s.settings.tau:g}" if s.settings.tau else ""
     positive = (
-        f"Share of the complainants whose control group was refused less often than their test group, by more{tau}. It "
-        "is told apart because a share detected says nothing of the other side."
+        f"Share of the complainants whose control group was refused less often than their test group{tau}. It is told "
+        "apart because a share detected says nothing of the other side."
     )
     made = (
         _by_k(s, "share_positive", "Positive discrimination: complainants better off than their test group", positive),
@@ -96,13 +96,13 @@ def tables(s: Situations) -> tuple[TableView, ...]:
 
 def _by_k(s: Situations, measure: str, title: str, note: str) -> TableView:
     variants = [v for v in s.variants if any(m.said["variant"] == v for m in s.view.all(measure))]
-    unit = MEASURES[measure].unit
+    folded, unit = measure == "delta", MEASURES[measure].unit
     rows: list[Row] = [
         (Cell(group), Cell(name(v)), *(value_cell(s.get(group, measure, v, k), unit) for k in s.ks))
         for group in s.groups
-        for v in variants
+        for v in s.having(group, measure, variants)
     ]
-    return TableView(title, ("Group", "Variant", *(f"k = {k}" for k in s.ks)), tuple(rows), note)
+    return TableView(title, ("Group", "Variant", *(f"k = {k}" for k in s.ks)), tuple(rows), note, folded)
 
 
 def _distribution(s: Situations) -> TableView:

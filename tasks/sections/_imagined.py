@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from schemas.settings import Protected
 from tasks.algorithms.disclosure import Policy, complement, rounded, small
+from tasks.sections._beside import capital
 from tasks.sections._causes import words_for
 from tasks.sections._material import Material, anchor, listed, undrawn
 from tasks.sections._numbers import count, number_cell, percent, significant
@@ -22,7 +24,7 @@ from tasks.sections.charts import REFERENCE, WARM
 
 _LEGEND = (Swatch(BEFORE, REFERENCE, shape="circle"), Swatch(AFTER, WARM, shape="triangle"))
 _OUTERMOST = 0.1
-"""Share of the people beyond the outermost quantile."""
+"""Share of the people beyond the outermost quantile; categories of so small a group are withheld as well."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,7 @@ def section(material: Material) -> Section:
     effects: defaultdict[str, defaultdict[str, list[Mapping[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for row in material.causal_effects:
         effects[row["protected_attribute"]][row["feature"]].append(row)
-    parts = tuple(
-        _part(material, p.name, p.reference, effects[p.name]) for p in material.settings.protected if p.name in effects
-    )
+    parts = tuple(_part(material, p, effects[p.name]) for p in material.settings.protected if p.name in effects)
     words = (
         "The imagined applicants are what the test groups are searched around. If a shift below is not believable, "
         "neither is what follows from it.",
@@ -66,16 +66,13 @@ def section(material: Material) -> Section:
     return Section("Who the complainants would have been", "cst-imagined", words if parts else (), parts=parts)
 
 
-def _part(
-    material: Material, attribute: str, reference: str, effects: Mapping[str, list[Mapping[str, Any]]]
-) -> Section:
+def _part(material: Material, p: Protected, effects: Mapping[str, list[Mapping[str, Any]]]) -> Section:
     found = {feature: shifted(rows, material.policy) for feature, rows in effects.items()}
-    figures = [_figure(material, feature, reference, groups) for feature, groups in found.items()]
-    title = f"As they are and as imagined, by {attribute}"
-    table = _table(material, title, found)
-    return Section(
-        title, anchor("cst", "imagined", attribute), figures=tuple(f for f in figures if f.panels), tables=(table,)
-    )
+    title = f"As they are and as imagined, by {p.name}"
+    figures = (_figure(material, f"Features of the applicants, by {p.name}", p.reference, found),)
+    tables = (_table(material, title, found),)
+    name = anchor("cst", "imagined", p.name)
+    return Section(title, name, figures=tuple(f for f in figures if f.panels), tables=tables)
 
 
 def shifted(rows: Iterable[Mapping[str, Any]], policy: Policy) -> tuple[Shifted, ...]:
@@ -91,10 +88,10 @@ def _of_group(group: str, rows: list[Mapping[str, Any]], policy: Policy) -> Shif
     n, share = rows[0]["n"], rows[0]["category"] is not None
     names = [str(row["category"]) if share else f"{100 * row['quantile']:.0f} % lie below" for row in rows]
     before, after = ([row[side] for row in rows] for side in ("factual", "imagined"))
-    if share:
-        before, after = _shares(before, after, n, policy)
-    elif n * _OUTERMOST < policy.smallest:
+    if n * _OUTERMOST < policy.smallest:
         before = after = [None] * len(rows)
+    elif share:
+        before, after = _shares(before, after, n, policy)
     lines = tuple(Line(*each) for each in zip(names, before, after, strict=True))
     return Shifted(group, n, lines, share, rows[0]["clipped"])
 
@@ -117,28 +114,37 @@ def _shares(
     return told[0], told[1]
 
 
-def _figure(material: Material, feature: str, reference: str, groups: tuple[Shifted, ...]) -> Figure:
-    drawn = [each for each in groups if each.printed]
-    values = [v for each in drawn for line in each.lines for v in (line.before, line.after) if v is not None]
-    reach = (min(values), max(values)) if values else (0.0, 1.0)
-    share = bool(drawn) and drawn[0].share
-    panels = tuple(_panel(each, (0.0, reach[1]) if share else reach) for each in drawn)
-    said = "Share of each category" if share else "Value that a tenth, two tenths and so on of the group lie below"
-    caption = f"{said}: as the applicants are, and as they would be in the reference group {reference}. "
-    caption += " ".join(_clipped(material, each) for each in drawn if each.clipped)
-    missing = undrawn([each.group for each in groups], {each.group for each in drawn})
-    return Figure(f"{words_for(material, feature)}", panels, caption.strip() + missing, _LEGEND)
-
-
-def _clipped(material: Material, each: Shifted) -> str:
-    if small(material.policy, each.clipped):
-        return f"{each.group}: fewer than {material.policy.smallest} imagined values were cut off at their bounds."
-    return (
-        f"{each.group}: {count(rounded(material.policy, each.clipped))} imagined values were cut off at their bounds."
+def _figure(material: Material, title: str, reference: str, found: Mapping[str, tuple[Shifted, ...]]) -> Figure:
+    """A panel for every feature and group; the groups of a feature have one scale."""
+    panels, cut = [], []
+    for feature, groups in found.items():
+        words, drawn = words_for(material, feature), [each for each in groups if each.printed]
+        panels += [_panel(f"{capital(words)}: {each.group}", each, _reach(drawn)) for each in drawn]
+        cut += [_clipped(material, words, each) for each in drawn if each.clipped]
+    caption = (
+        f"Each feature as it is, and as it would be in the reference group {reference}: the value that a tenth, two "
+        f"tenths and so on of the group lie below, or the share of each category. {' '.join(cut)}"
     )
+    everyone = dict.fromkeys(each.group for groups in found.values() for each in groups)
+    seen = {each.group for groups in found.values() for each in groups if each.printed}
+    return Figure(title, tuple(panels), caption.strip() + undrawn(everyone, seen), _LEGEND)
 
 
-def _panel(each: Shifted, reach: tuple[float, float]) -> Panel:
+def _reach(drawn: list[Shifted]) -> tuple[float, float]:
+    """From the least to the most that is drawn, with a margin; shares begin at 0."""
+    values = [v for each in drawn for line in each.lines for v in (line.before, line.after) if v is not None]
+    low, high = min(values), max(values)
+    margin = 0.04 * (high - low)
+    return (0.0, min(1.0, high + margin)) if drawn[0].share else (low - margin, high + margin)
+
+
+def _clipped(material: Material, words: str, each: Shifted) -> str:
+    few = small(material.policy, each.clipped)
+    n = f"fewer than {material.policy.smallest}" if few else count(rounded(material.policy, each.clipped))
+    return f"{capital(words)}, {each.group}: {n} imagined values were cut off at their bounds."
+
+
+def _panel(title: str, each: Shifted, reach: tuple[float, float]) -> Panel:
     rows = [
         {"row": line.words, "what": what, "value": value, "shown": _written(value, each.share)}
         for line in each.lines
@@ -146,8 +152,8 @@ def _panel(each: Shifted, reach: tuple[float, float]) -> Panel:
         if value is not None
     ]
     order = [line.words for line in each.lines if line.before is not None]
-    label = f"{each.group}. " + "; ".join(f"{row['row']}, {row['what']}: {row['shown']}" for row in rows)
-    return shift(each.group, label, rows, order if each.share else order[::-1], reach, each.share)
+    label = f"{title}. " + "; ".join(f"{row['row']}, {row['what']}: {row['shown']}" for row in rows)
+    return shift(title, label, rows, order if each.share else order[::-1], reach, each.share)
 
 
 def _table(material: Material, title: str, found: Mapping[str, tuple[Shifted, ...]]) -> TableView:

@@ -45,12 +45,11 @@ def figures(s: Situations) -> tuple[Figure, ...]:
 
 
 def _along(s: Situations, measure: str, x: str, words: str, title: str, caption: str) -> Figure:
-    variants = [v for v in s.variants if v != CF]
-    found = {group: [row for v in variants for row in _points(s, group, v, measure, x)] for group in s.groups}
+    found = {group: [row for v in s.shown for row in _points(s, group, v, measure, x)] for group in s.groups}
     drawn = {group: rows for group, rows in found.items() if rows}
     several = len({row["x"] for rows in drawn.values() for row in rows}) > 1
     most = max((row["high"] for rows in drawn.values() for row in rows), default=0.0) * 1.05 or 0.01
-    kinds = {name(v): VARIANTS[v] for v in variants}
+    kinds = {name(v): VARIANTS[v] for v in s.shown}
     panels = tuple(
         settings(group, f"{title}: {group}; the numbers are in the tables.", rows, kinds, words, most)
         for group, rows in drawn.items()

@@ -15,6 +15,8 @@ FOUND, CHANCE = "found", "labels permuted"
 BEFORE, AFTER = "as they are", "as imagined"
 _LABELS = 150
 """Pixels that the name of a row may take."""
+_LARGE = 10_000
+"""From here on numbers on an axis are written in thousands (k) or millions (M)."""
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -94,7 +96,7 @@ def shift(title: str, label: str, rows: Rows, order: Sequence[str], reach: tuple
         share: whether values are shares, written as percent.
     """
     kinds = [BEFORE, AFTER]
-    axis = alt.Axis(format="%", tickCount=4) if share else alt.Axis(tickCount=4)
+    axis = alt.Axis(format="%" if share else "~s" if reach[1] >= _LARGE else "~r", tickCount=4)
     base = alt.Chart(ROWS).encode(y=_named("row", order))
     x = alt.X("value:Q", title=None, axis=axis, scale=alt.Scale(domain=list(reach), zero=False, nice=False))
     line = base.mark_line(color=QUIET, strokeWidth=2).encode(x=x, detail="row:N")

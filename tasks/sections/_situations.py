@@ -4,13 +4,14 @@ Here belong names and lookups, so that all parts of the chapter say the same thi
 how it is read, is in the parts.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from schemas.methods import CstSettings
 from tasks.sections._beside import along
 from tasks.sections._material import Material, Measure, Shown, View
+from tasks.sections._numbers import SPACE
 from tasks.sections._section import Swatch
 from tasks.sections.charts import ACCENT, REFERENCE, WARM
 
@@ -76,6 +77,11 @@ class Situations:
         found = self.view.get(group, measure) if headline else None
         return found or self.view.get(group, measure, {"variant": variant, "k": k or self.settings.k})
 
+    def having(self, group: str, measure: str, variants: Sequence[str]) -> Sequence[str]:
+        """The variants that say anything of a group, or the main one alone, so that no group is left out."""
+        found = [v for v in variants if any(self.get(group, measure, v, k) for k in self.ks)]
+        return found or (self.main,)
+
     def along(self, group: str, measure: str, variant: str, x: str) -> list[Measure]:
         """A measure along ``x``, which is ``k``, or else a setting that is varied at the headline's k."""
         at: dict[str, float | str] = {"variant": variant}
@@ -89,7 +95,7 @@ class Situations:
     @property
     def level(self) -> str:
         """The level of the tests, in words."""
-        return f"{100 * self.settings.alpha:g} %"
+        return f"{100 * self.settings.alpha:g}{SPACE}%"
 
 
 def situations(material: Material, maker: str) -> Iterator[Situations]:

@@ -54,8 +54,8 @@ def _question(material: Material) -> tuple[str, ...]:
         "Would comparable applicants have been decided on alike, had they belonged to the reference group? For every "
         f"applicant of another group (complainant), whatever was decided on it, two groups of {k} are set side by "
         "side. The control group are those of its own group who are most like it. The test group are those of the "
-        "reference group who are most like what it would have been there: membership may have moved income or grades "
-        "before any application was made, and who only compares like with like takes that as given.",
+        "reference group who are most like what it would have been there: who compares like with like takes what "
+        "membership did to an application before it was made as given.",
         "p is the share of unfavourable decisions in a group, and delta is p in the control group less p in the test "
         "group. Above 0, members of the complainant's group were refused more often. Beside it stand situation testing "
         "(ST), whose test group is around the complainant as it is, and counterfactual fairness (CF), which asks if "

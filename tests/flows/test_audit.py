@@ -16,8 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import REPOSITORY, environment, evenhand, loans
+from openpyxl import load_workbook
 
-STAGES = ("ingest", "preprocess", "score", "connect", "ablate", "detect", "measure", "report")
+STAGES = ("ingest", "preprocess", "score", "connect", "generate", "ablate", "detect", "measure", "report")
 RAN = (0, 1, 3)
 
 
@@ -131,6 +132,36 @@ def test_results_are_read_back_by_the_commands(finished: tuple[Path, dict[str, o
     assert (misspelt.returncode, "did you mean 'approval_rate'?" in misspelt.stderr) == (2, True)
     outside = evenhand("sql", f"SELECT * FROM '{place / 'loans.csv'}'", *lake)
     assert outside.returncode == 2
+
+
+def test_a_file_pack_holds_the_whole_file_of_the_strongest_complainants(
+    finished: tuple[Path, dict[str, object]], tmp_path: Path
+) -> None:
+    place, said = finished
+    copy = tmp_path / "lake"
+    shutil.copytree(place / "lake", copy)
+    done = evenhand("findings", "--file-pack", "2", "--decision-maker", "model", "--lake", str(copy))
+    assert done.returncode == 0, done.stderr
+    workbook, complainants, files = (Path(line) for line in done.stdout.split())
+    assert "Restricted" in done.stderr
+    assert {path.parent for path in (workbook, complainants, files)} == {copy / "restricted" / str(said["run"])}
+    assert {path.stat().st_mode & 0o077 for path in (workbook.parent, workbook, complainants, files)} == {0}
+    sheets = load_workbook(workbook)
+    assert sheets.sheetnames == ["complainants", "files"]
+    assert str(sheets["files"]["A1"].value).startswith("Restricted")
+    chosen, rows = pd.read_csv(complainants), pd.read_csv(files)
+    assert len(chosen) == 2
+    for row_id in chosen["row_id"]:
+        one = rows[rows["complainant"] == row_id]
+        assert one["role"].value_counts().to_dict() == {"complainant": 1, "counterfactual": 1, "control": 5, "test": 5}
+        share = {
+            role: 1 - one.loc[one["role"] == role, "favourable"].astype(bool).mean() for role in ("control", "test")
+        }
+        told = chosen.set_index("row_id").loc[row_id]
+        assert refused["control"] == pytest.approx(told["refused_in_control_group"])
+        assert refused["test"] == pytest.approx(told["refused_in_test_group"])
+    unknown = evenhand("findings", "--file-pack", "2", "--attribute", "height", "--lake", str(copy))
+    assert (unknown.returncode, "no findings of CST by height" in unknown.stderr) == (2, True)
 
 
 def test_verify_names_every_altered_file(finished: tuple[Path, dict[str, object]], tmp_path: Path) -> None:

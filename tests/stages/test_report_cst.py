@@ -1,0 +1,322 @@
+"""CST's chapter: no figure without its numbers, no finding that chance would give, no assumption left unsaid."""
+
+import dataclasses
+import math
+import re
+from itertools import pairwise
+
+import networkx as nx
+import pytest
+import report_cst
+import report_tables
+from hypothesis import given
+from hypothesis import strategies as st
+from report_cst import COMPLAINANTS, EDGES, GROUPS, NOBODY, WITHHELD
+from report_tables import HOSTILE, REFERENCE
+
+from tasks.algorithms.disclosure import POLICIES
+from tasks.methods import METHODS
+from tasks.report import report
+from tasks.sections import _causes, _detected, cst
+from tasks.sections._causal_chart import layout
+from tasks.sections._imagined import shifted
+from tasks.sections._situations import situations
+
+SPACE = "\N{NO-BREAK SPACE}"
+FIRST = HOSTILE[0]
+
+
+@pytest.fixture(scope="module")
+def material():
+    return report_cst.material()
+
+
+@pytest.fixture(scope="module")
+def chapter(material):
+    return cst.chapter(material)
+
+
+def sections(section):
+    """A section and all below it."""
+    return [section, *(deeper for part in section.parts for deeper in sections(part))]
+
+
+def under(chapter, anchor):
+    """The section of that anchor."""
+    return next(s for s in sections(chapter) if s.anchor == anchor)
+
+
+def table(section, start):
+    """The one table of a section and those below whose title starts so."""
+    found = [t for s in sections(section) for t in s.tables if t.title.startswith(start)]
+    assert len(found) == 1, [t.title for s in sections(section) for t in s.tables]
+    return found[0]
+
+
+def drawn(figure):
+    """All rows of a figure's panels."""
+    return [row for panel in figure.panels for row in panel.spec["datasets"]["rows"]]
+
+
+def changed(material, measure, group, value=None, **fields):
+    """The material with the headline form of one measure of a group changed."""
+
+    def edit(m):
+        hit = (m.measure, m.group, m.parameters, m.decision_maker) == (measure, group, "{}", "model")
+        return dataclasses.replace(m, value=value, **fields) if hit else m
+
+    return dataclasses.replace(material, measures=tuple(map(edit, material.measures)))
+
+
+def reading(material, group=FIRST):
+    """What is said of a group by race, for the model."""
+    return next(said for said in _detected.readings(by_race(material)) if said.startswith(f"{group}:"))
+
+
+def by_race(material):
+    """The situations of the model's decisions by race."""
+    return next(s for s in situations(material, "model") if s.view.attribute == "race")
+
+
+def test_every_measure_of_the_method_has_words():
+    assert set(METHODS["cst"].measures) <= set(cst.MEASURES)
+    made = {m.measure for m in report_cst.material().measures if m.method == "cst"}
+    assert made == set(cst.MEASURES) - {"share_detected_null_difference"}
+
+
+def test_every_number_that_is_drawn_stands_in_a_table_of_the_section(chapter):
+    figures = 0
+    for part in chapter.parts:
+        for section in sections(part):
+            printed = {cell.text for s in sections(part) for t in s.tables for row in t.rows for cell in row}
+            for figure in section.figures:
+                said = [row["shown"].split(" [")[0] for row in drawn(figure) if "shown" in row]
+                figures += bool(said)
+                assert set(said) <= printed, figure.title
+    assert figures >= 2 * 3 * 4
+
+
+def test_every_panel_draws_marks(chapter):
+    for section in sections(chapter):
+        for figure in section.figures:
+            assert figure.panels
+            for panel in figure.panels:
+                assert re.search(r'role-mark[^>]*"[^>]*><path', panel.svg), (figure.title, panel.title)
+
+
+def test_every_table_has_every_group_of_complainants_and_no_reference_group(chapter):
+    found = [
+        t for s in sections(chapter) if s.anchor.startswith(("cst-model-race", "cst-lender-race")) for t in s.tables
+    ]
+    found = [t for t in found if not t.title.startswith("Beside")]
+    by_race = [t for t in found if {*t.header, *(row[0].text for row in t.rows)} & set(GROUPS)]
+    assert len(by_race) >= 2 * 6
+    for t in by_race:
+        said = {*t.header, *(row[0].text for row in t.rows)}
+        assert (set(GROUPS) <= said and REFERENCE not in said) or "race and cohort" in t.title or said == {"Group"}, (
+            t.title
+        )
+
+
+def test_a_withheld_group_and_one_that_was_not_tested_are_named_and_not_drawn(chapter):
+    for name in ("cst-model-race", "cst-model-race-1", "cst-model-race-2", "cst-model-race-3", "cst-imagined-race"):
+        for figure in under(chapter, name).figures:
+            assert "Not drawn, because withheld or undefined" in figure.caption
+            assert WITHHELD in figure.caption
+            assert WITHHELD not in {row.get("group") for row in drawn(figure)} | {p.title for p in figure.panels}
+
+
+def test_the_headline_is_the_share_significant_beside_permuted_labels(chapter, material):
+    rows = drawn(under(chapter, "cst-model-race").figures[0])
+    assert {(row["group"], row["what"]) for row in rows} == {
+        (g, w) for g in HOSTILE for w in ("found", "labels permuted")
+    }
+    said = reading(material)
+    assert f"30.0{SPACE}% of 610 complainants have a significant test (CST, k = 15)" in said
+    assert f"2.0{SPACE}% on average (0.9{SPACE}% to 3.1{SPACE}%; 20 permutations): more than chance finds" in said
+
+
+@pytest.mark.parametrize(
+    ("measure", "fields", "words"),
+    [
+        ("share_significant", {"value": 0.03}, "not distinguishable from chance"),
+        ("share_significant", {"value": 0.5, "n": 12}, "too few to say, and that is no pass"),
+        ("share_significant", {"value": None, "n": 610}, "is undefined. Nothing can be said"),
+        ("share_significant_null_difference", {"value": 0.28, "low": -0.01}, "no difference can be told"),
+        ("share_significant_null_difference", {"value": 0.28, "low": None}, "no difference can be told"),
+    ],
+)
+def test_a_share_counts_as_found_only_above_chance_and_its_own_error(material, measure, fields, words):
+    said = reading(changed(material, measure, FIRST, **fields))
+    assert words in said
+    assert "more than chance finds" not in said
+
+
+def test_nobody_tested_withheld_and_unpermuted_are_no_pass(material):
+    assert "nobody could be tested" in reading(material, NOBODY)
+    assert "is withheld" in reading(material, WITHHELD)
+    kept = tuple(m for m in material.measures if "_null" not in m.measure)
+    bare = dataclasses.replace(material, measures=kept)
+    assert "labels were not permuted" in reading(bare)
+    assert not any(t.title.startswith("Beside") for t in _detected.tables(by_race(bare)))
+    assert {row["what"] for row in drawn(_detected.figures(by_race(bare))[0])} == {"found"}
+
+
+def test_a_group_that_is_small_beside_k_is_told_to_be_few_comparisons(material):
+    assert "share most of their neighbours" in reading(changed(material, "share_significant", FIRST, 0.9, n=149))
+    assert "share most of their neighbours" not in reading(changed(material, "share_significant", FIRST, 0.9, n=150))
+
+
+def test_the_variants_stand_side_by_side_at_every_k(chapter):
+    section = under(chapter, "cst-model-race")
+    detected = table(section, "Share detected, CST / ST / CST with centres / CF")
+    row = next(row for row in detected.rows if (row[0].text, row[1].text) == (FIRST, "CST"))
+    assert [cell.text for cell in row[2:]] == ["610", *(f"{x}{SPACE}%" for x in (50.0, 52.1, 54.2))]
+    assert row[3].detail
+    cf = next(row for row in detected.rows if (row[0].text, row[1].text) == (FIRST, "CF"))
+    assert {cell.text for cell in cf[3:]} == {f"23.4{SPACE}%"}
+    assert "no finding by itself" in detected.note
+    significant = table(section, "Share significant, CST / ST / CST with centres by")
+    assert "CF" not in {row[1].text for row in significant.rows}
+
+
+def test_the_lender_has_no_centres_and_no_counterfactual_fairness_and_the_chapter_says_why(chapter):
+    lender = under(chapter, "cst-lender")
+    assert "cannot be asked what it would have decided" in lender.words[0]
+    said = {row[1].text for s in sections(lender) for t in s.tables for row in t.rows if len(row) > 1}
+    assert {"CST", "ST"} <= said
+    assert not {"CF", "CST with centres"} & said
+    assert under(chapter, "cst-model").words == ()
+
+
+def test_an_attribute_without_an_arrow_has_situation_testing_only(chapter):
+    section = under(chapter, "cst-model-cohort")
+    assert "No arrow of the causal graph leads out of cohort" in section.words[0]
+    assert "(ST, k = 15)" in section.points[0]
+    assert [panel.title.split(":")[0] for panel in section.figures[0].panels] == ["ST"]
+
+
+def test_a_crossed_attribute_says_whom_it_is_compared_with(chapter):
+    section = under(chapter, "cst-model-race-and-cohort")
+    assert "everybody outside its own group" in section.words[0]
+    both = table(section, "Share significant, under every single attribute")
+    assert [row[4].text for row in both.rows] == [f"12.3{SPACE}%", f"30.0{SPACE}%"]
+    assert not any("Several attributes" in s.title for s in sections(under(chapter, "cst-model-race")))
+
+
+def test_assumptions_are_sentences_and_a_figure(chapter):
+    section = under(chapter, "cst-causes")
+    assert section.points[0].startswith(
+        "Income, thousands comes about from race alone: each cause moves it by a constant"
+    )
+    assert section.points[0].endswith("imagined values are not below 0.")
+    assert section.points[1].startswith("Purpose comes about from race alone: its categories have no order")
+    assert section.points[2].startswith("Amount comes about from income, thousands, purpose and race, and nothing else")
+    boxes = {row["name"]: row["kind"] for row in drawn(section.figures[0]) if row["part"] == "box"}
+    assert boxes["race"] == "protected attribute", "by the name of the attribute, not of its column"
+    assert {boxes[name] for name in ("income, thousands", "purpose", "amount")} == {"would change with it"}
+    assert sum(row["part"] == "arrow" for row in drawn(section.figures[0])) == 5
+
+
+def test_checks_that_fail_are_named_at_the_top_and_none_shows_that_the_graph_is_right(chapter, material):
+    section = under(chapter, "cst-causes")
+    assert section.notices[0].title == "The data speak against the causal model in 1 of 2 tests"
+    assert section.notices[0].text == report_cst.WORDS
+    tests = table(section, "Tests of the causal model")
+    assert [(row[1].text, row[-1].text) for row in tests.rows] == [("income, thousands", "yes"), ("amount", "not seen")]
+    assert "None of the checks below shows that the graph is right" in section.words[0]
+    assert table(section, "Fit of the mechanisms").rows[0][2].text == "0.107"
+    unchecked = _causes.section(dataclasses.replace(material, causal_checks=()))
+    assert "was not checked" in unchecked.words[0]
+    assert not unchecked.notices
+
+
+def test_without_a_causal_graph_the_chapter_says_that_there_is_situation_testing_only():
+    bare = report_cst.material(report_cst.spec(causal_graph={}))
+    kept = tuple(m for m in bare.measures if m.said.get("variant", "st") == "st" and m.protected_attribute == "cohort")
+    chapter = cst.chapter(dataclasses.replace(bare, measures=kept, causal_checks=(), causal_effects=()))
+    section = under(chapter, "cst-causes")
+    assert "no causal graph" in section.words[0]
+    assert not section.figures
+    assert not under(chapter, "cst-model-cohort").words, "said once is enough"
+    assert not any("imagined applicant is not observed" in p for p in under(chapter, "cst-limits").points)
+
+
+def test_arrows_are_left_out_one_by_one_beside_the_graph_as_assumed(chapter):
+    section = under(chapter, "cst-model-race-3")
+    rows = section.figures[0].panels[0].spec["datasets"]["rows"]
+    assert [row["row"] for row in rows] == ["Graph as assumed", "race → income, thousands", "race → purpose"]
+    t = section.tables[0]
+    assert len(t.rows) == len(GROUPS) * (1 + len(EDGES))
+    assert [cell.text for cell in t.rows[1][2:]] == [f"11.1{SPACE}%", f"22.2{SPACE}%"]
+
+
+def test_limits_are_told(chapter):
+    said = " ".join(under(chapter, "cst-limits").points)
+    for words in (
+        "tests are not independent",
+        "no data can confirm",
+        "does not show that anybody was treated unlawfully",
+    ):
+        assert words in said
+
+
+def test_names_from_the_data_are_escaped():
+    other = report_tables.tables()
+    tables = (report_cst.measures(), *other[1:7], report_cst.checks(), report_cst.effects())
+    page = report.function(*tables, settings=report_cst.settings()).files["report.html"].decode()
+    assert FIRST not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;: 30.0" in page
+
+
+def effect(n, **fields):
+    usual = {"group": "b", "category": None, "quantile": None, "clipped": 0, "n": n}
+    return usual | fields
+
+
+@pytest.mark.parametrize(("policy", "n", "shown"), [("public", 49, False), ("public", 50, True), ("strict", 79, False)])
+def test_tenths_of_a_small_group_are_withheld(policy, n, shown):
+    rows = [effect(n, quantile=q, factual=1.0, imagined=2.0) for q in (0.1, 0.9)]
+    (found,) = shifted(rows, POLICIES[policy])
+    assert found.printed == shown
+    assert {line.before for line in found.lines} == ({1.0} if shown else {None})
+
+
+def test_a_category_with_few_people_is_withheld_and_not_given_away_by_the_others():
+    shares = {"a": (0.59, 0.5), "b": (0.4, 0.49), "c": (0.01, 0.01)}
+    rows = [effect(400, category=c, factual=old, imagined=new) for c, (old, new) in shares.items()]
+    (found,) = shifted(rows, POLICIES["strict"])
+    assert {line.words: line.before is None for line in found.lines} == {"a": False, "b": True, "c": True}
+    assert found.lines[0].after == 0.5
+
+
+names = st.integers(2, 9).flatmap(
+    lambda n: st.sets(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda e: e[0] < e[1]), min_size=1)
+)
+
+
+@given(names)
+def test_no_line_of_the_graph_runs_through_a_box_and_no_boxes_overlap(pairs):
+    edges = nx.DiGraph([(f"column {a}", f"column {b}") for a, b in pairs])
+    made = layout(edges, frozenset({"column 0"}))
+    boxes = list(made.boxes.items())
+    for i, (_, (l1, r1, t1, b1)) in enumerate(boxes):
+        assert 0 <= t1 < b1 <= made.height
+        for _, (l2, r2, t2, b2) in boxes[:i]:
+            assert r1 <= l2 or r2 <= l1 or b1 <= t2 or b2 <= t1
+    assert set(made.lines) == set(edges.edges)
+    for (cause, effect_), points in made.lines.items():
+        xs = [x for x, _ in points]
+        assert xs == sorted(xs)
+        assert math.isclose(xs[0], made.boxes[cause][1])
+        assert xs[-1] <= made.boxes[effect_][0]
+        for (x1, y1), (x2, y2) in pairwise(points):
+            for left, right, top, bottom in made.boxes.values():
+                if x1 < right and x2 > left:  # a line is above a box only where it runs in a lane
+                    assert y1 == y2
+                    assert not top < y1 < bottom
+
+
+def test_complainants_are_listed_by_size(chapter):
+    said = [p.split(":")[0] for p in under(chapter, "cst-model-race").points]
+    assert said[:2] == list(COMPLAINANTS)[:2]
