@@ -12,9 +12,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 
 from flows.cst_stages import Case
@@ -24,9 +26,9 @@ from schemas.errors import InfrastructureError
 from schemas.methods import CstSettings
 from schemas.settings import AuditSpec
 from schemas.spec_file import read_spec
-from tasks import detect
-from tasks._problems import cases
 from tasks._store import Lake
+from tasks.algorithms.comparisons import applicants_of
+from tasks.algorithms.cst import units as complainants
 
 Row = dict[str, Any]
 
@@ -128,10 +130,10 @@ def _year(data: Path, place: Path, limit: int) -> Iterator[Row]:
     """All complainants of a state's year, by the default profile."""
     start = time.perf_counter()
     spec = _texas(data)
-    asked = detect.settings_of(spec, "cst")
-    problem = next(case.problem for case in cases(worlds.given(spec), asked) if case.attribute == "race")
-    file = place / "texas.npz"
-    Case.of(problem).write(file)
+    scene, file = worlds.scene(spec, "race"), place / "texas.npz"
+    imagined = scene.imagined("race", np.flatnonzero(complainants(scene.problem)))
+    applicants = replace(applicants_of(scene.problem), counterfactuals=imagined)
+    Case.of(replace(scene.problem, applicants=applicants)).write(file)
     yield _row(TEXAS, None, "apart: ingest, preprocess, score, imagine", seconds=time.perf_counter() - start)
     said = _run("detect", file, (spec.methods.cst or CstSettings()).model_dump_json(), limit)
     against = _against(f"below {MOST_YEAR_S:g} s", said["seconds"] < MOST_YEAR_S)

@@ -17,10 +17,10 @@ Value = float | str
 ALL = "all"
 """Stands for the groups together."""
 
-COUNTS = ("nodes", "edges", "strong_components", "weak_components", "coverable", "false_negatives", "candidates", "k0")
-"""Quantities without a tolerance."""
-
 FOUR_DECIMALS = 1e-4
+
+CONFIRMED = "the reference has what we have"
+"""Why the paper may print otherwise."""
 
 
 class Verdict(StrEnum):
@@ -113,7 +113,7 @@ def _line(dataset: str, figure: Figure, ours: Value | None, confirmed: set[Cell]
     if ours is None:
         return Line(dataset, figure, ours, Verdict.DIFFERS, "our code filled no such cell")
     if not figure.reference and figure.cell in confirmed:
-        return Line(dataset, figure, ours, Verdict.OTHERWISE, "the reference has what we have")
+        return Line(dataset, figure, ours, Verdict.OTHERWISE, CONFIRMED)
     remark = next((r for r in remarks if r.fits(figure, ours)), None)
     if remark:
         return Line(dataset, figure, ours, remark.verdict, remark.why)

@@ -16,11 +16,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from flows.reproducing.lines import Line, Value, Verdict
+from flows.reproducing.lines import CONFIRMED, Line, Value, Verdict
+from flows.reproducing.published import REPRODUCED
 
 _STYLE = {Verdict.AGREES: "green", Verdict.DIFFERS: "bold red", Verdict.OTHERWISE: "yellow", Verdict.INFORMATION: "dim"}
 
 _COLUMNS = ("source", "what", "group", "published", "obtained", "difference", "verdict")
+
+_OTHERWISE = (
+    f"'{CONFIRMED.capitalize()}' means that the authors' own code, or a faster derivation checked against it, "
+    "gives our figure for that cell, and that it is the paper that prints another."
+)
 
 _AT = {
     "coverage": ("d", "k"),
@@ -28,8 +34,15 @@ _AT = {
     "least_cost": ("c", "k"),
     "acf": ("attribute",),
     "smallest_cost": ("c",),
+    **dict.fromkeys(("p_c", "p_t", "delta", "low", "high", "unfair"), ("complainant",)),
+    "imagined": ("complainant", "column"),
+    "coefficient": ("column", "cause"),
+    **dict.fromkeys(("factual_values_differing", "counterfactual_values_differing"), ("column",)),
 }
 """Names of what a cell is at, where its quantity does not begin with it (kauc: k, dauc: d, cauc: c)."""
+
+_BY_VARIANT = ("variant", "k")
+"""The same of other cells that are at a word."""
 
 
 def print_lines(console: Console, lines: Sequence[Line], *, every_cell: bool) -> None:
@@ -46,10 +59,19 @@ def print_lines(console: Console, lines: Sequence[Line], *, every_cell: bool) ->
 
 
 def summary(lines: Sequence[Line]) -> str:
-    """One sentence with the number of lines by verdict."""
+    """The number of lines by verdict: against what the paper prints, and against the reference outputs."""
+    printed = [line for line in lines if not line.figure.reference and line.figure.source != REPRODUCED]
+    reference = [line for line in lines if line.figure.reference or line.figure.source == REPRODUCED]
+    said = [_counted("against the paper's printed figures", printed), _counted("against the reference", reference)]
+    if any(line.why == CONFIRMED for line in lines):
+        said.append(_OTHERWISE)
+    return "\n".join(said)
+
+
+def _counted(title: str, lines: Sequence[Line]) -> str:
     counts = Counter(line.verdict for line in lines)
-    said = ", ".join(f"{counts[verdict]:,} {verdict.value}" for verdict in Verdict)
-    return f"{len(lines):,} figures: {said}"
+    shown = [verdict for verdict in Verdict if counts[verdict] or verdict is Verdict.DIFFERS]
+    return f"{title}, {len(lines):,}: " + ", ".join(f"{verdict.value} {counts[verdict]:,}" for verdict in shown)
 
 
 def as_json(lines: Sequence[Line]) -> dict[str, Any]:
@@ -91,14 +113,22 @@ def _rows(lines: list[Line], every_cell: bool) -> Iterator[tuple[str | Text, ...
             yield from map(_row, members)
             continue
         if agree:
-            count = f"{agree} of {len(members)} cells agree"
-            yield source, _words(quantity), group, "", "", "", Text(count, style=_STYLE[Verdict.AGREES])
+            count = Text(f"{agree} of {len(members)} cells agree", style=_STYLE[Verdict.AGREES])
+            yield source, _words(quantity), group, "", "", _furthest(members), count
         yield from (_row(line) for line in members if line.verdict is not Verdict.AGREES)
+
+
+def _furthest(members: Sequence[Line]) -> str:
+    """The largest difference of cells that agree, if there is any."""
+    agreeing = (line for line in members if line.verdict is Verdict.AGREES)
+    furthest = max(abs(line.difference or 0.0) for line in agreeing)
+    return f"<= {furthest:.4g}" if furthest else ""
 
 
 def _row(line: Line) -> tuple[str | Text, ...]:
     cell = line.figure.cell
-    names = _AT.get(cell.quantity, cell.quantity[:1])
+    worded = bool(cell.at) and isinstance(cell.at[0], str)
+    names = _AT.get(cell.quantity, _BY_VARIANT if worded else cell.quantity[:1])
     at = ", ".join(f"{name} = {_number(value)}" for name, value in zip(names, cell.at, strict=False))
     difference = "" if line.difference is None else f"{line.difference:+.4g}"
     verdict = Text(line.verdict.value, style=_STYLE[line.verdict])

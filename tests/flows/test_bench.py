@@ -1,4 +1,4 @@
-"""The benchmark of FGCE: plain loops and arrays find the same, and the command prints what it measured."""
+"""The benchmarks of methods: what is compared finds the same, and the command prints what it measured."""
 
 import json
 from dataclasses import replace
@@ -9,10 +9,11 @@ from conftest import SHARED, evenhand
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flows import fgce_stages
+from flows import bench_cst, cst_stages, fgce_stages
 from flows.bench_fgce import SOURCES
+from flows.cst_stages import Case
 from flows.fgce_stages import Scored
-from schemas.methods import FgceSettings
+from schemas.methods import CstSettings, FgceSettings
 from tasks.algorithms import plain
 from tasks.algorithms.feasibility import DOWN, FREE, IMMUTABLE, UP, Rules
 
@@ -103,13 +104,95 @@ def test_command_on_few_rows():
     assert all(row["target"] is None and row["met"] is None for row in rows)
 
 
+@pytest.fixture
+def case():
+    """200 people, a third of them protected; the first column is the number of the row, also of the imagined."""
+    rng, n = np.random.default_rng(0), 200
+    values = np.column_stack([np.arange(n), rng.random(n), rng.integers(0, 3, n)]).astype(float)
+    group = (rng.random(n) < 1 / 3).astype(np.int32)
+    row = np.flatnonzero(group)
+    said = {
+        "columns": [["a", "b", "c"], ["continuous", "continuous", "nominal"], [[], [], ["x", "y", "z"]]],
+        "attribute_columns": ["g"],
+        "reference": 0,
+    }
+    return Case(
+        values, group, rng.random(n) < 0.5, row, values[row], rng.random(len(row)) < 0.7, np.array(json.dumps(said))
+    )
+
+
+def test_a_case_survives_its_file(case, tmp_path):
+    case.write(tmp_path / "case.npz")
+    for each in (Case.read(tmp_path / "case.npz"), Case.of(case.problem)):
+        for field in ("values", "group", "favourable", "imagined_row", "imagined_values", "imagined_favourable"):
+            assert np.array_equal(getattr(each, field), getattr(case, field)), field
+        assert json.loads(str(each.said)) == json.loads(str(case.said))
+
+
+def test_a_sample_keeps_rows_and_what_they_would_have_been_together(case):
+    part = case.sample(80)
+    assert len(part.values) == len(part.group) == len(part.favourable) == 80
+    assert np.array_equal(part.values[part.imagined_row, 0], part.imagined_values[:, 0])
+    assert np.array_equal(np.flatnonzero(part.group), part.imagined_row)
+    assert len(case.sample(1000).values) == 200
+
+
+def test_detection_counts_complainants_of_all_groups(case, tmp_path):
+    """With half of the complainants moved to a group of their own, both groups are counted."""
+    asked = CstSettings(k=3, ks=(3, 5), null_permutations=0, sensitivity=False)
+    split = replace(case, group=np.where(case.values[:, 1] < 0.5, 2 * case.group, case.group))
+    split.write(tmp_path / "case.npz")
+    said = cst_stages.detect(str(tmp_path / "case.npz"), asked.model_dump_json(), str(10**6))
+    found = cst_stages.cst.detect(split.problem, asked, np.random.default_rng(0)).findings
+    assert (said["rows"], said["complainants"], said["refused"]) == (200, int((case.group > 0).sum()), 0)
+    assert said["detected"]["cst"][0] == (found.verdict == "detected").sum()
+    assert {variant: len(counts) for variant, counts in said["detected"].items()} == {
+        "cst": 2,
+        "st": 2,
+        "cst_with_centres": 2,
+        "cf": 1,
+    }
+
+
+def test_neighbours_are_those_of_scikit_learn():
+    said = cst_stages.search("3000", "7", "1")
+    assert (said["rows"], said["queries"], said["sample"]) == (3000, 300, 100)
+    assert said["furthest_apart"] <= bench_cst.MOST_APART
+
+
+def test_cst_command_on_few_rows():
+    grids = [experiment.source for experiment in bench_cst.experiments.EXPERIMENTS.values()]
+    missing = [file for file in (*grids, bench_cst.TEXAS_FILE) if not (SHARED / file).is_file()]
+    if missing:
+        pytest.skip(f"not in the shared folder: {missing}")
+    done = evenhand("bench", "cst", "--data", str(SHARED), "--rows", "2000", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert all(row["target"] is None and row["met"] is None for row in rows)
+    by = {(row["data"], row["what"]): row for row in rows}
+    grid = [row for row in rows if row["what"] == "3 methods, 4 k"]
+    total = by["paper", "whole grid: 4 data sets, 3 methods, 4 k"]
+    assert len(grid) == 4
+    assert all(row["rows"] == 2000 and row["found"].startswith("detected: cst ") for row in grid)
+    assert total["cpu_s"] == pytest.approx(sum(row["cpu_s"] for row in grid))
+    ours, theirs = (row for row in rows if row["data"] == "drawn applicants" and row["per_s"])
+    ratio = by["drawn applicants", "queries per second against scikit-learn's"]["ratio"]
+    assert ratio == pytest.approx(ours["per_s"] / theirs["per_s"], rel=0.01)
+    assert by["drawn applicants", "distances against scikit-learn's"]["found"].endswith("apart")
+    assert 50 < by["Texas 2022", "peak memory"]["peak_mb"] < 1000
+
+
 def test_missing_files_and_names(tmp_path):
     gone = evenhand("bench", "fgce", "--data", str(tmp_path))
     assert (gone.returncode, "adult_integer_coded.csv.gz" in gone.stderr) == (5, True)
     unsaid = evenhand("bench", "fgce")
     assert (unsaid.returncode, "--data" in unsaid.stderr) == (2, True)
     unknown = evenhand("bench", "fgec")
-    assert (unknown.returncode, "fgce" in unknown.stderr) == (2, True)
+    assert (unknown.returncode, "'fgce', 'cst'" in unknown.stderr) == (2, True)
+    gone = evenhand("bench", "cst", "--data", str(tmp_path))
+    assert (gone.returncode, "with golden/cst/loan_factual.csv.gz in it" in gone.stderr) == (5, True)
+    unsaid = evenhand("bench", "cst")
+    assert (unsaid.returncode, "bench cst needs --data" in unsaid.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -117,6 +200,7 @@ def test_missing_files_and_names(tmp_path):
     [
         (("overhead", "--data", "."), "bench overhead takes no --data; bench fgce does, and takes --data and --rows"),
         (("overhead", "--rows", "5"), "bench overhead takes no --rows; bench fgce does"),
+        (("cst", "--data", ".", "--set", "year=1990"), "bench cst takes no --set; bench overhead does"),
         (("fgce", "--data", ".", "--set", "year=1990"), "bench fgce takes no --set; bench overhead does"),
     ],
 )

@@ -1,14 +1,19 @@
-"""``evenhand reproduce`` as a user runs it, on German credit: the smallest of the paper's data sets."""
+"""``evenhand reproduce`` as a user runs it, on German credit and the loans: the smallest data sets of each paper."""
 
 import json
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from conftest import SHARED, evenhand
 
 pytestmark = pytest.mark.skipif(
     not (SHARED / "golden" / "fgce").is_dir(), reason="the shared folder with data and reference outputs is not here"
+)
+
+needs_cst = pytest.mark.skipif(
+    not (SHARED / "golden" / "cst").is_dir(), reason="shared/golden/cst (reference outputs) is not there"
 )
 
 GOLDEN = Path("golden") / "fgce" / "old_GermanCredit"
@@ -27,7 +32,13 @@ def copied(tmp_path: Path) -> Path:
 def test_german_credit_is_reproduced() -> None:
     done = evenhand("reproduce", "fgce", "--data", str(SHARED), "--only", "german")
     assert done.returncode == 0, done.stderr
-    assert "0 differs, 12 paper prints otherwise, 6 information" in done.stdout
+    said = " ".join(done.stdout.split())
+    assert (
+        "against the paper's printed figures, 156: agrees 138, differs 0, paper prints otherwise 12, information 6"
+        in said
+    )
+    assert "against the reference, 658: agrees 658, differs 0" in said
+    assert "'The reference has what we have' means that" in said
     assert "120 of 120 cells agree" in done.stdout
     assert "figures compared" in done.stderr
 
@@ -58,9 +69,50 @@ def test_a_missing_file_is_named(copied: Path, missing: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "hint"), [(("fcge",), "did you mean 'fgce'?"), (("fgce", "--only", "germany"), "did you mean 'german'?")]
+    ("words", "hint"),
+    [
+        (("fcge",), "did you mean 'fgce'?"),
+        (("fgce", "--only", "germany"), "did you mean 'german'?"),
+        (("cst", "--only", "loans"), "no such data set of cst; did you mean 'loan'?"),
+        (("cst", "--only", "german"), "no such data set of cst; known: 'loan', 'law'"),
+    ],
 )
 def test_an_unknown_name_offers_the_nearest(words: tuple[str, ...], hint: str) -> None:
     done = evenhand("reproduce", *words, "--data", str(SHARED))
     assert done.returncode == 2
     assert hint in done.stderr
+
+
+@needs_cst
+def test_loans_are_reproduced() -> None:
+    done = evenhand("reproduce", "cst", "--data", str(SHARED), "--only", "loan")
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert "against the paper's printed figures, 97: agrees 94, differs 0, paper prints otherwise 3" in said
+    assert "against the reference, 183: agrees 183, differs 0" in said
+    assert "60.9 60.6308 -0.2692 paper prints otherwise: 1,038" in said
+    assert "13 of 13 cells agree" in said
+    assert "law" not in done.stdout
+
+
+@needs_cst
+def test_an_altered_complainant_is_named(tmp_path: Path) -> None:
+    place = tmp_path / "golden" / "cst"
+    place.mkdir(parents=True)
+    for file in (SHARED / "golden" / "cst").glob("loan_*"):
+        shutil.copyfile(file, place / file.name)
+    changed = pd.read_csv(place / "loan_CSTwo_k50.csv.gz")
+    changed.loc[7, "p_t"] += 0.02
+    changed.to_csv(place / "loan_CSTwo_k50.csv.gz", index=False)
+    done = evenhand("reproduce", "cst", "--data", str(tmp_path), "--only", "loan", "--json")
+    assert done.returncode == 1, done.stderr
+    found = json.loads(done.stdout)
+    (line,) = (line for line in found["lines"] if line["verdict"] == "differs")
+    assert (line["source"], line["what"], line["at"]) == ("loan_*_k*.csv.gz", "p_t_furthest_apart", ["cst", 50])
+    assert line["difference"] == pytest.approx(0.02)
+
+    (place / "loan_ST_k15_neighbours.jsonl.gz").unlink()
+    gone = evenhand("reproduce", "cst", "--data", str(tmp_path), "--only", "loan")
+    assert gone.returncode == 5
+    assert str(place / "loan_ST_k15_neighbours.jsonl.gz") in gone.stderr
+    assert f"with {Path('golden') / 'cst' / 'loan_ST_k15_neighbours.jsonl.gz'} in it" in gone.stderr

@@ -11,8 +11,9 @@ from conftest import SHARED
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.reproduce import EXPERIMENTS
-from flows.reproducing import published, row_graph
+from flows.reproducing import published
+from flows.reproducing.fgce import printed, row_graph
+from flows.reproducing.fgce.experiments import EXPERIMENTS
 from flows.reproducing.lines import ALL, Cell, Figure, Remark, Verdict, compare
 from schemas.graph import FEASIBILITY_EDGES, FEASIBILITY_NODES
 
@@ -106,14 +107,14 @@ def test_published_tables_are_whole():
     """As many rows as points, as many figures as quantities; and 1 for what is never covered is no saturation point."""
     tables = published.read("fgce")
     for name, experiment in EXPERIMENTS.items():
-        figures = list(published.figures(tables, name, experiment.groups))
+        figures = list(printed.figures(tables, name, experiment.groups))
         assert len(figures) == len({(f.source, f.cell) for f in figures}) == 170
         for remarked in published.remarks(tables, name, experiment.groups):
             assert any(f.source in remarked.sources and f.cell.quantity in remarked.quantities for f in figures), (
                 remarked
             )
     point = Cell("dauc_saturation", "male", (0.1,))
-    (figure,) = (f for f in published.figures(tables, "german", ("female", "male")) if f.cell == point)
+    (figure,) = (f for f in printed.figures(tables, "german", ("female", "male")) if f.cell == point)
     assert math.isnan(figure.value)
 
 

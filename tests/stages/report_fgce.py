@@ -37,7 +37,9 @@ class Group:
         self.alone(measure, value, **parameters)
         if self.name != self.reference and not self.withheld:
             at = {"reference": self.reference, "parameters": parameters}
-            self.rows.add("fgce", self.maker, self.name, f"{measure}_size_matched", 0.7 * value, n=10, spread=0.06, **at)
+            self.rows.add(
+                "fgce", self.maker, self.name, f"{measure}_size_matched", 0.7 * value, n=10, spread=0.06, **at
+            )
 
     def beside(self, measure, value, *, note="", **parameters):
         """A measure with its size-matched reference and its comparisons."""

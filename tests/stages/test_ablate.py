@@ -124,9 +124,7 @@ def test_draws_follow_from_the_seed_and_none_are_made_if_none_are_wanted(place: 
 
 
 def test_size_matched_measures_are_made_of_the_draws_and_not_tested(place: Path) -> None:
-    spec = spec_of(
-        place, methods__fgce__ablation_draws="4", methods__fgce__size_matched_draws="0", methods__cst="null"
-    )
+    spec = spec_of(place, methods__fgce__ablation_draws="4", methods__fgce__size_matched_draws="0", methods__cst="null")
     steps = plan(spec).steps
     made = call_plainly([step for step in steps if step.name not in ("report", "detect fgce")])
     measures = pa.concat_tables(made["measures"]).to_pandas()

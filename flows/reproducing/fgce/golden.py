@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from flows.reproducing.lines import ALL, COUNTS, FOUR_DECIMALS, Cell, Figure, Value
+from flows.reproducing.fgce.printed import COUNTS
+from flows.reproducing.lines import ALL, FOUR_DECIMALS, Cell, Figure, Value
 
 LABELS = ("0.0", "1.0")
 """The groups G0 and G1 in the files."""

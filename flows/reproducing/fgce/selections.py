@@ -10,12 +10,13 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from flows.reproducing.golden import PRINTED, Golden
+from flows.reproducing.fgce.golden import PRINTED, Golden
+from flows.reproducing.fgce.obtained import Tables
 from flows.reproducing.lines import Cell, Value
-from flows.reproducing.obtained import Tables
 from schemas.methods import FgceSettings
 from schemas.settings import AuditSpec
 from tasks import detect
+from tasks._given import Given
 from tasks._problems import cases as problems
 from tasks.algorithms import optima, printed_mip, recourse
 from tasks.algorithms.detector import Longs, Problem
@@ -51,15 +52,7 @@ def cells(tables: Tables, spec: AuditSpec, golden: Golden) -> Mapping[Cell, Valu
 
 def _problem(tables: Tables, spec: AuditSpec) -> Problem:
     """The model's decisions by the paper's one protected attribute, as detection sees them."""
-    (case,) = problems(
-        tables["features"],
-        tables["encodings"],
-        tables["decisions"],
-        tables["memberships"],
-        tables["feasibility_nodes"],
-        tables["feasibility_edges"],
-        detect.settings_of(spec, "fgce"),
-    )
+    (case,) = problems(Given.of(tables.by_name), detect.settings_of(spec, "fgce"))
     return case.problem
 
 

@@ -1,0 +1,1 @@
+"""The experiments of the CST paper (Alvarez and Ruggieri, EAAMO 2023)."""

@@ -1,0 +1,1 @@
+"""The experiments of the FGCE paper (Fragkathoulas, Papanikou, Pitoura and Terzi)."""

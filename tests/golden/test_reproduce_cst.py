@@ -1,0 +1,225 @@
+"""``evenhand reproduce cst``: the counts and intervals of the paper, and the reference outputs in full."""
+
+import io
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import REPOSITORY, SHARED
+from rich.console import Console
+
+from flows.plan import plan
+from flows.reproduce import reproduce
+from flows.reproducing import published
+from flows.reproducing.cst import obtained, printed
+from flows.reproducing.cst.experiments import EXPERIMENTS, prepared
+from flows.reproducing.cst.golden import Golden
+from flows.reproducing.cst.worlds import against_reference
+from flows.reproducing.lines import Cell, Verdict
+from flows.reproducing.show import print_lines, summary
+from flows.reproducing.specs import paper_spec
+from schemas.errors import InfrastructureError
+
+SPECS = ("loan", "law-school-race", "law-school-gender", "law-school-intersectional")
+
+here = pytest.mark.skipif(
+    not (SHARED / "golden" / "cst").is_dir(), reason="shared/golden/cst (reference outputs) is not there"
+)
+
+
+@pytest.fixture(scope="module")
+def lines():
+    return reproduce("cst", SHARED)
+
+
+@pytest.fixture(scope="module")
+def loan():
+    """The complainants of the loans, tested."""
+    (grid,) = EXPERIMENTS["loan"].grids
+    return obtained.tested(prepared(grid, SHARED / EXPERIMENTS["loan"].source))
+
+
+def test_a_table_by_variant_and_k():
+    table = {"group": "g", "quantity": "detected", "ks": [15, 30], "st": [3, 4], "cf": 5}
+    said = {"table": [{"dataset": "d", "source": "Table 1", **table}, {"dataset": "other"}]}
+    found = {figure.cell: (figure.source, figure.value) for figure in printed.figures(said, "d")}
+    assert found == {
+        Cell("detected", "g", ("st", 15.0)): ("Table 1", 3.0),
+        Cell("detected", "g", ("st", 30.0)): ("Table 1", 4.0),
+        Cell("detected", "g", ("cf",)): ("Table 1", 5.0),
+    }
+
+
+def test_a_table_of_rows():
+    table = {"group": "g", "quantities": ["low", "high"], "at": [[44], ["x", "y"]], "rows": [[0, 1], [2, 3]]}
+    said = {"table": [{"dataset": "d", "source": "Table 2", "tolerance": 0.01, **table}]}
+    found = {(figure.cell.quantity, figure.cell.at): figure.value for figure in printed.figures(said, "d")}
+    words = ("x", "y")
+    assert found == {("low", (44.0,)): 0, ("high", (44.0,)): 1, ("low", words): 2, ("high", words): 3}
+    assert {figure.tolerance for figure in printed.figures(said, "d")} == {0.01}
+
+
+def test_a_table_shorter_than_its_ks_is_an_error():
+    said = {"table": [{"dataset": "d", "source": "s", "group": "g", "quantity": "q", "ks": [15, 30], "st": [3]}]}
+    with pytest.raises(ValueError, match="shorter"):
+        list(printed.figures(said, "d"))
+
+
+def test_published_tables_are_whole():
+    """Every cell once for each source, all 52 counts, and remarks that are about something."""
+    said = published.read("cst")
+    counts = 0
+    for name in EXPERIMENTS:
+        figures = list(printed.figures(said, name))
+        assert len(figures) == len({(f.source, f.cell) for f in figures})
+        tabled = {grid.name for grid in EXPERIMENTS[name].grids if grid.tabled}
+        counts += sum(f.cell.quantity == "detected" and f.cell.group in tabled for f in figures)
+        for remark in published.remarks(said, name):
+            assert any(f.source in remark.sources and f.cell.quantity in remark.quantities for f in figures), remark
+    assert counts == 52
+
+
+def test_coefficients_are_told_against_the_reference_group():
+    """y = 10 + 3 [male] + 2 x is y = 13 - 3 [not male] + 2 x."""
+    terms = {"y": {"intercept": 10.0, "sex=male": 3.0, "x": 2.0}}
+    found = against_reference(terms, {"sex": "male"})
+    assert found == {("y", "intercept"): 13.0, ("y", "sex"): -3.0, ("y", "x"): 2.0}
+
+
+@pytest.mark.parametrize("name", SPECS)
+@here
+def test_paper_specs_are_audits(name):
+    source = EXPERIMENTS["loan" if name == "loan" else "law"].source
+    spec = paper_spec(f"{name}.yaml", {"source.path": str(SHARED / source)})
+    assert [step.name for step in plan(spec).steps if step.stage.name == "detect"] == ["detect cst"]
+    assert spec.methods.cst is not None
+    assert (spec.methods.cst.k, spec.methods.cst.ks, spec.methods.cst.scaling) == (15, (15, 30, 50, 100), "z_scores")
+
+
+def test_every_paper_spec_of_cst_is_used():
+    used = {grid.spec for experiment in EXPERIMENTS.values() for grid in experiment.grids}
+    held = {file.name for file in (REPOSITORY / "data" / "audits" / "paper").iterdir() if "cst: {" in file.read_text()}
+    assert used == held == {f"{name}.yaml" for name in SPECS}
+
+
+def test_a_spec_that_was_not_installed_is_named():
+    with pytest.raises(InfrastructureError, match=r"loans\.yaml"):
+        paper_spec("loans.yaml", {})
+
+
+@here
+def test_all_figures(lines):
+    verdicts = Counter(line.verdict for line in lines)
+    assert verdicts == {Verdict.AGREES: 610, Verdict.OTHERWISE: 3}
+    assert "against the paper's printed figures, 156: agrees 153, differs 0, paper prints otherwise 3" in summary(lines)
+    assert "against the reference, 457: agrees 457, differs 0" in summary(lines)
+    assert "The reference has what we have" not in summary(lines)
+    counts = [
+        line for line in lines if line.figure.cell.quantity == "detected" and "alone" not in line.figure.cell.group
+    ]
+    assert len(counts) == 52
+    assert all(line.difference == 0 for line in counts)
+
+
+@here
+def test_what_the_paper_prints_otherwise_is_explained(lines):
+    said = {line.figure.cell.quantity: line for line in lines if line.verdict is Verdict.OTHERWISE}
+    assert set(said) == {"rows", "percent_of_rows", "refused_percent"}
+    refused = said["refused_percent"]
+    assert (refused.figure.value, round(refused.obtained, 1)) == (60.9, 60.6)
+    assert all(line.why for line in said.values())
+
+
+@here
+def test_every_cell_names_what_it_is_at(lines):
+    console = Console(width=300, file=io.StringIO())
+    print_lines(console, lines, every_cell=True)
+    said = " ".join(console.file.getvalue().split())
+    for what in (
+        "detected, variant = cst_with_centres, k = 15 female 420 420",
+        "detected, variant = cf female 376 376",
+        "low, complainant = 55 female 0.65 0.652",
+        "imagined, complainant = 0, column = AnnualSalary female 50,796 50,796.35",
+        "coefficient, column = AccountBalance, cause = gender female -1,182.8 -1,182.8233",
+        "counterfactual values differing, column = AccountBalance female 0 0",
+        "control groups differing, variant = st female 0 0",
+    ):
+        assert what in said, what
+
+
+@here
+def test_cells_that_agree_tell_how_far_they_are_apart(lines):
+    console = Console(width=300, file=io.StringIO())
+    print_lines(console, [line for line in lines if line.figure.source == "Table 2"], every_cell=False)
+    (low,) = (line for line in console.file.getvalue().splitlines() if "low" in line)
+    assert low.split() == ["Table", "2", "low", "female", "<=", "0.003", "5", "of", "5", "cells", "agree"]
+
+
+@here
+def test_intervals_agree_to_a_hundredth(lines):
+    tables = [line for line in lines if line.figure.source in ("Table 2", "Table 3")]
+    ends = [line for line in tables if line.figure.cell.quantity in ("low", "high")]
+    assert len(ends) == 20
+    assert all(abs(line.difference) <= 0.01 and line.verdict is Verdict.AGREES for line in ends)
+
+
+@here
+def test_complainants_agree_to_the_twelfth_digit(lines):
+    shares = [line for line in lines if line.figure.cell.quantity in ("p_c_furthest_apart", "p_t_furthest_apart")]
+    assert len(shares) == 2 * 2 * 12
+    assert all(line.figure.tolerance == 1e-12 and line.obtained <= 1e-12 for line in shares)
+
+
+@here
+def test_multiple_discrimination_is_the_intersection_of_the_single_attributes(loan):
+    """Detected alone twice is detected once; a part that detects nobody leaves nobody."""
+    twice = obtained.multiple(loan, [loan, loan], "g")
+    assert twice[Cell("detected_by_both_alone", "g", ("cst", 15.0))] == 288
+    assert twice[Cell("detected_by_both_alone", "g", ("cf",))] == 376
+
+
+def altered(tmp_path, file, change):
+    """The reference outputs of the loans in a directory of their own, one of them changed."""
+    golden = Golden(SHARED / "golden" / "cst", "loan", "female")
+    for path in golden.files:
+        (tmp_path / path.name).symlink_to(path)
+    frame = pd.read_csv(tmp_path / file)
+    (tmp_path / file).unlink()
+    change(frame).to_csv(tmp_path / file, index=False)
+    return Golden(tmp_path, "loan", "female")
+
+
+def off(golden, loan):
+    """What differs, by quantity and place."""
+    told = golden.told(loan)
+    return {(f.cell.quantity, f.cell.at): ours for f, ours in told if not abs(ours - f.value) <= f.tolerance}
+
+
+@here
+def test_a_changed_share_is_seen(tmp_path, loan):
+    changed = altered(tmp_path, "loan_ST_k30.csv.gz", lambda f: f.assign(p_c=f["p_c"] + 1e-9 * (f["individual"] == 4)))
+    assert off(changed, loan) == {("p_c_furthest_apart", ("st", 30.0)): pytest.approx(1e-9)}
+
+
+@here
+def test_a_missing_complainant_is_seen(tmp_path, loan):
+    found = off(altered(tmp_path, "loan_CSTwi_k15.csv.gz", lambda frame: frame.iloc[1:]), loan)
+    assert found["complainants_differing", ("cst_with_centres", 15.0)] == 1
+    assert np.isnan(found["p_c_furthest_apart", ("cst_with_centres", 15.0)])
+
+
+@here
+def test_a_cent_of_an_imagined_value_is_seen(tmp_path, loan):
+    changed = altered(
+        tmp_path,
+        "loan_counterfactual.csv.gz",
+        lambda frame: frame.assign(AccountBalance=frame["AccountBalance"] + 0.01 * (frame.index == 7)),
+    )
+    assert off(changed, loan) == {("counterfactual_values_differing", ("AccountBalance",)): 1}
+
+
+@here
+def test_a_frame_with_fewer_rows_is_seen(tmp_path, loan):
+    changed = altered(tmp_path, "loan_factual.csv.gz", lambda frame: frame.iloc[:-2])
+    assert off(changed, loan) == {("factual_rows_missing", ()): 2}
