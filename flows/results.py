@@ -53,7 +53,7 @@ def measures(
     _show(table, "json" if as_json else format_)
 
 
-@app.command(epilog="Examples: evenhand findings --json; evenhand findings --file-pack 10 --attribute race")
+@app.command(epilog="Example: evenhand findings --file-pack 10 --attribute race, or: evenhand findings --json")
 def findings(
     lake: LakeOption = Path("data/lake"),
     run: RunOption = None,

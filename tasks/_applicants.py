@@ -16,13 +16,13 @@ from schemas.terms import DecisionMaker, Kind
 from tasks._causal import World
 from tasks._columns import columns_of
 from tasks._deciding import decider
-from tasks._given import Asked, Given
+from tasks._given import Assumed, Given
 from tasks.algorithms.columns import Columns
 from tasks.algorithms.detector import Applicants, Bools, Counterfactuals, Problem
 from tasks.algorithms.encoding import category_codes
 
 
-def world_of(given: Given, asked: Asked) -> World | None:
+def world_of(given: Given, asked: Assumed) -> World | None:
     """The causal world of the rows, where the audit states one."""
     if not given.applicants.num_rows or not asked.causal_graph.edges:
         return None
@@ -30,7 +30,7 @@ def world_of(given: Given, asked: Asked) -> World | None:
 
 
 def known(
-    problems: Mapping[str, Problem], given: Given, favourable: Bools, maker: str, asked: Asked, world: World | None
+    problems: Mapping[str, Problem], given: Given, favourable: Bools, maker: str, asked: Assumed, world: World | None
 ) -> dict[str, Problem]:
     """The problems with everything that is known of their applicants; crossed attributes know the single ones."""
     columns = columns_of(given.applicants, given.encodings)
@@ -52,6 +52,7 @@ def known(
                 counterfactuals=_made(given, p.name, columns, maker if decide else None),
                 imagine=world.imagine(p.name, decide),
                 edges=world.edges(p.name),
+                reached=world.reached(p.name),
             )
         out[p.name] = replace(problems[p.name], applicants=made)
     return {p.name: out[p.name] for p in asked.protected}

@@ -17,7 +17,7 @@ from schemas.causal import CausalGraph, Edge
 from schemas.errors import SpecError
 from schemas.settings import Protected
 from tasks._deciding import Decide
-from tasks._given import Asked
+from tasks._given import Assumed
 from tasks._groups import Grouped, groups_of
 from tasks.algorithms import scm
 from tasks.algorithms.columns import Columns
@@ -44,7 +44,7 @@ class World:
     """What was fitted already: both decision makers ask for the same."""
 
     @classmethod
-    def of(cls, columns: Columns, memberships: pa.Table, ids: "np.ndarray[Any, Any]", asked: Asked) -> "World":
+    def of(cls, columns: Columns, memberships: pa.Table, ids: "np.ndarray[Any, Any]", asked: Assumed) -> "World":
         """The world of an audit's rows.
 
         Raises:
@@ -61,11 +61,10 @@ class World:
             return (attribute,)
         return tuple(p.name for p in self._crossed(attribute) if p.name in nodes)
 
-    @property
-    def reached(self) -> tuple[str, ...]:
-        """The features that a protected attribute can reach, in the order of the columns."""
-        directed = self.graph.directed
-        found = set().union(*(nx.descendants(directed, name) for name in self.groups if name in directed))
+    def reached(self, *attributes: str) -> tuple[str, ...]:
+        """The features that any of these protected attributes can reach, in the order of the columns."""
+        directed, roots = self.graph.directed, [root for name in attributes for root in self.roots(name)]
+        found = set().union(*(nx.descendants(directed, root) for root in roots))
         return tuple(name for name in self.columns.names if name in found)
 
     def edges(self, attribute: str) -> tuple[Edge, ...]:

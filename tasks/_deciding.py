@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from schemas.errors import IntegrityError
 from schemas.settings import Model, Rule
 from schemas.terms import DecisionMaker
 from tasks._columns import encoded
+from tasks._models import Scorer, scorer
 from tasks.algorithms.columns import Columns
 
 Bools = NDArray[np.bool_]
@@ -56,7 +56,7 @@ def decider(model: Model, models: pa.Table, encodings: pa.Table, decisions: pa.T
     if model.rule is not None:
         return partial(_by_rule, model.rule)
     own = decisions.filter(pc.equal(decisions["decision_maker"], str(DecisionMaker.MODEL)))
-    fitted = {row["fold"]: _loaded(row["content"]) for row in models.to_pylist()}
+    fitted = {row["fold"]: scorer(row["content"]) for row in models.to_pylist()}
     return partial(_by_models, fitted, encodings, own["fold"].to_numpy(), own["threshold"].to_numpy())
 
 
@@ -66,7 +66,7 @@ def _by_rule(rule: Rule, columns: Columns, _: Longs) -> tuple[Bools, Floats]:
 
 
 def _by_models(
-    fitted: dict[int, "Scorer"], encodings: pa.Table, fold: Longs, threshold: Floats, columns: Columns, rows: Longs
+    fitted: dict[int, Scorer], encodings: pa.Table, fold: Longs, threshold: Floats, columns: Columns, rows: Longs
 ) -> tuple[Bools, Floats]:
     x, scores = encoded(columns, encodings), np.empty(len(rows))
     for number, score in fitted.items():
@@ -74,19 +74,3 @@ def _by_models(
         if mine.any():
             scores[mine] = score(x[mine])
     return scores >= threshold[rows], scores
-
-
-Scorer = Callable[[Floats], Floats]
-
-
-def _loaded(content: bytes) -> Scorer:
-    """The scores of a stored model. Only types that skops knows to be harmless are read."""
-    import skops.io  # seconds to import, and only audits that imagine applicants need it
-
-    unknown = skops.io.get_untrusted_types(data=content)
-    if unknown:
-        raise IntegrityError(
-            f"a stored model holds the types {sorted(unknown)}, which are not scikit-learn's; fit again"
-        )
-    model = skops.io.loads(content)
-    return lambda x: model.predict_proba(x)[:, 1]

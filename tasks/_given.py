@@ -29,15 +29,11 @@ READS = (
 """The tables of ``Given``, in its order."""
 
 
-class Asked(Protocol):
-    """What of the settings decides the problems."""
+class Assumed(Protocol):
+    """What of the settings decides the causal world, and who decides in it."""
 
     @property
-    def explain(self) -> Explain: ...
-    @property
     def protected(self) -> tuple[Protected, ...]: ...
-    @property
-    def bootstrap(self) -> Bootstrap: ...
     @property
     def decision(self) -> Decision | None: ...
     @property
@@ -46,6 +42,15 @@ class Asked(Protocol):
     def causal_graph(self) -> CausalGraph: ...
     @property
     def seed(self) -> int: ...
+
+
+class Asked(Assumed, Protocol):
+    """What of the settings decides the problems."""
+
+    @property
+    def explain(self) -> Explain: ...
+    @property
+    def bootstrap(self) -> Bootstrap: ...
 
 
 @dataclass(frozen=True)

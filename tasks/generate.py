@@ -16,7 +16,7 @@ from schemas.applications import APPLICANTS, DECISIONS, ENCODINGS, MEMBERSHIPS, 
 from schemas.causal import CausalGraph
 from schemas.counterfactuals import CAUSAL_CHECKS, CAUSAL_EFFECTS, COUNTERFACTUAL_DECISIONS, COUNTERFACTUALS
 from schemas.errors import SpecError
-from schemas.settings import AuditSpec, Bootstrap, Decision, Explain, Model, Protected, StageSettings
+from schemas.settings import AuditSpec, Decision, Model, Protected, StageSettings
 from schemas.table import Column, Table
 from schemas.terms import DecisionMaker, Kind
 from tasks._causal import World
@@ -42,8 +42,6 @@ class GenerateSettings(StageSettings):
     causal_graph: CausalGraph
     decision: Decision
     model: Model
-    explain: Explain
-    bootstrap: Bootstrap
     seed: int
 
 
@@ -117,7 +115,7 @@ def _own(world: World, columns: Columns) -> Iterator[Column]:
     """The audit's own columns: the features, and the noise of those that a protected attribute can reach."""
     for name, kind in zip(columns.names, columns.kinds, strict=True):
         yield Column(name, "double" if kind is Kind.CONTINUOUS else "string", "as it would have been", nullable=True)
-    for name in world.reached:
+    for name in world.reached(*world.groups):
         yield Column(f"{NOISE}{name}", "doubles", "the noise that was held fixed; none of a refused row", nullable=True)
 
 

@@ -82,7 +82,7 @@ def report(
         quality(material, held),
         encodings_section(material, encodings.to_pylist()),
     )
-    front = cover(material, falls)
+    front = cover(material, falls, modules)
     checks = checks_table(material, {k: v for module in modules.values() for k, v in module.MEASURES.items()})
     shared = {"settings": settings, "material": material, "front": front}
     files = {

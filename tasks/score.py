@@ -31,6 +31,7 @@ from schemas.settings import Model, Rule, StageSettings
 from schemas.terms import DecisionMaker
 from tasks._columns import columns_of
 from tasks._deciding import passes, rule_scores
+from tasks._models import kept
 from tasks._stage import Produced, stage
 from tasks.algorithms.columns import Columns
 
@@ -78,7 +79,7 @@ def score(
         {
             DECISIONS.name: pa.concat_tables([lender, _decisions(ids, DecisionMaker.MODEL, outcome, scored)]),
             MODEL_METRICS.name: _metrics(groups, y, scored),
-            MODELS.name: MODELS.build(fold=range(len(scored.models)), content=[_stored(m) for m in scored.models]),
+            MODELS.name: MODELS.build(fold=range(len(scored.models)), content=[kept(m) for m in scored.models]),
         },
         rows_in=2 * n,
     )
@@ -110,14 +111,6 @@ class Scored:
 def _ruled(rule: Rule, columns: Columns) -> Scored:
     sums = rule_scores(rule, columns)
     return Scored.unscored(passes(rule, sums), sums)
-
-
-def _stored(model: ClassifierMixin) -> bytes:
-    """The model in a format that runs no code when it is read."""
-    import skops.io  # seconds to import, and only a fit needs it
-
-    content: bytes = skops.io.dumps(model)
-    return content
 
 
 def _estimator(settings: ScoreSettings) -> ClassifierMixin:

@@ -1,13 +1,14 @@
 """What CST finds where there is nothing to find: the labels permuted, and everything run again.
 
 Labels are permuted among rows with the same categories, so that every such stratum keeps its numbers by group: what is
-left is chance, and whatever the method makes of it (specs of CST, 'Defaults that real data forced'; the paper does not
-do this). Counterfactuals are made again for the permuted labels, by a causal model fitted to them.
+left is chance, and whatever the method makes of it (the paper does not do this). Columns that the protected attribute
+can reach make no strata: what it does through them is what the method looks for, and would be taken for chance.
+Counterfactuals are made again for the permuted labels, by a causal model fitted to them.
 
 Here belongs the null calibration.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
@@ -33,7 +34,7 @@ def draws(problem: Problem, settings: CstSettings, rng: np.random.Generator) -> 
         rng: permutes labels and draws complainants.
     """
     applicants = applicants_of(problem)
-    strata = strata_of(looked_at(applicants.columns, settings, applicants.attribute_columns))
+    strata = strata_of(looked_at(applicants.columns, settings, applicants.attribute_columns), applicants.reached)
     found = [
         _shares(problem, permuted(problem.group, strata, rng), settings, rng) for _ in range(settings.null_permutations)
     ]
@@ -45,9 +46,10 @@ def draws(problem: Problem, settings: CstSettings, rng: np.random.Generator) -> 
             yield Draws(group, measure, HEADLINE, values, reference="null")
 
 
-def strata_of(attributes: Columns) -> Longs:
-    """``(n,)`` number of each row's combination of categories, over the nominal columns."""
-    nominal = np.array([kind not in NUMERIC for kind in attributes.kinds])
+def strata_of(attributes: Columns, reached: Collection[str] = ()) -> Longs:
+    """``(n,)`` number of each row's combination of categories, over the nominal columns but those ``reached``."""
+    looked = zip(attributes.names, attributes.kinds, strict=True)
+    nominal = np.array([kind not in NUMERIC and name not in reached for name, kind in looked])
     if not nominal.any():
         return np.zeros(len(attributes.values), np.int64)
     return np.unique(attributes.values[:, nominal], axis=0, return_inverse=True)[1]

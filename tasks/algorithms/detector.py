@@ -84,6 +84,8 @@ class Applicants:
     imagine: Imagine | None = None
     edges: tuple[tuple[str, str], ...] = ()
     """Edges of the causal graph out of the protected attribute: what the results are sensitive to."""
+    reached: tuple[str, ...] = ()
+    """Columns that the protected attribute can reach in the causal graph."""
     singles: tuple["Problem", ...] = ()
     """Of a crossed attribute, the problems of the single attributes that it crosses, on the same rows."""
 

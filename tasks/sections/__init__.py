@@ -1,7 +1,8 @@
 """Sections of the report, one module each; what a method brings is the module of its name.
 
-A method's module holds ``MEASURES`` (its measures, as printed), ``GLOSSARY`` and ``chapter(material) -> Section``. The
-report finds it through the registry of methods, so that a further method touches nothing else.
+A method's module holds its ``QUESTION``, ``MEASURES`` (its measures, as printed), ``GLOSSARY``, ``limits(material)``
+and ``chapter(material) -> Section``. The report finds it through the registry of methods, and its first page follows
+the methods that ran, so that a further method touches nothing else.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,8 +20,14 @@ ALWAYS = ("outcomes",)
 class MethodSection(Protocol):
     """The module of a method."""
 
+    QUESTION: str
+    """What it asks, in one sentence."""
     MEASURES: Mapping[str, Shown]
     GLOSSARY: Mapping[str, str]
+
+    def limits(self, material: Material) -> tuple[str, ...]:
+        """What it cannot show, those limits first that these data set."""
+        ...
 
     def chapter(self, material: Material) -> Section:
         """The method's chapter of the report."""

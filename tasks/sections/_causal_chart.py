@@ -14,7 +14,7 @@ import altair as alt
 import networkx as nx
 
 from tasks.sections._section import Panel, Swatch
-from tasks.sections.charts import ACCENT, QUIET, ROWS, WARM, WIDE, panel
+from tasks.sections.charts import ACCENT, QUIET, ROWS, WARM, WIDTHS, panel
 
 ATTRIBUTE, REACHED, KEPT = "protected attribute", "would change with it", "stays as it is"
 
@@ -28,6 +28,8 @@ KINDS = {
 _LINE, _LETTER = 13, 6.1
 """Height of a line of text and width of a letter, in pixels."""
 _LANE, _GAP = 16, 12
+_WIDE, _WIDEST = WIDTHS["full"], 170.0
+"""Of the whole, and of a box at most, in pixels."""
 _SWEEPS = 4
 
 Boxes = Mapping[str, tuple[float, float, float, float]]
@@ -60,7 +62,7 @@ def graph(title: str, label: str, edges: nx.DiGraph, attributes: frozenset[str])
     """The chart of a causal graph, whose nodes are named as they are to be printed."""
     made = layout(edges, attributes)
     rows = [*_boxes(edges, attributes, made), *_lines(attributes, made)]
-    x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, WIDE], nice=False))
+    x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, _WIDE], nice=False))
     y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[made.height, 0], nice=False))
     colours = alt.Scale(domain=list(KINDS), range=[swatch.colour for swatch in KINDS.values()])
     colour = alt.Color("kind:N", legend=None, scale=colours)
@@ -75,7 +77,7 @@ def graph(title: str, label: str, edges: nx.DiGraph, attributes: frozenset[str])
     drawn = line.mark_line(interpolate="monotone", strokeWidth=1.6).encode(color=colour, detail="edge:N", order="at:Q")
     heads = arrow.mark_point(filled=True, size=60, shape="triangle-right", opacity=1).encode(color=colour)
     words = text.mark_text(baseline="middle").encode(text="name:N")
-    return panel(title, label, drawn + boxes + heads + words, rows, round(made.height), wide=True)
+    return panel(title, label, drawn + boxes + heads + words, rows, round(made.height), span="full")
 
 
 def layout(edges: nx.DiGraph, attributes: frozenset[str]) -> Layout:
@@ -84,12 +86,12 @@ def layout(edges: nx.DiGraph, attributes: frozenset[str]) -> Layout:
     at = {node: i for i, generation in enumerate(generations) for node in generation}
     roads = {(a, b): [a, *(Lane(a, i) for i in range(at[a] + 1, at[b])), b] for a, b in edges.edges}
     columns = _ordered(generations, roads)
-    gap = 56 if len(columns) < 4 else 30
-    width = min(150.0, (WIDE - gap * (len(columns) - 1)) / len(columns))
+    gap = 56 if len(columns) < 6 else 30
+    width = min(_WIDEST, (_WIDE - gap * (len(columns) - 1)) / len(columns))
     text = {node: _broken(node, node in attributes, int((width - 8) / _LETTER)) for node in at}
     tall = 10 + _LINE * max(len(lines) for lines in text.values())
     middle, height = _heights(columns, tall)
-    step = (WIDE - width) / max(1, len(columns) - 1)
+    step = (_WIDE - width) / max(1, len(columns) - 1)
     boxes = {
         node: (i * step, i * step + width, middle[node] - tall / 2, middle[node] + tall / 2) for node, i in at.items()
     }

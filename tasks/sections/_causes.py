@@ -40,15 +40,23 @@ _FORMS = {
     "ordinal": "its categories have an order, and an applicant keeps its rank among those alike",
     "nominal": "its categories have no order, and an applicant keeps its own leaning to each (Gumbel-max)",
 }
+_FIT = "held_out_fit"
 _CHECKS = {
-    "fit": "fit",
-    "held_out_fit": "fit",
-    "residual": "noise and a cause",
     "noise_location": "level of the noise and a cause",
     "noise_spread": "spread of the noise and a cause",
     "independence": "columns that the graph keeps apart",
 }
-_FITS = ("fit", "held_out_fit")
+_AGAINST = {
+    "noise_location": "{node}: what its causes do not explain is higher or lower as {other} differs",
+    "noise_spread": "{node}: what its causes do not explain varies more or less as {other} differs",
+    "independence": "{node} and {other} go together{given}, and the graph says that they do not",
+}
+"""What a failed test says, with the columns by their labels."""
+_MEANING = {
+    "noise_location": "Higher or lower: the mechanism misses part of the effect, or the two have a common cause.",
+    "noise_spread": "More or less spread: the noise is not merely added; imagined values may be too near or too far.",
+    "independence": "Together: an arrow or a common cause may be missing.",
+}
 
 
 def section(material: Material) -> Section:
@@ -82,7 +90,7 @@ _ALWAYS = (
 
 def _words(material: Material) -> tuple[str, ...]:
     by = listed(f"{p.name} (reference: {p.reference})" for p in material.settings.protected)
-    tested = [check for check in material.causal_checks if check["q"] is not None]
+    _, tested = failed_and_tested(material)
     checked = (
         "None of the checks below shows that the graph is right: they can only speak against it, and a common cause "
         "that nobody recorded leaves no trace in them."
@@ -111,6 +119,11 @@ def words_for(material: Material, node: str) -> str:
     return attributes.get(node) or (known.label if known and known.label else node)
 
 
+def plain_words(material: Material, node: str) -> str:
+    """A node without its unit, where the space or the sentence is short."""
+    return _UNIT.sub("", words_for(material, node))
+
+
 def _sentences(material: Material, assumed: CausalGraph) -> Iterator[str]:
     """One for each effect, causes first, with its mechanism and bounds."""
     for node in nx.lexicographical_topological_sort(assumed.directed):
@@ -133,7 +146,7 @@ def _mechanism(assumed: CausalGraph, node: str, column: ColumnSpec) -> str:
 
 
 def _figure(material: Material, assumed: CausalGraph) -> Figure:
-    words = {node: _UNIT.sub("", words_for(material, node)) for node in assumed.directed}
+    words = {node: plain_words(material, node) for node in assumed.directed}
     alike = Counter(words.values())  # two columns of one label would else become one
     edges = nx.relabel_nodes(assumed.directed, {n: said if alike[said] == 1 else n for n, said in words.items()})
     attributes = frozenset(p.name for p in material.settings.protected if p.name in edges)
@@ -148,14 +161,32 @@ def _figure(material: Material, assumed: CausalGraph) -> Figure:
     return Figure("The causal graph", (made,), caption, legend)
 
 
+def failed_and_tested(material: Material) -> tuple[int, int]:
+    """How many tests speak against the causal model, and how many there are."""
+    return len(_contradicting(material)), sum(check["q"] is not None for check in material.causal_checks)
+
+
+def _contradicting(material: Material) -> list[Mapping[str, Any]]:
+    """The tests that speak against the causal model, the worst first."""
+    failed = (check for check in material.causal_checks if check["q"] is not None and check["q"] < FAILS)
+    return sorted(failed, key=lambda check: float(check["q"]))
+
+
 def _failed(material: Material) -> Iterator[Notice]:
-    tests = [check for check in material.causal_checks if check["q"] is not None]
-    failed = sorted((check for check in tests if check["q"] < FAILS), key=lambda check: float(check["q"]))
+    failed, (n, tested) = _contradicting(material), failed_and_tested(material)
     if failed:
-        more = len(failed) - _NAMED
-        said = " ".join(str(check["words"]) for check in failed[:_NAMED])
-        said += f" The other {more} stand in the table." if more > 0 else ""
-        yield Notice(f"The data speak against the causal model in {len(failed)} of {len(tests)} tests", said)
+        named = failed[:_NAMED]
+        kinds = dict.fromkeys(check["check"] for check in named)
+        rest = [f"The other {n - _NAMED} stand in the table below."] * (n > _NAMED)
+        said = " ".join([*(_MEANING[kind] for kind in kinds), *rest])
+        points = tuple(f"{_against(material, check)}." for check in named)
+        yield Notice(f"The data speak against the causal model in {n} of {tested} tests", said, points)
+
+
+def _against(material: Material, check: Mapping[str, Any]) -> str:
+    given = [plain_words(material, name) for name in _given(check)]
+    named = {side: plain_words(material, check[side]) for side in ("node", "other")}
+    return capital(_AGAINST[check["check"]].format(**named, given=f", given {listed(given)}" if given else ""))
 
 
 def _fits(material: Material) -> TableView:
@@ -168,7 +199,7 @@ def _fits(material: Material) -> TableView:
             _n(material, check),
         )
         for check in material.causal_checks
-        if check["check"] in _FITS
+        if check["check"] == _FIT
     ]
     header = ("Column", "Given", "Fit", "Rows")
     note = (
@@ -180,7 +211,7 @@ def _fits(material: Material) -> TableView:
 
 def _tests(material: Material) -> TableView:
     """What would contradict the graph or a mechanism, the worst first."""
-    tests = [check for check in material.causal_checks if check["check"] not in _FITS]
+    tests = [check for check in material.causal_checks if check["check"] != _FIT]
     tests.sort(key=lambda check: 2.0 if check["q"] is None else float(check["q"]))
     rows = tuple(_test(material, check) for check in tests)
     header = ("Looked at", "Column", "Other column", "Given", "Statistic", "p", "q", "Rows", "Against the model")
@@ -193,7 +224,7 @@ def _tests(material: Material) -> TableView:
 
 def _test(material: Material, check: Mapping[str, Any]) -> Row:
     return (
-        Cell(_CHECKS.get(check["check"], str(check["check"]))),
+        Cell(_CHECKS[check["check"]]),
         Cell(words_for(material, check["node"])),
         Cell(words_for(material, check["other"]) if check["other"] else "–"),
         Cell(listed(words_for(material, name) for name in _given(check)) if _given(check) else "–"),

@@ -8,16 +8,20 @@ from collections.abc import Mapping
 from schemas.settings import Threshold
 from schemas.terms import State
 from tasks.algorithms import verdicts
+from tasks.algorithms.measures import SUFFIXES
 from tasks.sections._material import Material, Measure, Shown
 from tasks.sections._numbers import n_cell, p_cell, state_cell, value_cell
 from tasks.sections._section import Cell, Row, TableView
 
-SUFFIXES = {
+COMPARED = {
     "_size_matched_difference": "difference from the size-matched reference",
     "_size_matched": "size-matched reference",
+    "_null_difference": "difference from permuted labels",
+    "_null": "labels permuted",
     "_difference": "difference",
     "_ratio": "ratio",
 }
+"""What a comparison is called, by the suffix of its measure."""
 _WORST_FIRST = (State.BREACH, State.INSUFFICIENT_EVIDENCE, State.WITHIN)
 SUMMARIES = {
     State.BREACH: "At least one measure lies outside a limit that was fixed before the run, with its whole interval.",
@@ -44,11 +48,11 @@ def names(measure: str, shown: Mapping[str, Shown]) -> tuple[str, Shown]:
     """A measure in words, and how its base is written; a method's own words where it gave some."""
     if measure in shown:  # a measure may end like a comparison: FACE's ratio
         return shown[measure].words, shown[measure]
-    for suffix, words in SUFFIXES.items():
+    for suffix in SUFFIXES:
         base = measure.removesuffix(suffix)
         if base != measure:
             known = shown.get(base, Shown(base.replace("_", " "), "number"))
-            return f"{known.words}, {words}", known
+            return f"{known.words}, {COMPARED[suffix]}", known
     unknown = Shown(measure.replace("_", " "), "number")
     return unknown.words, unknown
 
@@ -72,7 +76,7 @@ def _row(material: Material, m: Measure, shown: Mapping[str, Shown]) -> Row:
     return (
         state_cell(m.state),
         Cell(words + said),
-        Cell(m.decision_maker),
+        Cell(material.maker(m.decision_maker)),
         Cell(group),
         value_cell(m, known.unit),
         n_cell(m),

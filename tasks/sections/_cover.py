@@ -1,9 +1,14 @@
-"""The first page: the question, what the audit cannot tell, what identifies the run, and how decisions were read."""
+"""The first page: what was asked, what the audit cannot tell, what identifies the run, and how decisions were read.
 
+It follows the methods that ran: each brings its question, its limits and its headline.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from tasks.sections._limits import limits, swapped
+from tasks.sections import MethodSection, _headlines
+from tasks.sections._limits import Limits, limits, swapped
 from tasks.sections._material import Material, listed
 from tasks.sections._numbers import n_cell, value_cell
 from tasks.sections._section import Cell, Notice, Row, TableView
@@ -15,8 +20,12 @@ class Cover:
     """What a reader meets before the first result."""
 
     title: str
-    question: str
-    limits: tuple[str, ...]
+    subject: str
+    """Whose decisions, and between whom they are compared."""
+    questions: tuple[tuple[str, str], ...]
+    """Anchor of a chapter, and what it asks."""
+    limits: tuple[Limits, ...]
+    headlines: TableView
     strip: tuple[tuple[str, str], ...]
     """Label and value of what identifies the run."""
     decisions: tuple[str, ...]
@@ -24,13 +33,15 @@ class Cover:
     warning: Notice | None
 
 
-def cover(material: Material, falls: tuple[Waterfall, ...]) -> Cover:
-    """The first page."""
+def cover(material: Material, falls: tuple[Waterfall, ...], modules: Mapping[str, MethodSection]) -> Cover:
+    """The first page of a report with the chapters of ``modules``."""
     s = material.settings
     return Cover(
         title=s.title or s.name,
-        question=_question(material),
-        limits=limits(material, falls),
+        subject=_subject(material),
+        questions=tuple((anchor, module.QUESTION) for anchor, module in modules.items()),
+        limits=limits(material, falls, modules),
+        headlines=_headlines.table(material, modules),
         strip=_strip(material),
         decisions=(
             f"The decision is read from column {s.decision.column}. Favourable to the applicant: "
@@ -42,20 +53,18 @@ def cover(material: Material, falls: tuple[Waterfall, ...]) -> Cover:
     )
 
 
-def _question(material: Material) -> str:
+def _subject(material: Material) -> str:
     s = material.settings
     by = listed(f"{p.name} (reference: {p.reference})" for p in s.protected)
-    return (
-        f"Do decisions of {s.year} differ between groups by {by}, and what would those with an unfavourable "
-        "decision have needed to look like, within their own group, to receive a favourable one?"
-    )
+    return f"Decisions of {s.year}, compared by {by}. The questions:"
 
 
 def _strip(material: Material) -> tuple[tuple[str, str], ...]:
     s = material.settings
     named = ", ".join(PurePath(path.replace("\\", "/")).name for path in s.source.paths) or s.source.kind
     rounding = "" if material.policy.round_to == 1 else f", others rounded to {material.policy.round_to}"
-    model = "none" if s.model.kind == "none" else f"{s.model.kind.replace('_', ' ')}, {s.model.split}"
+    fitted = f"{s.model.kind.replace('_', ' ')}, {s.model.split}"
+    model = {"none": "none", "rule": "a given rule"}.get(s.model.kind, fitted)
     return (
         ("Run", s.run),
         ("Audit", f"{s.name}, {s.year}"),
@@ -86,5 +95,6 @@ def _rates(material: Material) -> TableView:
             if modelled:
                 row += (value_cell(modelled[view.attribute].get(group, "approval_rate"), "rate"),)
             rows.append(row)
-    header = ("Group", "By", "Applications", "Approved by the lender", *(["Approved by the model"] if modelled else []))
+    both = [f"Approved by the {material.model}"] if modelled else []
+    header = ("Group", "By", "Applications", "Approved by the lender", *both)
     return TableView("Approval rate by group, as the decision was read", header, tuple(rows))

@@ -9,21 +9,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tasks.sections._beside import capital
-from tasks.sections._material import Measure, Shown, undrawn
+from tasks.sections._material import Measure, undrawn
 from tasks.sections._numbers import count, missing_words, n_cell, number_cell, p_cell, value, value_cell, written
 from tasks.sections._section import Cell, Figure, Panel, Row, Swatch, TableView
 from tasks.sections._situation_charts import CHANCE, FOUND, beside_chance
 from tasks.sections._situations import CF, CST, SHARES, ST, Situations, name
 from tasks.sections.charts import ACCENT, QUIET
 
-MEASURES = {
-    **SHARES,
-    **{f"{m}_null": Shown(f"{shown.words}, labels permuted", shown.unit) for m, shown in SHARES.items()},
-    **{
-        f"{m}_null_difference": Shown(f"{shown.words}, difference from permuted labels", shown.unit)
-        for m, shown in SHARES.items()
-    },
-}
+MEASURES = SHARES
 HEADLINE = next(iter(SHARES))
 
 _TIMES = 10
@@ -43,17 +36,23 @@ def readings(s: Situations) -> tuple[str, ...]:
 def _reading(s: Situations, group: str) -> str:
     own = s.get(group, HEADLINE, s.main)
     if own is None:
-        return f"{group}: nobody could be tested. Nothing can be said, and that is no pass."
+        return f"{group}: nobody could be tested with k = {s.settings.k}. Nothing can be said, and that is no pass."
     if own.value is None or own.n is None:
         return f"{group}: the share significant is {missing_words(own)}. Nothing can be said, and that is no pass."
     said = f"{group}: {written(own.value, 'rate')} of {count(own.n)} complainants have a significant test"
     if own.n < s.minimum:
         return f"{said}, but fewer than {s.minimum} complainants are too few to say, and that is no pass."
-    few = own.n < _TIMES * s.settings.k
     alike = (
-        f" With k = {s.settings.k}, so few share most of their neighbours: read it as few comparisons." if few else ""
+        f" Each control group holds {s.settings.k} of them, so that they overlap: read it as few comparisons."
+        if is_small(own.n, s.settings.k)
+        else ""
     )
     return f"{said} ({name(s.main)}, k = {s.settings.k}). {_against(s, group, own)}{alike}"
+
+
+def is_small(n: int, k: int) -> bool:
+    """Whether a group is so small beside k that its control groups overlap much."""
+    return n < _TIMES * k
 
 
 def _against(s: Situations, group: str, own: Measure) -> str:
@@ -87,7 +86,7 @@ def figures(s: Situations) -> tuple[Figure, ...]:
     )
     legend = (Swatch("found, with interval", ACCENT), Swatch("labels permuted, with range", QUIET))
     title = f"Complainants with a significant test, by {s.view.attribute}"
-    return (Figure(title, panels, caption + undrawn(s.groups, set(seen)), legend),)
+    return (Figure(title, panels, caption + s.counted + undrawn(s.groups, set(seen)), legend),)
 
 
 def _points(s: Situations, group: str, variant: str) -> Iterator[dict[str, Any]]:
@@ -133,8 +132,8 @@ def _note(s: Situations, measure: str) -> str:
         cf = " CF has no test: it says of each complainant yes or no, and stands with the shares detected."
         return f"In brackets: bootstrap intervals. {SHARED}{cf if CF in s.variants else ''}"
     half = (
-        f"Detected: delta above tau = {s.settings.tau:g}, whether or not chance would give as much. In real data that "
-        "is often more than half of all complainants, so that this share is no finding by itself."
+        f"Detected: delta above tau = {s.settings.tau:g}, whether or not chance would give as much, so that this share "
+        "is no finding by itself: what permuted labels give stands in the next table."
     )
     return half + (" CF looks at no neighbours and is the same at every k." if CF in s.variants else "")
 

@@ -40,7 +40,7 @@ def figures(s: Situations) -> tuple[Figure, ...]:
     )
     title = f"Distribution of delta, by {s.view.attribute}"
     legend = tuple(_KINDS.values())
-    return (Figure(title, panels, caption + undrawn(s.groups, set(drawn)), legend),) if panels else ()
+    return (Figure(title, panels, caption + s.counted + undrawn(s.groups, set(drawn)), legend),) if panels else ()
 
 
 def _bins(s: Situations) -> list[Bin]:

@@ -5,6 +5,7 @@ is believable. Numbers are told by tenths, categories by shares. Of a group so s
 control allows lie beyond the outermost tenth, nothing is told.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -127,7 +128,16 @@ def _figure(material: Material, title: str, reference: str, found: Mapping[str, 
     )
     everyone = dict.fromkeys(each.group for groups in found.values() for each in groups)
     seen = {each.group for groups in found.values() for each in groups if each.printed}
-    return Figure(title, tuple(panels), caption.strip() + undrawn(everyone, seen), _LEGEND)
+    said = f"{caption.strip()} {_counted(material, found)}"
+    return Figure(title, tuple(panels), said + undrawn(everyone, seen), _LEGEND)
+
+
+def _counted(material: Material, found: Mapping[str, tuple[Shifted, ...]]) -> str:
+    """How many people of each group are drawn, and how many it takes."""
+    sizes = {each.group: each.n for groups in found.values() for each in groups if each.printed}
+    said = ", ".join(f"{group} {count(rounded(material.policy, n))}" for group, n in sizes.items())
+    least = math.ceil(material.policy.smallest / _OUTERMOST)
+    return f"Applicants: {said or 'none'}; a group of fewer than {least} is too small to be told by tenths."
 
 
 def _reach(drawn: list[Shifted]) -> tuple[float, float]:

@@ -1,11 +1,15 @@
 """What the audit cannot tell: the first thing that a reader meets, with the limits of these very data.
 
-The general limits are sentences; those of the data are computed from refusals and measures as published.
+The general limits are sentences; those of the data are computed from refusals and measures as published; those of a
+method stand in its section module.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from tasks.algorithms.disclosure import rounded, small
+from tasks.methods import METHODS
+from tasks.sections import MethodSection
 from tasks.sections._material import Material, Measure, View, listed
 from tasks.sections._numbers import count, percent
 from tasks.sections._section import Notice
@@ -21,15 +25,22 @@ _RELATED = (
 _UNRELATED = "That gives no sign that missingness is related to the decision, and does not rule it out."
 
 
-def limits(material: Material, falls: tuple[Waterfall, ...]) -> tuple[str, ...]:
-    """Sentences, those of these data first."""
-    return (
-        *_of_the_rows(material, falls),
-        *_of_the_groups(material),
-        *_of_the_run(material),
-        *_of_recourse(material),
-        *_always(material),
-    )
+@dataclass(frozen=True)
+class Limits:
+    """What one source of limits cannot show."""
+
+    title: str
+    points: tuple[str, ...]
+
+
+def limits(
+    material: Material, falls: tuple[Waterfall, ...], modules: Mapping[str, MethodSection]
+) -> tuple[Limits, ...]:
+    """Those of these data first, then what each method that ran brings, then what no audit shows."""
+    of_the_data = (*_of_the_rows(material, falls), *_of_the_groups(material), *_of_the_run(material))
+    of_methods = ((METHODS[name].title, modules[name].limits(material)) for name in modules if name in METHODS)
+    found = (("These data", of_the_data), *of_methods, ("Any audit of this kind", tuple(_always(material))))
+    return tuple(Limits(title, points) for title, points in found if points)
 
 
 def swapped(material: Material) -> Notice | None:
@@ -63,8 +74,8 @@ def _of_the_rows(material: Material, falls: tuple[Waterfall, ...]) -> Iterator[s
     elif refused:
         share = percent(rounded(policy, refused) / max(1, rounded(policy, source)))
         yield (
-            f"{count(rounded(policy, refused))} {said} ({share}) could not be used. Results of the model and of "
-            "recourse speak of the others only; the reasons are listed under Exclusions."
+            f"{count(rounded(policy, refused))} {said} ({share}) could not be used. All results but the lender's "
+            "approval rates speak of the others only; the reasons are listed under Exclusions."
         )
     yield from _of_missingness(material, fall)
 
@@ -103,10 +114,6 @@ def _of_the_groups(material: Material) -> Iterator[str]:
                 f"Too few to say, in at least one measure ({p.name}): {listed(dict.fromkeys(named))}. Fewer than "
                 f"{minimum} units give no verdict; that is not a pass."
             )
-    yield (
-        "Group size confounds every comparison of recourse: a small group has fewer examples to follow, whoever "
-        "decides. Only comparisons with the size-matched reference take that into account."
-    )
 
 
 def _counts(material: Material, attribute: str) -> list[Measure]:
@@ -121,7 +128,12 @@ def _of_the_run(material: Material) -> Iterator[str]:
     score = any(word in name.lower() for name in features for word in _SCORES)
     text = f"The audit sees {len(features)} features: {listed(shown)}. What else the lender looked at is unknown to it"
     yield text + ("." if score else "; no credit score is among them by its name.")
-    if s.model.kind != "none":
+    if s.model.kind == "rule":
+        yield (
+            "The rule that is audited here was given; it was not made from the lender's decisions. Its results "
+            "describe the rule, and the lender only where it follows it."
+        )
+    elif s.model.kind != "none":
         yield (
             "The model that is audited here was fitted to the lender's decisions. It is not the lender's own "
             "model, and its results describe the lender only as far as it follows the lender's decisions."
@@ -135,33 +147,6 @@ def _of_the_run(material: Material) -> Iterator[str]:
         )
 
 
-def _of_recourse(material: Material) -> Iterator[str]:
-    """What the measures of recourse cannot show, each limit where its measure is there."""
-    found = {m.measure for m in material.measures}
-    if any(m.note and m.value is not None for m in material.measures):
-        yield (
-            "Some optima were not solved, or not to the end: numbers with a dagger are bounds, or made of bounds. The "
-            "optimum may be better, and two groups' bounds may differ where their optima do not."
-        )
-    if "d0" in found:
-        yield (
-            "k0 and d0 are decided by the few hardest to serve. Their intervals come from drawing the same people "
-            "again, which can leave those few out and cannot add others: they fall more easily than they rise. d0 lets "
-            "everyone have a candidate of their own, d0 at k0 only as few as will do: the two answer two questions, "
-            "and papers call either of them d0."
-        )
-    if "acf" in found:
-        yield (
-            "Which attributes change depends on the candidates that were selected; another selection of the same cost "
-            "may change others. A change that is frequent is not shown to matter to the decision."
-        )
-    if "infeasible_share_without" in found:
-        yield (
-            "Lifting a rule shows what depends on it inside the graph. It does not show that the rule causes a "
-            "difference between groups, nor that it could be dropped."
-        )
-
-
 def _always(material: Material) -> Iterator[str]:
     tests = sum(1 for m in material.measures if m.p is not None)
     if tests:
@@ -169,11 +154,7 @@ def _always(material: Material) -> Iterator[str]:
             f"{count(tests)} comparisons carry a p-value. Some are small by chance; q takes their number into account."
         )
     yield (
-        "No causal reading is licensed: a difference between groups does not say what brought it about, and the "
-        "absence of one does not say that individuals were treated alike."
-    )
-    yield (
-        "A feasible path is a chain of applications that occurred. It is no advice to an applicant and no promise that "
-        f"the lender would decide that way; its cost is given in {material.cost_unit}, not in money or time."
+        "No causal reading is licensed by the data alone: a difference between groups does not say what brought it "
+        "about, and the absence of one does not say that individuals were treated alike."
     )
     yield "Whether a difference is lawful is a question for people, with evidence that is not in these data."

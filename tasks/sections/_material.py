@@ -121,6 +121,8 @@ class View:
     """Features in words, where the audit spec gives them."""
     cost_unit: str = COST_UNITS["vector"]
     """In what the cost of recourse is counted."""
+    whose: str = ""
+    """Whose decisions, in words."""
 
     @cached_property
     def _index(self) -> dict[tuple[str, str, str, int], Measure]:
@@ -191,6 +193,21 @@ class Material:
         fgce = self.settings.methods.fgce
         return COST_UNITS[fgce.cost if fgce else "vector"]
 
+    @property
+    def model(self) -> str:
+        """What decides beside the lender: a model that was fitted to the lender's decisions, or a given rule."""
+        return "rule" if self.settings.model.kind == "rule" else "model"
+
+    def maker(self, maker: str) -> str:
+        """A decision maker in one word."""
+        return self.model if maker == DecisionMaker.MODEL else maker
+
+    def whose(self, maker: str) -> str:
+        """Whose decisions, in words."""
+        if maker == DecisionMaker.LENDER:
+            return "the lender's own decisions"
+        return {"rule": "the rule that is audited", "model": "the model of the lender's decisions"}[self.model]
+
     def makers(self, method: str) -> tuple[str, ...]:
         """Whose decisions the method looked at, the model first."""
         present = {m.decision_maker for m in self.measures if m.method == method}
@@ -209,6 +226,7 @@ class Material:
                 by_size((m for m in self.measures if m.protected_attribute == p.name), p.reference),
                 labels,
                 self.cost_unit,
+                self.whose(maker),
             )
             for p in self.settings.protected
             if any(m.protected_attribute == p.name for m in mine)
@@ -222,11 +240,6 @@ def by_size(rows: Iterable[Measure], reference: str) -> tuple[str, ...]:
         if m.subgroup == 0 and m.reference_group is None:
             size[m.group] = max(size.get(m.group, -1), -1 if m.n is None else m.n)
     return tuple(sorted(size, key=lambda group: (group != reference, -size[group], group)))
-
-
-def maker_words(maker: str) -> str:
-    """Whose decisions, in words."""
-    return {"model": "the model of the lender's decisions", "lender": "the lender's own decisions"}.get(maker, maker)
 
 
 def anchor(*parts: str) -> str:

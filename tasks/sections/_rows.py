@@ -12,7 +12,7 @@ import altair as alt
 from tasks.sections._section import Panel
 from tasks.sections.charts import ACCENT, MATCHED, OWN, QUIET, ROWS, panel
 
-_LABELS = 215
+_LABELS = 260
 """Pixels that the name of a row may take."""
 
 
@@ -38,7 +38,7 @@ def bars(title: str, label: str, rows: Sequence[Mapping[str, Any]], order: Seque
     share = alt.X("value:Q", title=None, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", tickCount=4))
     bar = own.mark_bar(opacity=0.5).encode(x=share)
     mark = matched.mark_point(filled=True, size=40, opacity=1, shape="diamond").encode(x=share)
-    return panel(title, label, bar + _whiskers(base) + mark, rows, 45 + 26 * len(order), wide=True)
+    return panel(title, label, bar + _whiskers(base) + mark, rows, 45 + 26 * len(order), span="half")
 
 
 def dots(
@@ -65,7 +65,7 @@ def dots(
             tooltip=[alt.Tooltip("row:N", title="subgroup"), alt.Tooltip("shown:N", title="size")],
         )
     )
-    return panel(title, label, mark, rows, 55 + 18 * len(order), wide=True)
+    return panel(title, label, mark, rows, 55 + 18 * len(order), span="half")
 
 
 def against(title: str, label: str, rows: Sequence[Mapping[str, Any]], order: Sequence[str], most: float) -> Panel:
@@ -83,7 +83,7 @@ def against(title: str, label: str, rows: Sequence[Mapping[str, Any]], order: Se
     dot = base.mark_point(filled=True, size=45, opacity=1).encode(
         x=alt.X("value:Q", title=None, scale=scale, axis=axis)
     )
-    return panel(title, label, rule + _whiskers(base) + dot, rows, 45 + 20 * len(order), wide=True)
+    return panel(title, label, rule + _whiskers(base) + dot, rows, 45 + 20 * len(order), span="half")
 
 
 def _base(order: Sequence[str]) -> Any:

@@ -27,6 +27,7 @@ class Cell:
 
 
 Row = tuple[Cell, ...]
+Span = Literal["third", "half", "full"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ class Panel:
     """What a screen reader says."""
     spec: Mapping[str, Any]
     svg: str
-    wide: bool = False
+    span: Span = "third"
+    """How much of the page's width it takes."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +78,11 @@ class Figure:
 
 @dataclass(frozen=True)
 class Notice:
-    """A sentence that must not be overlooked."""
+    """A sentence that must not be overlooked, and the points that it is about."""
 
     title: str
     text: str
+    points: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tasks.sections._beside import capital
-from tasks.sections._causes import words_for
+from tasks.sections._causes import plain_words
 from tasks.sections._material import Material, Measure, Shown, undrawn
 from tasks.sections._numbers import value, value_cell
 from tasks.sections._rows import against
@@ -55,7 +55,7 @@ def _along(s: Situations, measure: str, x: str, words: str, title: str, caption:
         for group, rows in drawn.items()
         if several
     )
-    caption += undrawn(s.groups, set(drawn))
+    caption += s.counted + undrawn(s.groups, set(drawn))
     return Figure(f"{title}, by {s.view.attribute}", panels, caption, tuple(kinds.values()))
 
 
@@ -106,12 +106,12 @@ def arrows(material: Material, s: Situations) -> tuple[tuple[Figure, ...], tuple
     )
     legend = (Swatch("without the arrow, with interval", ACCENT), Swatch(_WHOLE.lower(), QUIET, "4 3"))
     title = f"Share significant without an arrow, by {s.view.attribute}"
-    figure = Figure(title, panels, caption + undrawn(s.groups, set(drawn)), legend)
+    figure = Figure(title, panels, caption + s.counted + undrawn(s.groups, set(drawn)), legend)
     return ((figure,) if panels else ()), (table,)
 
 
 def _arrow(material: Material, edge: str) -> str:
-    return " → ".join(words_for(material, node) for node in edge.split(" -> "))
+    return " → ".join(plain_words(material, node) for node in edge.split(" -> "))
 
 
 def _edge(s: Situations, group: str, measure: str, edge: str) -> Measure | None:

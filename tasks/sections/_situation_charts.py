@@ -45,7 +45,7 @@ def beside_chance(title: str, label: str, rows: Rows, order: Sequence[str], most
     shape = alt.Shape("what:N", legend=None, scale=alt.Scale(domain=kinds, range=["circle", "diamond"]))
     dot = base.mark_point(filled=True, size=60, opacity=1).encode(x=share, shape=shape)
     whisker = found.mark_rule(strokeWidth=3, opacity=0.55).encode(**ends)
-    return panel(title, label, band + whisker + dot, rows, 45 + 44 * len(order), wide=True)
+    return panel(title, label, band + whisker + dot, rows, 45 + 44 * len(order), span="half")
 
 
 def differences(

@@ -10,8 +10,8 @@ from functools import cached_property
 
 from schemas.methods import CstSettings
 from tasks.sections._beside import along
-from tasks.sections._material import Material, Measure, Shown, View
-from tasks.sections._numbers import SPACE
+from tasks.sections._material import Material, Measure, Shown, View, listed
+from tasks.sections._numbers import SPACE, count
 from tasks.sections._section import Swatch
 from tasks.sections.charts import ACCENT, REFERENCE, WARM
 
@@ -86,6 +86,22 @@ class Situations:
         """A measure along ``x``, which is ``k``, or else a setting that is varied at the headline's k."""
         at: dict[str, float | str] = {"variant": variant}
         return along(self.view, group, measure, x, at if x == "k" else {**at, "k": self.settings.k})
+
+    @cached_property
+    def sizes(self) -> dict[str, int | None]:
+        """Complainants of each group that has any; None where the number is withheld."""
+        found = {group: self.get(group, "share_significant", self.main) for group in self.groups}
+        return {group: None if own.withheld else own.n for group, own in found.items() if own}
+
+    @property
+    def counted(self) -> str:
+        """How many complainants each group has, and of whom they are too few: every figure says so."""
+        said = [f"{group} {'withheld' if n is None else count(n)}" for group, n in self.sizes.items()]
+        few = [group for group, n in self.sizes.items() if n is not None and n < self.minimum]
+        warned = f" Fewer than {self.minimum}, too few for a share or a distribution: {listed(few)}." if few else ""
+        none = [group for group in self.groups if group not in self.sizes]
+        left = f" Nobody could be tested with k = {self.settings.k}: {listed(none)}." if none else ""
+        return (f" Complainants: {', '.join(said)}." if said else "") + warned + left
 
     @property
     def ks(self) -> tuple[int, ...]:

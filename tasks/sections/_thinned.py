@@ -65,7 +65,7 @@ def lifted(title: str, label: str, rows: Sequence[Mapping[str, Any]], order: Seq
     line = kept.mark_rule(color=REFERENCE, strokeDash=[4, 3]).encode(x="value:Q")
     whisker = base.mark_rule(strokeWidth=2, opacity=0.6).encode(x=alt.X("low:Q", title=None), x2="high:Q")
     dot = base.mark_point(filled=True, size=45, opacity=1).encode(x=share, shape=shape)
-    return panel(title, label, line + whisker + dot, rows, 45 + 26 * len(order), wide=True)
+    return panel(title, label, line + whisker + dot, rows, 45 + 26 * len(order), span="half")
 
 
 def counts(title: str, label: str, rows: Sequence[Mapping[str, Any]], x: str, most: float) -> Panel:

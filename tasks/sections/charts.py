@@ -1,7 +1,8 @@
 """Charts: Vega-Lite specs built with Altair, and their static SVG, which needs no script, font or network.
 
-Every chart is one panel of a third or a half of the page, so that panels flow beside or under each other on any screen.
-Legends are HTML. Group names enter as data only. The reference group is dark grey, and no line is told by colour alone.
+Every chart is one panel of a third, a half or all of the page, so that panels flow beside or under each other on any
+screen. Legends are HTML. Group names enter as data only. The reference group is dark grey, and no line is told by
+colour alone.
 """
 
 import re
@@ -13,7 +14,7 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from tasks.sections._section import Panel, Swatch
+from tasks.sections._section import Panel, Span, Swatch
 
 ACCENT, QUIET, WARM, REFERENCE = "#0b5394", "#8a8f98", "#c2571a", "#33373d"
 OWN, MATCHED = "own", "size-matched"
@@ -22,7 +23,9 @@ _PALETTE = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#
 DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (12, 4), (4, 2, 1, 2))
 ROWS = alt.NamedData(name="rows")
 """What every chart draws, by name: Altair would copy the values themselves, mark by mark."""
-NARROW, WIDE, HEIGHT = 285, 430, 225
+HEIGHT = 225
+WIDTHS: Mapping[Span, int] = {"third": 285, "half": 430, "full": 880}
+"""Of a panel, in pixels."""
 _TAG = re.compile(r"<[^>]+>")
 _UNSEEN = re.compile(r'<path class="(background|foreground)"[^>]*/>')
 _SAID = re.compile(
@@ -149,19 +152,19 @@ def intervals(title: str, label: str, rows: Sequence[Mapping[str, Any]], groups:
         x="value:Q",
         shape=alt.Shape("what:N", legend=None, scale=alt.Scale(domain=[OWN, MATCHED], range=["circle", "diamond"])),
     )
-    return panel(title, label, rule + dot, rows, 60 + 44 * len(groups), wide=True)
+    return panel(title, label, rule + dot, rows, 60 + 44 * len(groups), span="half")
 
 
 def panel(
-    title: str, label: str, chart: Any, rows: Sequence[Mapping[str, Any]], height: int, wide: bool = False
+    title: str, label: str, chart: Any, rows: Sequence[Mapping[str, Any]], height: int, span: Span = "third"
 ) -> Panel:
     """A chart of ``rows`` as a panel of the page: its spec, and its SVG for readers without scripts."""
-    width = WIDE if wide else NARROW
-    sized = chart.properties(width=width, height=height, autosize=alt.AutoSizeParams(type="fit", contains="padding"))
+    fit = alt.AutoSizeParams(type="fit", contains="padding")
+    sized = chart.properties(width=WIDTHS[span], height=height, autosize=fit)
     spec = sized.to_dict(validate=False) | {"config": _CONFIG}
     spec.pop("$schema", None)
     spec["datasets"] = {ROWS.name: [_rounded(row) for row in rows]}
-    return Panel(title, label, spec, _TAG.sub(_slim, vl_convert.vegalite_to_svg(spec)), wide)
+    return Panel(title, label, spec, _TAG.sub(_slim, vl_convert.vegalite_to_svg(spec)), span)
 
 
 def _slim(tag: re.Match[str]) -> str:

@@ -7,13 +7,14 @@ its own.
 
 from collections.abc import Iterator
 
-from tasks.sections import _causes, _detected, _differences, _imagined, _multiple, _sensitivity
-from tasks.sections._material import Material, anchor, maker_words
+from tasks.sections import _causes, _detected, _differences, _imagined, _multiple, _sensitivity, _situation_limits
+from tasks.sections._material import Material, anchor
 from tasks.sections._section import Section
 from tasks.sections._situations import CF, CST, Situations, situations
 
-__all__ = ["GLOSSARY", "MEASURES", "chapter"]
+__all__ = ["GLOSSARY", "MEASURES", "QUESTION", "chapter", "limits"]
 
+QUESTION = "Would comparable applicants have been decided on alike, had they belonged to the reference group?"
 _PARTS = (_detected, _differences, _sensitivity, _multiple)
 MEASURES = {measure: shown for part in _PARTS for measure, shown in part.MEASURES.items()}
 GLOSSARY = {
@@ -39,11 +40,16 @@ GLOSSARY = {
 }
 
 
+def limits(material: Material) -> tuple[str, ...]:
+    """What situation testing cannot show."""
+    return tuple(_situation_limits.limits(material))
+
+
 def chapter(material: Material) -> Section:
     """The question, the assumptions, then the model's decisions and the lender's."""
     before = (_causes.section(material), _imagined.section(material))
     makers = (_maker(material, maker) for maker in material.makers("cst"))
-    parts = (*(part for part in before if part.words), *makers, _limits(material))
+    parts = (*(part for part in before if part.words), *makers)
     return Section("Situations: counterfactual situation testing (CST)", "cst", _question(material), parts=parts)
 
 
@@ -51,24 +57,23 @@ def _question(material: Material) -> tuple[str, ...]:
     settings = material.settings.methods.cst
     k = settings.k if settings else 0
     return (
-        "Would comparable applicants have been decided on alike, had they belonged to the reference group? For every "
-        f"applicant of another group (complainant), whatever was decided on it, two groups of {k} are set side by "
-        "side. The control group are those of its own group who are most like it. The test group are those of the "
-        "reference group who are most like what it would have been there: who compares like with like takes what "
-        "membership did to an application before it was made as given.",
+        f"{QUESTION} For every applicant of another group (complainant), whatever was decided on it, two groups of {k} "
+        "are set side by side. The control group are those of its own group who are most like it. The test group are "
+        "those of the reference group who are most like what it would have been there: who compares like with like "
+        "takes what membership did to an application before it was made as given.",
         "p is the share of unfavourable decisions in a group, and delta is p in the control group less p in the test "
         "group. Above 0, members of the complainant's group were refused more often. Beside it stand situation testing "
         "(ST), whose test group is around the complainant as it is, and counterfactual fairness (CF), which asks if "
         "the complainant was refused and the imagined applicant would not be.",
         "What is printed are findings to look into, case by case. The headline is the share of complainants whose test "
-        "is significant, beside the same with labels permuted; delta above 0 alone holds for more than half of all "
-        "complainants in real data and is no headline.",
+        "is significant, beside the same with labels permuted. Delta above 0 alone is no headline: chance brings it "
+        "about for many. What this method cannot tell stands on the first page.",
     )
 
 
 def _maker(material: Material, maker: str) -> Section:
     found = tuple(situations(material, maker))
-    title = maker_words(maker)
+    title = material.whose(maker)
     parts = tuple(_attribute(material, s) for s in found)
     return Section(title[0].upper() + title[1:], f"cst-{maker}", tuple(_left_out(found)), parts=parts)
 
@@ -125,24 +130,3 @@ def _below(material: Material, s: Situations, name: str) -> Iterator[Section]:
     figures, tables = _sensitivity.arrows(material, s)
     yield Section("Assumptions: without an arrow", f"{name}-3", figures=figures, tables=tables)
     yield Section("Several attributes at once", f"{name}-4", tables=_multiple.tables(s))
-
-
-def _limits(material: Material) -> Section:
-    points = [
-        _detected.SHARED,
-        "Who is like whom is decided by the columns that the audit sees, and by the distance. Two applicants who are "
-        "alike in these may differ in what the lender saw.",
-        "A significant test does not show that anybody was treated unlawfully, nor does its absence show the opposite: "
-        "too few comparable applicants, or decisions that are refused alike on both sides, leave nothing to find.",
-    ]
-    if material.settings.causal_graph.edges:
-        points.insert(
-            0,
-            "An imagined applicant is not observed. It follows from the causal graph and its mechanisms, which no data "
-            "can confirm; if a cause is missing or an arrow is wrong, test groups are searched in the wrong place.",
-        )
-        points.append(
-            "What membership moved before the application counts as its effect here, whoever brought it about: a "
-            "finding may tell of the world behind the application and not of the lender."
-        )
-    return Section("What situation testing cannot tell", "cst-limits", points=tuple(points))

@@ -14,14 +14,15 @@ from tasks.sections import (
     _coverage,
     _optima,
     _recourse,
+    _recourse_limits,
     _sharing,
     _subgroups,
 )
-from tasks.sections._material import Material, Shown, View, anchor, maker_words
+from tasks.sections._material import Material, Shown, View, anchor
 from tasks.sections._section import Figure, Section, TableView
 from tasks.sections._size import reading
 
-__all__ = ["GLOSSARY", "MEASURES", "chapter"]
+__all__ = ["GLOSSARY", "MEASURES", "QUESTION", "chapter", "limits"]
 
 
 class Part(Protocol):
@@ -48,6 +49,10 @@ _PARTS: dict[str, Part] = {
 }
 """The parts below the first results, in their order."""
 
+QUESTION = (
+    "What would applicants with an unfavourable decision have needed to look like, within their own group, to receive "
+    "a favourable one?"
+)
 _ALL: tuple[Part, ...] = (_recourse, *_PARTS.values(), _connectivity)
 MEASURES = {measure: shown for part in _ALL for measure, shown in part.MEASURES.items()}
 GLOSSARY = {
@@ -71,6 +76,11 @@ GLOSSARY = {
     for part in (_coverage, _optima, _sharing, _attributes, _ablation, _connectivity)
     for term, meaning in part.GLOSSARY.items()
 }
+
+
+def limits(material: Material) -> tuple[str, ...]:
+    """What recourse cannot show."""
+    return tuple(_recourse_limits.limits(material))
 
 
 def chapter(material: Material) -> Section:
@@ -104,7 +114,7 @@ def _graph(material: Material) -> Section:
 
 
 def _maker(material: Material, maker: str) -> Section:
-    title = maker_words(maker)
+    title = material.whose(maker)
     parts = tuple(_attribute(material, view) for view in material.views("fgce", maker))
     return Section(title[0].upper() + title[1:], f"fgce-{maker}", parts=parts)
 

@@ -5,7 +5,7 @@ Rates are measures of the stage ``measure``; this module orders and words them.
 
 from tasks.algorithms.disclosure import rounded
 from tasks.sections import charts
-from tasks.sections._material import Material, Shown, View, anchor, maker_words, undrawn
+from tasks.sections._material import Material, Shown, View, anchor, undrawn
 from tasks.sections._numbers import (
     count,
     n_cell,
@@ -18,6 +18,7 @@ from tasks.sections._numbers import (
 )
 from tasks.sections._section import Cell, Figure, Row, Section, Swatch, TableView
 
+QUESTION = "Do decisions differ between groups?"
 MEASURES = {
     "approval_rate": Shown("approval rate", "rate"),
     "denial_rate": Shown("denial rate", "rate"),
@@ -33,6 +34,17 @@ _METRICS = {
     "true_positive_rate": "true positive rate",
     "false_positive_rate": "false positive rate",
 }
+_FOLLOWS = {"model": "How well the model follows the lender", "rule": "How often the rule agrees with the lender"}
+_CARE = {
+    "model": "A model that follows the lender less well in one group describes that group's decisions less well: read "
+    "its results there with more care.",
+    "rule": "The rule was given and not made to follow the lender: where the two disagree, neither is wrong by that.",
+}
+
+
+def limits(_: Material) -> tuple[str, ...]:
+    """Nothing beyond the limits of the data and of any audit."""
+    return ()
 
 
 def chapter(material: Material) -> Section:
@@ -40,15 +52,15 @@ def chapter(material: Material) -> Section:
     parts = tuple(_maker(material, maker) for maker in material.makers("outcomes"))
     words = (
         "Rates are compared as they are: nothing is held constant between the groups. A difference may have causes "
-        "that the data do not show. The lender's rates count every application with a decision; the model's only "
-        "those rows that it could score.",
+        "that the data do not show. The lender's rates count every application with a decision, those of the "
+        f"{material.model} only the rows that it could score.",
     )
     return Section("Decisions by group", "outcomes", words, parts=parts)
 
 
 def _maker(material: Material, maker: str) -> Section:
     views = material.views("outcomes", maker)
-    title = maker_words(maker)
+    title = material.whose(maker)
     parts = tuple(_attribute(material, view) for view in views)
     return Section(title[0].upper() + title[1:], f"outcomes-{maker}", parts=parts)
 
@@ -76,7 +88,7 @@ def _figures(material: Material, view: View) -> tuple[Figure, ...]:
     if not rows:
         return ()
     level = f"{100 * material.settings.bootstrap.level:g} %"
-    title = f"Approval rate by {view.attribute}: {maker_words(view.maker)}"
+    title = f"Approval rate by {view.attribute}: {view.whose}"
     said = "; ".join(f"{r['group']} {r['shown']}" for r in rows)
     panel = charts.intervals(title, f"{title}. {said}", rows, [str(r["group"]) for r in rows], share=True)
     caption = (
@@ -93,7 +105,7 @@ def _rates(view: View) -> TableView:
         name = f"{group} (reference)" if group == view.reference else group
         rows.append((Cell(name), n_cell(approval), value_cell(approval, "rate"), value_cell(denial, "rate")))
     header = ("Group", "Applications", "Approval rate", "Denial rate")
-    return TableView(f"Applications and rates by {view.attribute}: {maker_words(view.maker)}", header, tuple(rows))
+    return TableView(f"Applications and rates by {view.attribute}: {view.whose}", header, tuple(rows))
 
 
 def _comparisons(view: View) -> TableView:
@@ -112,7 +124,7 @@ def _comparisons(view: View) -> TableView:
     note = (
         f"Against {view.reference}. p: Fisher's exact test; q: p after Benjamini-Hochberg over the run's comparisons."
     )
-    return TableView(f"Against {view.reference}: {maker_words(view.maker)}", header, tuple(rows), note)
+    return TableView(f"Against {view.reference}: {view.whose}", header, tuple(rows), note)
 
 
 def _metrics(material: Material, view: View) -> list[TableView]:
@@ -130,11 +142,9 @@ def _metrics(material: Material, view: View) -> list[TableView]:
             (Cell(group), *(_metric(material, view, group, name, m) for name, m in zip(metrics, mine, strict=True)))
         )
     header = ("Group", *(_METRICS[name].capitalize().replace("roc", "ROC") for name in metrics))
-    note = (
-        "A model that follows the lender less well in one group describes that group's decisions less well: read its "
-        f"results there with more care. Fewer than {material.settings.bootstrap.minimum_n} rows: too few to say."
-    )
-    return [TableView(f"How well the model follows the lender, by {view.attribute}", header, tuple(rows), note)]
+    few = f"Fewer than {material.settings.bootstrap.minimum_n} rows: too few to say."
+    title = f"{_FOLLOWS[material.model]}, by {view.attribute}"
+    return [TableView(title, header, tuple(rows), f"{_CARE[material.model]} {few}")]
 
 
 def _metric(material: Material, view: View, group: str, name: str, found: object) -> Cell:

@@ -271,6 +271,7 @@ def test_permuted_labels_keep_the_numbers_of_every_stratum(seed):
 def test_strata_are_the_combinations_of_categories():
     values = np.array([[1.0, 0], [2.0, 1], [3.0, 0], [1.0, 1]])
     assert cst_null.strata_of(columns_of(values)).tolist() == [0, 1, 0, 1]
+    assert cst_null.strata_of(columns_of(values), reached=columns_of(values).names).tolist() == [0] * 4
     numbers = Columns(("income",), (Kind.CONTINUOUS,), ((),), values[:, :1])
     assert cst_null.strata_of(numbers).tolist() == [0] * 4
 

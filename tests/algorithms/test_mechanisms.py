@@ -80,6 +80,18 @@ def test_any_regressor_can_carry_additive_noise(regressor):
     assert not hasattr(regressor, "n_features_in_"), "the regressor that was given stays unfitted"
 
 
+def test_a_group_is_not_lost_beside_dollars():
+    rng = np.random.default_rng(3)
+    group, income = rng.integers(0, 2, 5000), rng.lognormal(11, 0.8, 5000)
+    income[:5] = 5e7
+    fitted = fit_mechanism(
+        "linear", Mechanism(), np.column_stack([group, income]), 2 * income + 30 * group + rng.normal(0, 1, 5000), 0, 0
+    )
+    assert fitted.predict(np.array([[1.0, 0.0]]), np.zeros((1, 1))) == pytest.approx(
+        30 + fitted.predict(np.array([[0.0, 0.0]]), np.zeros((1, 1))), abs=0.2
+    )
+
+
 def test_a_poisson_mean_of_two_groups_is_the_mean_of_each():
     # with one indicator the model is saturated: exp(intercept) and exp(intercept + effect) are the two group means
     causes, values = np.repeat([[0.0], [1.0]], 4, axis=0), np.array([1.0, 2, 3, 2, 5, 7, 6, 6])

@@ -18,7 +18,8 @@ import pytest
 from conftest import REPOSITORY, environment, evenhand, loans
 from openpyxl import load_workbook
 
-STAGES = ("ingest", "preprocess", "score", "connect", "generate", "ablate", "detect", "detect", "measure", "report")
+STAGES = ("ingest", "preprocess", "score", "connect", "generate", "ablate", "detect", "measure", "report")
+PARTITIONS = tuple(stage for stage in STAGES for _ in range(2 if stage == "detect" else 1))  # FGCE and CST detect
 RAN = (0, 1, 3)
 
 
@@ -49,7 +50,7 @@ def test_an_audit_leaves_report_manifest_and_measures(finished: tuple[Path, dict
     home = Path(str(said["report"])).parent
     assert {p.name for p in home.iterdir()} == {"report.html", "quality.html", "report.json", "measures.parquet"}
     manifest = json.loads((place / "lake" / "runs" / str(said["run"]) / "manifest.json").read_text())
-    assert [p["stage"] for p in manifest["partitions"]] == list(STAGES)
+    assert [p["stage"] for p in manifest["partitions"]] == list(PARTITIONS)
     assert all(line["rows"]["in"] is not None and line["seconds"] >= 0 for line in manifest["lineage"])
     measures = pq.read_table(home / "measures.parquet").to_pandas()
     assert set(measures["run"]) == {said["run"]}
@@ -93,7 +94,9 @@ def test_a_changed_setting_recomputes_only_what_depends_on_it(
     arguments = ("audit", str(place / "loans.yaml"), "--lake", str(place / "lake"), "--json")
     done = evenhand(*arguments, "--set", "bootstrap.draws=250", server=server)
     assert done.returncode in RAN, done.stderr
-    assert json.loads(done.stdout)["computed"] == 3  # detect, which resamples what it solves, measure and report
+    assert (
+        json.loads(done.stdout)["computed"] == 4
+    )  # detect, which resamples what it finds, by both methods; measure and report
 
 
 def test_the_server_saw_the_run_and_its_artifacts_hold_aggregates_only(
@@ -116,7 +119,8 @@ def test_results_are_read_back_by_the_commands(finished: tuple[Path, dict[str, o
     rates = json.loads(evenhand("measures", *lake, *run, "--measure", "approval_rate", "--json").stdout)
     assert {row["group"] for row in rates} == {"white", "Black", "(missing)"}
     counted = json.loads(evenhand("findings", *lake, *run, "--json").stdout)
-    assert {row["verdict"] for row in counted} <= {"feasible", "infeasible"}
+    assert {row["verdict"] for row in counted if row["method"] == "fgce"} <= {"feasible", "infeasible"}
+    assert {row["verdict"] for row in counted if row["method"] == "cst"} <= {"detected", "not_detected", "not_tested"}
     query = f"SELECT count(*) AS n FROM applications WHERE run = '{said['run']}'"
     assert json.loads(evenhand("sql", query, *lake, "--json").stdout) == [{"n": 500}]
     assert "n\n500" in evenhand("sql", query, *lake, "--format", "csv").stdout
@@ -140,7 +144,9 @@ def test_a_file_pack_holds_the_whole_file_of_the_strongest_complainants(
     place, said = finished
     copy = tmp_path / "lake"
     shutil.copytree(place / "lake", copy)
-    done = evenhand("findings", "--file-pack", "2", "--decision-maker", "model", "--lake", str(copy))
+    done = evenhand(
+        "findings", "--file-pack", "2", "--decision-maker", "model", "--run", str(said["run"]), "--lake", str(copy)
+    )
     assert done.returncode == 0, done.stderr
     workbook, complainants, files = (Path(line) for line in done.stdout.split())
     assert "Restricted" in done.stderr
@@ -421,9 +427,10 @@ def test_small_counts_of_findings_are_withheld(finished: tuple[Path, dict[str, o
     lake = ("--lake", str(place / "lake"), "--run", str(said["run"]))
     rows = pd.DataFrame(json.loads(evenhand("findings", *lake, "--json").stdout))
     exact = pd.DataFrame(json.loads(evenhand("findings", *lake, "--rows", "--limit", "10000", "--json").stdout))
-    small = exact.groupby(["decision_maker", "group", "verdict"]).size()
-    for (maker, group), cells in small.groupby(level=[0, 1]):
-        shown = rows[(rows["decision_maker"] == maker) & (rows["group"] == group)]["findings"]
+    assert set(exact["method"]) == {"fgce", "cst"}
+    small = exact.groupby(["method", "decision_maker", "group", "verdict"]).size()
+    for of, cells in small.groupby(level=[0, 1, 2]):
+        shown = rows.set_index(["method", "decision_maker", "group"]).loc[of, "findings"]
         assert shown.isna().all() if cells.min() < 5 else shown.sum() == cells.sum()
 
 

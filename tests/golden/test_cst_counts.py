@@ -156,7 +156,7 @@ def results():
 
 def events(detected, measure, variant):
     """How many complainants have it, by k."""
-    said = [t for t in detected.tallies if t.measure == measure and t.parameters["variant"] == variant]
+    said = [t for t in detected.tallies if t.measure == measure and t.parameters.get("variant") == variant]
     return [int(t.counts[t.values == 1].sum()) for t in said]
 
 

@@ -7,13 +7,16 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import report_cst
 import report_tables
 from report_tables import HOSTILE, REFERENCE
 
 from schemas.report_index import REPORT_INDEX
 from tasks._validate import validate
 from tasks.algorithms.disclosure import POLICIES, withhold_table
+from tasks.methods import METHODS
 from tasks.report import report
+from tasks.sections import section_modules
 from tasks.sections.waterfall import _giving_away, waterfall
 
 
@@ -161,6 +164,57 @@ def test_limits_stand_before_results(page):
     assert page.index('<section id="limits">') < page.index('<section id="status">') < page.index('<section id="fgce">')
     assert "Missingness is related to the decision" in page
     assert "no credit score is among them" in page
+
+
+def both_methods(**changes):
+    """The pages of an audit by both methods."""
+    settings = report_cst.settings(report_cst.with_recourse(**changes))
+    return report.function(*report_cst.beside_recourse(), settings=settings).files["report.html"].decode()
+
+
+def between(page, start, end):
+    return page[page.index(start) : page.index(end)]
+
+
+def test_the_first_page_follows_the_methods_that_ran(page):
+    alone, both = (between(text, "<h1>", '<section id="status">') for text in (page, both_methods()))
+    for method in METHODS.values():
+        module = section_modules([method.name])[method.name]
+        assert (module.QUESTION in alone, module.QUESTION in both) == (method.name == "fgce", True)
+        assert (f"<h3>{method.title}</h3>" in alone, f"<h3>{method.title}</h3>" in both) == (
+            method.name == "fgce",
+            True,
+        )
+        for title in method.headline.values():
+            assert (title.capitalize()[:9] in alone.replace("cst", "CST")) == (method.name == "fgce")
+            assert title[1:] in both
+
+
+def test_every_question_leads_to_its_chapter(page):
+    for text in (page, both_methods()):
+        linked = re.findall(r'<a href="#(\w+)">', between(text, '<ul class="questions">', '<section id="limits">'))
+        assert linked[:2] == ["outcomes", "fgce"]
+        assert all(f'<section id="{anchor}">' in text for anchor in linked)
+
+
+def test_a_headline_on_few_people_is_marked_and_a_dash_is_no_number(page):
+    rows = Reader(between(page, '<section id="glance">', '<section id="status">')).rows
+    assert len(rows) == 1 + 2 * (len(report_tables.SIZES) + 1), "and a group without factuals"
+    mine = [row for row in rows if HOSTILE[1] in row]
+    assert all("(few)" in row for row in mine), "26 factuals"
+    assert not any("(few)" in row for row in rows if REFERENCE in row)
+    asian = next(row for row in rows if "Asian" in row)
+    assert "withheld" in asian
+
+
+@pytest.mark.parametrize(("model", "said"), [("rule", True), ("logistic_regression", False)])
+def test_a_given_rule_is_not_called_a_model_of_the_lender(model, said):
+    given = {"rule": {"weights": {"income": 1.0}, "limit": 3.0}} if said else {}
+    text = both_methods(model={"kind": model, **given}).lower()
+    assert ("the rule that is audited" in text) == said
+    assert ("fitted to the lender" in text) != said
+    assert ("model of the lender" in text) != said
+    assert ("approved by the rule" in text) == said
 
 
 def test_a_swapped_decision_is_shouted():

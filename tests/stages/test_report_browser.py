@@ -1,4 +1,7 @@
-"""The report in a real browser: no error, interactive figures with scripts, figures all the same without."""
+"""The report in a real browser: no error, interactive figures with scripts, figures all the same without.
+
+It holds the chapters of all methods, since a figure that fails in a browser fails nowhere else.
+"""
 
 import re
 import shutil
@@ -7,8 +10,9 @@ import subprocess
 import zlib
 
 import pytest
-import report_tables
+import report_cst
 
+from tasks.methods import METHODS
 from tasks.report import report
 
 CHROMIUM = shutil.which("chromium")
@@ -18,7 +22,9 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is n
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("report")
-    files = report.function(*report_tables.tables(), settings=report_tables.settings()).files
+    files = report.function(
+        *report_cst.beside_recourse(), settings=report_cst.settings(report_cst.with_recourse())
+    ).files
     for name, content in files.items():
         (path / name).write_bytes(content)
     return path
@@ -49,6 +55,32 @@ def live(folder):
 
 def test_no_console_message(live):
     assert [line for line in live.stderr.splitlines() if "CONSOLE" in line] == []
+
+
+def _asked(folder, name):
+    """What the page asks of the network; chromium's own calls, such as that for the time, have no origin."""
+    log = folder / "net.json"
+    _browse(folder, "--dump-dom", f"--log-net-log={log}", name=name)
+    text = log.read_text(encoding="utf-8", errors="replace")
+    return re.findall(r'"initiator":"(?!not an origin).*?"url":"([^"]+)"', text)
+
+
+def test_nothing_is_asked_of_the_network(folder):
+    (folder / "asking.html").write_text('<body><img src="http://evenhand.invalid/x.png">', encoding="utf-8")
+    assert "http://evenhand.invalid/x.png" in _asked(folder, "asking.html"), "else this test could not fail"
+    assert not _asked(folder, "report.html")
+    assert not _asked(folder, "quality.html")
+
+
+def test_the_chapters_of_all_methods_are_drawn(live):
+    for name in METHODS:
+        chapter = live.stdout[live.stdout.index(f'<section id="{name}">') :]
+        assert 'data-live="true"' in chapter
+    graph = live.stdout[
+        live.stdout.index('<section id="cst-causes">') : live.stdout.index('<section id="cst-imagined">')
+    ]
+    assert 'class="panel full"' in graph
+    assert 'data-live="true"' in graph
 
 
 def test_every_figure_becomes_interactive(live, folder):

@@ -15,9 +15,10 @@ from report_cst import COMPLAINANTS, EDGES, GROUPS, NOBODY, WITHHELD
 from report_tables import HOSTILE, REFERENCE
 
 from tasks.algorithms.disclosure import POLICIES
+from tasks.algorithms.measures import base_name
 from tasks.methods import METHODS
 from tasks.report import report
-from tasks.sections import _causes, _detected, cst
+from tasks.sections import _causes, _detected, _differences, cst
 from tasks.sections._causal_chart import layout
 from tasks.sections._imagined import shifted
 from tasks.sections._situations import situations
@@ -80,8 +81,8 @@ def by_race(material):
 
 def test_every_measure_of_the_method_has_words():
     assert set(METHODS["cst"].measures) <= set(cst.MEASURES)
-    made = {m.measure for m in report_cst.material().measures if m.method == "cst"}
-    assert made == set(cst.MEASURES) - {"share_detected_null_difference"}
+    made = {base_name(m.measure) for m in report_cst.material().measures if m.method == "cst"}
+    assert made == set(cst.MEASURES)
 
 
 def test_every_number_that_is_drawn_stands_in_a_table_of_the_section(chapter):
@@ -163,8 +164,8 @@ def test_nobody_tested_withheld_and_unpermuted_are_no_pass(material):
 
 
 def test_a_group_that_is_small_beside_k_is_told_to_be_few_comparisons(material):
-    assert "share most of their neighbours" in reading(changed(material, "share_significant", FIRST, 0.9, n=149))
-    assert "share most of their neighbours" not in reading(changed(material, "share_significant", FIRST, 0.9, n=150))
+    assert "holds 15 of them" in reading(changed(material, "share_significant", FIRST, 0.9, n=149))
+    assert "holds 15 of them" not in reading(changed(material, "share_significant", FIRST, 0.9, n=150))
 
 
 def test_the_variants_stand_side_by_side_at_every_k(chapter):
@@ -221,7 +222,10 @@ def test_assumptions_are_sentences_and_a_figure(chapter):
 def test_checks_that_fail_are_named_at_the_top_and_none_shows_that_the_graph_is_right(chapter, material):
     section = under(chapter, "cst-causes")
     assert section.notices[0].title == "The data speak against the causal model in 1 of 2 tests"
-    assert section.notices[0].text == report_cst.WORDS
+    assert section.notices[0].points == (
+        "Income, thousands and purpose go together, given race, and the graph says that they do not.",
+    )
+    assert section.notices[0].text == "Together: an arrow or a common cause may be missing."
     tests = table(section, "Tests of the causal model")
     assert [(row[1].text, row[-1].text) for row in tests.rows] == [("income, thousands", "yes"), ("amount", "not seen")]
     assert "None of the checks below shows that the graph is right" in section.words[0]
@@ -239,7 +243,9 @@ def test_without_a_causal_graph_the_chapter_says_that_there_is_situation_testing
     assert "no causal graph" in section.words[0]
     assert not section.figures
     assert not under(chapter, "cst-model-cohort").words, "said once is enough"
-    assert not any("imagined applicant is not observed" in p for p in under(chapter, "cst-limits").points)
+    said = cst.limits(dataclasses.replace(bare, measures=kept, causal_checks=(), causal_effects=()))
+    assert "no causal graph" in said[0]
+    assert not any("imagined applicant is not observed" in limit for limit in said)
 
 
 def test_arrows_are_left_out_one_by_one_beside_the_graph_as_assumed(chapter):
@@ -251,14 +257,59 @@ def test_arrows_are_left_out_one_by_one_beside_the_graph_as_assumed(chapter):
     assert [cell.text for cell in t.rows[1][2:]] == [f"11.1{SPACE}%", f"22.2{SPACE}%"]
 
 
-def test_limits_are_told(chapter):
-    said = " ".join(under(chapter, "cst-limits").points)
+def test_limits_are_told(material):
+    said = " ".join(cst.limits(material))
     for words in (
         "tests are not independent",
         "no data can confirm",
+        "in 1 of 2 checks",
         "does not show that anybody was treated unlawfully",
     ):
         assert words in said
+
+
+def test_a_graph_that_was_not_checked_or_not_contradicted_is_not_thereby_right(material):
+    unchecked = " ".join(cst.limits(dataclasses.replace(material, causal_checks=())))
+    assert "was not checked" in unchecked
+    kept = tuple(check for check in material.causal_checks if check["node"] != "income")
+    quiet = " ".join(cst.limits(dataclasses.replace(material, causal_checks=kept)))
+    assert "None of 1 checks spoke against the causal graph. That does not show that it is right" in quiet
+
+
+def test_groups_in_which_permuted_labels_find_more_than_the_level_are_named(material):
+    assert not any("nothing to find, with" in limit for limit in cst.limits(material)), "2 % is below the level"
+    often = next(
+        limit for limit in cst.limits(changed(material, "share_significant_null", FIRST, 0.271)) if "nothing" in limit
+    )
+    assert f"more than 5{SPACE}% of the complainants" in often
+    assert f"{FIRST} (race, model) 27.1{SPACE}%." in often, "and no other group, nor the lender"
+    bare = dataclasses.replace(material, measures=tuple(m for m in material.measures if "_null" not in m.measure))
+    assert any("labels were not permuted" in limit for limit in cst.limits(bare))
+
+
+def test_groups_that_are_small_beside_k_are_named(material):
+    assert not any("same test" in limit for limit in cst.limits(material))
+    few = changed(material, "share_significant", FIRST, 0.9, n=79)
+    named = next(limit for limit in cst.limits(few) if "same test" in limit)
+    assert "the 15 nearest" in named
+    assert f"15 of 79 in {FIRST} (race)." in named
+
+
+def test_every_figure_says_how_many_complainants_it_shows_and_for_whom_they_are_too_few(chapter, material):
+    for name in ("cst-model-race", "cst-model-race-1", "cst-model-race-2", "cst-model-race-3"):
+        for figure in under(chapter, name).figures:
+            assert f"Complainants: {FIRST} 610, {HOSTILE[1]} 240, {WITHHELD} withheld." in figure.caption
+            assert f"Nobody could be tested with k = 15: {NOBODY}." in figure.caption
+            assert "too few" not in figure.caption
+    few = by_race(changed(material, "share_significant", FIRST, 0.9, n=29))
+    assert f"Fewer than 30, too few for a share or a distribution: {FIRST}." in _differences.figures(few)[0].caption
+    assert f"Applicants: {FIRST} 610, {HOSTILE[1]} 240; a group of fewer than 80" in (
+        under(chapter, "cst-imagined-race").figures[0].caption
+    )
+
+
+def test_the_causal_graph_has_the_whole_width(chapter):
+    assert under(chapter, "cst-causes").figures[0].panels[0].span == "full"
 
 
 def test_names_from_the_data_are_escaped():

@@ -10,10 +10,11 @@ import report_fgce
 import report_tables
 from report_tables import HOSTILE, NOBODY, REFERENCE, SIZES
 
+from tasks.algorithms.measures import SUFFIXES
 from tasks.methods import METHODS
-from tasks.sections import _limits, fgce
-from tasks.sections._checks import names
-from tasks.sections._material import Material
+from tasks.sections import fgce
+from tasks.sections._checks import COMPARED, names
+from tasks.sections._material import Material, Shown
 from tasks.sections._numbers import NOTED, value_cell, written
 
 WITHHELD = "Asian"
@@ -156,7 +157,7 @@ def test_what_costs_are_counted_in_follows_the_cost(material, cost, unit):
     axis = f"cost limit d ({unit})"
     assert all(axis in panel.label for panel in named(chapter, "Coverage").figures[0].panels)
     assert f"Smallest cost limit ({unit})" in named(chapter, "Least cost").figures[0].caption
-    assert any(f"given in {unit}," in limit for limit in _limits.limits(asked, ()))
+    assert any(f"given in {unit}," in limit for limit in fgce.limits(asked))
 
 
 def test_bounds_are_said_to_be_bounds_everywhere(chapter, material):
@@ -168,12 +169,12 @@ def test_bounds_are_said_to_be_bounds_everywhere(chapter, material):
     assert (solved[3].text, solved[-1].text) == ("4", "–")
     assert "The values are bounds" in section.figures[0].caption
     assert report_fgce.BOUND in table(section, "cAUC").note
-    assert any("bounds" in limit for limit in _limits.limits(material, ()))
+    assert any("bounds" in limit for limit in fgce.limits(material))
     exact = dataclasses.replace(material, measures=tuple(dataclasses.replace(m, note="") for m in material.measures))
     section = named(fgce.chapter(exact), "Least cost")
     assert "bounds" not in section.figures[0].caption
     assert not any(NOTED in cell.text for t in section.tables for row in t.rows for cell in row)
-    assert not any("bounds" in limit for limit in _limits.limits(exact, ()))
+    assert not any("bounds" in limit for limit in fgce.limits(exact))
 
 
 def test_a_share_that_is_never_covered_is_undefined_and_begins_no_line(chapter):
@@ -231,7 +232,17 @@ def test_a_method_that_measured_less_leaves_no_empty_part(material):
     less = dataclasses.replace(material, measures=kept)
     found = sections(fgce.chapter(less))
     assert [s.title for s in found if s.tables] == ["By race"] * 2
-    assert not any("d0" in limit or "Lifting" in limit for limit in _limits.limits(less, ()))
+    assert not any("d0" in limit or "Lifting" in limit for limit in fgce.limits(less))
+
+
+def test_every_comparison_has_words():
+    assert set(COMPARED) == set(SUFFIXES)
+    known = {"share_significant": Shown("share significant", "rate")}
+    assert names("share_significant_null", known)[0] == "share significant, labels permuted"
+    assert names("share_significant_null_difference", known) == (
+        "share significant, difference from permuted labels",
+        known["share_significant"],
+    )
 
 
 def test_a_measure_that_ends_like_a_comparison_keeps_its_name():

@@ -1,5 +1,6 @@
 """Score: who is scored by what. Connect: constraints of the spec become rules of the graph."""
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -7,11 +8,15 @@ import pandas as pd
 import pytest
 import skops.io
 from conftest import spec_of
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
 
 from flows.bench import call_plainly
 from flows.plan import plan
 from schemas.errors import DataQualityError, SpecError
 from schemas.settings import AuditSpec
+from tasks._models import kept, scorer
 
 UNTIL_CONNECT = 4
 
@@ -54,6 +59,20 @@ def test_the_models_are_stored_without_pickle_and_score_again_what_they_scored(p
         mine = (decided["fold"] == fold).to_numpy()
         again = skops.io.loads(content).predict_proba(x[mine])[:, 1]
         assert again == pytest.approx(decided.loc[mine, "score"].to_numpy(), abs=1e-12)
+
+
+def test_a_model_is_kept_as_the_same_bytes_whenever_it_is_fitted() -> None:
+    x, y = np.random.default_rng(0).random((60, 3)), np.arange(60) % 2
+    for estimator in (
+        LogisticRegression(),
+        RandomForestClassifier(5, random_state=0),
+        HistGradientBoostingClassifier(),
+    ):
+        first = kept(clone(estimator).fit(x, y))
+        time.sleep(2.1)  # what is written in an archive has the time, in steps of two seconds
+        again = clone(estimator).fit(x, y)
+        assert kept(again) == first
+        assert scorer(first)(x) == pytest.approx(again.predict_proba(x)[:, 1], abs=0)
 
 
 RULE = {"kind": "rule", "rule": {"weights": {"income": 1.0, "amount": -0.1}, "limit": 40.0, "above": True}}
