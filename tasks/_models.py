@@ -85,6 +85,5 @@ def _unpadded(content: bytes) -> bytes:
     clean, out = np.zeros(array.shape, array.dtype), io.BytesIO()
     for name in array.dtype.names:
         clean[name] = array[name]
-    # not by np.save: its buffer leaves between the fields what was there before
-    np.lib.format.write_array_header_1_0(out, np.lib.format.header_data_from_array_1_0(clean))
-    return out.getvalue() + clean.tobytes()
+    np.save(out, clean, allow_pickle=False)
+    return out.getvalue()

@@ -66,7 +66,7 @@ def test_a_model_is_kept_as_the_same_bytes_whenever_it_is_fitted() -> None:
     for estimator in (
         LogisticRegression(),
         RandomForestClassifier(5, random_state=0),
-        HistGradientBoostingClassifier(),
+        HistGradientBoostingClassifier(random_state=0),
     ):
         first = kept(clone(estimator).fit(x, y))
         time.sleep(2.1)  # what is written in an archive has the time, in steps of two seconds
