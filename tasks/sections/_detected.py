@@ -149,7 +149,8 @@ def _null(s: Situations) -> TableView:
     )
     header = ("Group", "Variant", "Share", "Found", "Labels permuted", "Difference", "p", "q", "Permutations")
     note = (
-        "Labels are permuted among applicants with the same categories, the causal model is fitted again, and the "
+        "Labels are permuted among applicants alike in the categories that the attribute does not reach, the causal "
+        "model is fitted again, and the "
         "same search is run. In brackets: for permuted labels their range. p and q belong to the difference, which is "
         "tested for the headline only."
     )

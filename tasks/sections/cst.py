@@ -30,8 +30,8 @@ GLOSSARY = {
     "CST with centres": "as CST, with the complainant and the imagined applicant counted in their groups",
     "CF": "counterfactual fairness: refused, and as the imagined applicant not",
     "positive discrimination": "the control group was refused less often than the test group, by more than tau",
-    "labels permuted": "group membership dealt out at random among applicants with the same categories, and the same "
-    "search run again: what the method finds where there is nothing to find",
+    "labels permuted": "group membership dealt out at random among applicants alike in the categories that it does not "
+    "reach, and the same search run again: what the method finds where there is nothing to find",
     "imagined applicant": "the complainant as it would have been as a member of the reference group, under the causal "
     "graph of the audit spec (its counterfactual)",
     "causal graph": "what is assumed to cause what; arrows lead from causes to effects",
