@@ -44,12 +44,12 @@ def preprocess(applications: pa.Table, *, settings: PreprocessSettings) -> Produ
     if settings.missing == "exclude":
         complete = frame[list(features)].notna().all(axis=1)
         refusals = _incomplete(frame[~complete], list(features))
+        if not complete.any():
+            raise DataQualityError(_nobody(frame[list(features)]))
         frame = frame[complete]
     else:
         for name, column in features.items():
             frame[name] = _imputed(frame[name], column)
-    if frame.empty:
-        raise DataQualityError(f"no application has all of {list(features)}: exclude the column that is mostly missing")
     rows = [
         {"feature": name, "feature_index": index, **row}
         for index, (name, column) in enumerate(features.items())
@@ -73,6 +73,17 @@ def preprocess(applications: pa.Table, *, settings: PreprocessSettings) -> Produ
 
 def _column(name: str, column: ColumnSpec) -> Column:
     return Column(name, "double" if column.type is Kind.CONTINUOUS else "string", column.label)
+
+
+def _nobody(frame: pd.DataFrame) -> str:
+    """Which features are missing most, where no application has them all."""
+    missing = frame.isna().sum().sort_values(ascending=False, kind="stable")
+    worst = "; ".join(
+        f"{name} is missing in {'all ' * (n == len(frame))}{n}" for name, n in missing.head(3).items() if n
+    )
+    return (
+        f"no application has all features ({worst}); exclude such a column, or have it filled in with missing: impute"
+    )
 
 
 def _incomplete(frame: pd.DataFrame, names: list[str]) -> pa.Table:
