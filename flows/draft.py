@@ -9,7 +9,7 @@ import pandas as pd
 from jinja2 import Environment, StrictUndefined
 
 from schemas.errors import SpecError
-from schemas.settings import Source
+from schemas.source import Source
 from tasks.sources import delimited
 from tasks.sources.cells import canonical
 

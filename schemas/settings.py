@@ -5,118 +5,15 @@ each error, is in ``spec_file``; checks that need the data are in the ingest sta
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, field_validator, model_validator
+from pydantic import Field, StrictBool, model_validator
 
 from schemas.causal import CausalGraph
 from schemas.errors import SpecError, nearest
 from schemas.methods import CstSettings, FgceSettings
+from schemas.source import Code, Source, Strict
 from schemas.terms import Constraint, Kind, Role
-
-
-def _text(value: object) -> object:
-    """YAML reads 5 and 5.0 and true as other things than the text of a CSV; codes are compared as text."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value) if isinstance(value, int | float) else value
-
-
-Code = Annotated[str, BeforeValidator(_text)]
-
-
-class Strict(BaseModel):
-    """Frozen; unknown keys are errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Keep(Strict):
-    """Which values of a column keep a row: those listed, those of a range, or any at all."""
-
-    _EXPECTED: ClassVar[str] = "rows are kept by a list of codes, by {minimum: ..., maximum: ...}, or by `present`"
-
-    values: tuple[Code, ...] = ()
-    minimum: float | None = Field(None, description="least number kept")
-    maximum: float | None = Field(None, description="largest number kept")
-    present: bool = Field(False, description="any value that is not missing")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _short_forms(cls, raw: Any) -> Any:
-        """A list stands for its values, and the word `present` for itself."""
-        if isinstance(raw, list | tuple):
-            return {"values": raw}
-        if raw == "present":
-            return {"present": True}
-        if isinstance(raw, str | int | float):
-            raise ValueError(cls._EXPECTED)
-        return raw
-
-    @model_validator(mode="after")
-    def _says_one_thing(self) -> Self:
-        if bool(self.values) + self.ranged + self.present != 1:
-            raise ValueError(self._EXPECTED)
-        return self
-
-    @property
-    def ranged(self) -> bool:
-        """Whether a range decides."""
-        return self.minimum is not None or self.maximum is not None
-
-
-class Derived(Strict):
-    """A column made from one of the source by a mapping of its values."""
-
-    column: str = Field(description="the column of the source that it is made from")
-    values: dict[Code, tuple[Code, ...]] = Field(min_length=1, description="new value -> the source's values")
-
-    @field_validator("values")
-    @classmethod
-    def _each_value_once(cls, values: dict[Code, tuple[Code, ...]]) -> dict[Code, tuple[Code, ...]]:
-        listed = [code for codes in values.values() for code in codes]
-        twice = sorted({code for code in listed if listed.count(code) > 1})
-        if twice:
-            raise ValueError(f"{twice} stand for more than one value")
-        return values
-
-
-class Source(Strict):
-    """Where the applications come from."""
-
-    kind: Literal["boston1990", "csv", "parquet"] = Field(description="how the source is read")
-    path: str | tuple[str, ...] | None = Field(
-        None, description="file, relative to the working directory, or files of one layout; .gz is read as it is"
-    )
-    header: tuple[str, ...] = Field((), description="names of the columns, where the file does not begin with them")
-    skip: int = Field(0, ge=0, description="lines to leave out at the start of each file")
-    comment: str | None = Field(None, min_length=1, description="lines that start with this text are no rows")
-    delimiter: str = Field(",", min_length=1, max_length=1)
-    encoding: Literal["utf-8", "latin-1"] = "utf-8"
-    missing: tuple[Code, ...] = Field(("", "NA"), description="texts that mean a missing value")
-    exempt: tuple[Code, ...] = Field(("Exempt",), description="texts that mean exempt from reporting")
-    keep: dict[str, Keep] = Field({}, description="column -> values to keep; other rows are refused")
-    derive: dict[str, Derived] = Field({}, description="new column -> the column and the values it is made from")
-
-    @model_validator(mode="after")
-    def _fits_its_kind(self) -> Self:
-        if self.kind != "boston1990" and not self.paths:
-            raise ValueError(f"a source of kind {self.kind!r} needs a path")
-        for name in ("header", "skip", "comment"):
-            if getattr(self, name) and self.kind != "csv":
-                raise ValueError(f"`{name}` belongs to delimited text, not to {self.kind}")
-        twice = sorted({name for name in self.header if self.header.count(name) > 1})
-        if twice:
-            raise ValueError(f"`header` names {twice} more than once; every column needs its own name")
-        return self
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The files in the order in which they are read."""
-        given = (self.path,) if isinstance(self.path, str) else self.path or ()
-        return tuple(path for path in given if path)
 
 
 class Decision(Strict):

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from schemas.applications import APPLICATIONS, MEMBERSHIPS, REFUSALS
 from schemas.errors import DataQualityError, InfrastructureError, SpecError, nearest
-from schemas.settings import AuditSpec, ColumnSpec, Decision, Protected, Source, StageSettings
+from schemas.settings import AuditSpec, ColumnSpec, Decision, Protected, StageSettings
+from schemas.source import Source
 from schemas.table import Column
 from schemas.terms import Kind, Refusal, Role
 from tasks._stage import Produced, stage

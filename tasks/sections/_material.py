@@ -21,10 +21,10 @@ from schemas.settings import (
     Methods,
     Model,
     Protected,
-    Source,
     StageSettings,
     Threshold,
 )
+from schemas.source import Source
 from schemas.terms import DecisionMaker
 from tasks.algorithms.disclosure import POLICIES, Policy
 

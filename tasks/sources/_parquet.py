@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from schemas.errors import DataQualityError
-from schemas.settings import Source
+from schemas.source import Source
 
 
 def names(source: Source, path: Path) -> list[str]:  # noqa: ARG001 the same call for every format

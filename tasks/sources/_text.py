@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from schemas.errors import DataQualityError
-from schemas.settings import Source
+from schemas.source import Source
 
 _HEADER_BYTES = 2**20
 

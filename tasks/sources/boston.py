@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from schemas.errors import InfrastructureError
-from schemas.settings import Source
+from schemas.source import Source
 from tasks.sources import delimited
 from tasks.sources._raw import Raw
 

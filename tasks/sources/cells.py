@@ -11,7 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from schemas.applications import REFUSALS
-from schemas.settings import ColumnSpec, Decision, Keep, Source
+from schemas.settings import ColumnSpec, Decision
+from schemas.source import Keep, Source
 from schemas.terms import Kind, Refusal
 
 Bools = NDArray[np.bool_]

@@ -12,7 +12,7 @@ from types import ModuleType
 import pyarrow as pa
 
 from schemas.errors import DataQualityError, InfrastructureError
-from schemas.settings import Source
+from schemas.source import Source
 from tasks._store import sha256_of
 from tasks.sources import _parquet, _text
 from tasks.sources._raw import Raw

@@ -3,7 +3,8 @@
 from types import ModuleType
 
 from schemas.errors import Location, SpecError, nearest
-from schemas.settings import AuditSpec, Source
+from schemas.settings import AuditSpec
+from schemas.source import Source
 from tasks.sources import boston, delimited
 
 _KINDS: dict[str, ModuleType] = {"boston1990": boston, "csv": delimited, "parquet": delimited}

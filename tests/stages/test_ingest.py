@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from schemas.applications import APPLICATIONS, MEMBERSHIPS
 from schemas.errors import DataQualityError, SpecError
-from schemas.settings import Keep, Source
+from schemas.source import Keep, Source
 from tasks._stage import Produced, hold
 from tasks.ingest import ingest, settings_of
 from tasks.sources import delimited
