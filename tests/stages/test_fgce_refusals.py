@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from conftest import loans, spec_of
+from conftest import SPEC, loans
+from conftest import spec_of as spec_of_all
 
 from flows.bench import call_plainly
 from flows.plan import plan
@@ -14,6 +15,11 @@ from schemas.errors import DataQualityError, InfrastructureError, SpecError
 from schemas.settings import AuditSpec
 from tasks.algorithms import solver
 from tasks.sources.registry import check_columns
+
+
+def spec_of(place: Path, text: str = SPEC, **overrides: str) -> AuditSpec:
+    """The loans, looked at by FGCE alone."""
+    return spec_of_all(place, text, methods__cst="null", **overrides)
 
 
 def tables(spec: AuditSpec, last: str = "measure") -> dict[str, pd.DataFrame]:
@@ -73,7 +79,13 @@ def test_a_constraint_on_a_missing_column_names_the_nearest(place: Path) -> None
 
 def test_a_column_named_like_an_ablation_is_refused(place: Path) -> None:
     loans().rename(columns={"income": "epsilon"}).to_csv(place / "loans.csv", index=False)
-    text = (place / "loans.yaml").read_text().replace("  income: {", "  epsilon: {")
+    text = (
+        (place / "loans.yaml")
+        .read_text()
+        .replace("  income: {", "  epsilon: {")
+        .replace("[race, income]", "[race, epsilon]")
+    )
+    text = text.replace("[income, amount]", "[epsilon, amount]")
     with pytest.raises(SpecError, match="'epsilon' is the name of a search of its own"):
         plan(spec_of(place, text))
 
