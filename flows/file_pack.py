@@ -87,7 +87,10 @@ def _pack(
 
 
 def _file(connection: duckdb.DuckDBPyConnection, row_id: str, attribute: str, maker: str) -> Rows:
-    """All rows of one complainant's file: itself, its counterfactual, its control group, its test group."""
+    """All rows of one complainant's file: itself, its counterfactual, its control group, its test group.
+
+    What is not the applicant's own has a name that no feature has.
+    """
     given = {"id": row_id, "attribute": attribute, "maker": maker}
     real = """
         WITH near AS (
@@ -96,7 +99,9 @@ def _file(connection: duckdb.DuckDBPyConnection, row_id: str, attribute: str, ma
             SELECT role, rank, value, other_row_id FROM evidence
             WHERE method = 'cst' AND row_id = $id AND protected_attribute = $attribute AND decision_maker = $maker
         )
-        SELECT near.role, near.rank, near.distance, near.row_id, m."group", d.favourable, a.* EXCLUDE (run, row_id)
+        SELECT near.role AS "pack: role", near.rank AS "pack: rank", near.distance AS "pack: distance",
+               near.row_id AS "pack: application", m."group" AS "pack: group",
+               d.favourable AS "pack: decided favourably", a.* EXCLUDE (run, row_id)
         FROM near
         JOIN applicants a USING (row_id)
         JOIN memberships m ON m.row_id = near.row_id AND m.protected_attribute = $attribute
@@ -104,8 +109,8 @@ def _file(connection: duckdb.DuckDBPyConnection, row_id: str, attribute: str, ma
         ORDER BY (near.role != 'complainant'), near.role, near.rank
     """
     imagined = """
-        SELECT 'counterfactual' AS role, c.* EXCLUDE (run, generator, protected_attribute, "group", refusal),
-               d.favourable
+        SELECT 'counterfactual' AS "pack: role", d.favourable AS "pack: decided favourably",
+               c.* EXCLUDE (run, row_id, generator, protected_attribute, "group", refusal)
         FROM counterfactuals c
         LEFT JOIN counterfactual_decisions d
           ON d.row_id = c.row_id AND d.protected_attribute = $attribute AND d.decision_maker = $maker
@@ -113,7 +118,7 @@ def _file(connection: duckdb.DuckDBPyConnection, row_id: str, attribute: str, ma
     """
     first, *others = _rows(connection, real, given)
     there = _rows(connection, imagined, given) if _has(connection, "counterfactuals") else []
-    return [{"complainant": row_id, **first}, *({"complainant": row_id, **row} for row in (*there, *others))]
+    return [{"pack: complainant": row_id, **row} for row in (first, *there, *others)]
 
 
 def _has(connection: duckdb.DuckDBPyConnection, view: str) -> bool:

@@ -1,7 +1,7 @@
 """The tables of applications: as read, by group, as refused, as encoded, as decided."""
 
 from schemas.table import Column, Table
-from schemas.terms import Constraint, DecisionMaker, Kind, Refusal
+from schemas.terms import Constraint, DecisionMaker, Kind, Refusal, Role
 
 ROW_ID = Column("row_id", "string", "identifier of the application, from the source or its row number")
 PROTECTED_ATTRIBUTE = Column("protected_attribute", "string", "name of the protected attribute in the audit spec")
@@ -82,6 +82,7 @@ ENCODINGS = Table(
         Column("bins", "int64", "number of equal-width bins between low and high", nullable=True, minimum=1),
         Column("clipped", "int64", "rows whose value was outside low and high", minimum=0),
         Column("implausible", "int64", "rows kept whose value is outside the spec's plausible range", minimum=0),
+        Column("role", "string", "what the source column is for", codes=tuple(Role)),
         Column("constraint", "string", "how an applicant may change it", codes=tuple(Constraint)),
         Column("transitions", "string", "JSON object: category -> categories it may change to", nullable=True),
     ),

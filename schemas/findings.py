@@ -12,7 +12,12 @@ PARAMETERS = Column("parameters", "string", "JSON object of the measure's parame
 HEADLINE = Column("headline", "bool", "whether its difference from the reference group is tested")
 COMPARED = Column("compared", "bool", "whether its difference and ratio to the reference group are made")
 
-VERDICTS = ("feasible", "infeasible", "flagged", "not_flagged", "detected", "not_detected", "not_tested")
+VERDICTS = (
+    *("feasible", "infeasible"),
+    *("detected", "not_detected", "not_tested"),
+    *("same_reasons", "different_reasons", "flipped_same_reasons", "flipped_different_reasons"),
+)
+"""Of FGCE, of CST, and of CEC (its regimes A to D)."""
 
 FINDINGS = Table(
     "findings",
@@ -25,7 +30,12 @@ FINDINGS = Table(
         GROUP,
         SUBGROUP,
         Column("verdict", "string", "what was found", codes=VERDICTS),
-        Column("statistic", "double", "FGCE: cost of the cheapest recourse; CST: control less test", nullable=True),
+        Column(
+            "statistic",
+            "double",
+            "FGCE: cost of the cheapest recourse; CST: control less test; CEC: score",
+            nullable=True,
+        ),
         Column("control", "double", "share of unfavourable decisions in the control group", True, 0.0, 1.0),
         Column("test", "double", "the same in the test group", True, 0.0, 1.0),
         Column("low", "double", "lower end of the statistic's interval", nullable=True),

@@ -164,3 +164,41 @@ class CstSettings(BaseModel):
         if self.k not in self.ks:
             raise ValueError(f"k is {self.k}, and ks are {list(self.ks)}; k has to be one of them")
         return self
+
+
+class CecSettings(BaseModel):
+    """Counterfactual explanation consistency (CEC): whether a model has the same reasons for comparable applicants."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    paper: ClassVar[dict[str, Any]] = {"winsorise": None}
+
+    theta: float = Field(
+        0.3, ge=0, le=1, description="CEC up to which two explanations count as the same (the paper states none)"
+    )
+    theta_steps: int = Field(
+        100, ge=0, description="shares of the four regimes are told for this many steps of theta from 0 to 1; 0: none"
+    )
+    winsorise: tuple[float, float] | None = Field(
+        (0.01, 0.99), description="quantiles of the training rows at which financial features are clipped for matching"
+    )
+    maximum_distance: float | None = Field(
+        None, gt=0, description="standard deviations beyond which nobody is comparable (paper: tau)"
+    )
+    replacement: bool = Field(True, description="whether one applicant may be the match of several")
+    pairs: Literal["reference", "both_ways", "all"] = Field(
+        "both_ways",
+        description="which groups are matched beside each group with the reference group: none, the reference group "
+        "with each group, or every group with every other",
+    )
+
+    substitute: bool = Field(
+        False, description="whether differences along the path may stand in for a model that has no gradient (trees)"
+    )
+
+    @field_validator("winsorise")
+    @classmethod
+    def _ordered(cls, value: tuple[float, float] | None) -> tuple[float, float] | None:
+        if value is not None and not 0 <= value[0] < value[1] <= 1:
+            raise ValueError(f"winsorise is {list(value)}; expected two quantiles, the lower first, or null")
+        return value

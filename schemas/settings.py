@@ -11,7 +11,7 @@ from pydantic import Field, StrictBool, model_validator
 
 from schemas.causal import CausalGraph
 from schemas.errors import SpecError, nearest
-from schemas.methods import CstSettings, FgceSettings
+from schemas.methods import CecSettings, CstSettings, FgceSettings
 from schemas.source import Code, Source, Strict
 from schemas.terms import Constraint, Kind, Role
 
@@ -149,6 +149,7 @@ class Methods(Strict):
 
     fgce: FgceSettings | None = FgceSettings()
     cst: CstSettings | None = None
+    cec: CecSettings | None = None
 
 
 class Threshold(Strict):

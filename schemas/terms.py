@@ -64,6 +64,11 @@ class Refusal(StrEnum):
     NOT_A_COUNT = "not_a_count"
     UNSEEN_CATEGORY = "unseen_category"
     IMPROBABLE_VALUE = "improbable_value"
+    TOO_FAR = "too_far"
+    CANDIDATES_TAKEN = "candidates_taken"
+    NO_MODEL = "no_model"
+    NO_BASELINE = "no_baseline"
+    NO_DIRECTION = "no_direction"
 
 
 class State(StrEnum):

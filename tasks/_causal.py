@@ -5,7 +5,8 @@ its own where an edge names it; else imagining a member of it sets the single at
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -143,15 +144,20 @@ class World:
         return out
 
 
-def _named(graph: CausalGraph, protected: Iterable[Protected]) -> CausalGraph:
+def _named(graph: CausalGraph, protected: Sequence[Protected]) -> CausalGraph:
     """The graph with columns of protected attributes replaced by the attributes."""
     attributes = {p.name for p in protected}
     single = {p.columns[0]: p.name for p in protected if len(p.columns) == 1}
+    shared = Counter(p.columns[0] for p in protected if len(p.columns) == 1)
     of_several = {column for p in protected for column in p.columns} - set(single) - attributes
     edges = []
     for i, (cause, effect) in enumerate(graph.edges):
         if cause in of_several:
             message = f"{cause!r} is only crossed with others; give it a protected attribute of its own"
+            raise SpecError(message, ("causal_graph", "edges", i))
+        if cause not in attributes and shared[cause] > 1:
+            names = " and ".join(p.name for p in protected if p.columns == (cause,))
+            message = f"several attributes are made of {cause!r}: {names}; name the one that is meant"
             raise SpecError(message, ("causal_graph", "edges", i))
         edges.append((cause if cause in attributes else single.get(cause, cause), effect))
     return CausalGraph(edges=tuple(edges), mechanisms=graph.mechanisms)

@@ -43,19 +43,30 @@ def kept(model: ClassifierMixin) -> bytes:
 
 
 def scorer(content: bytes) -> Scorer:
-    """The scores of a stored model. Only types that skops knows to be harmless are read, and trees.
+    """The scores of a stored model.
 
     Raises:
-        IntegrityError: There are others.
+        IntegrityError: It is made of what no model here is made of.
     """
+    unknown = foreign(content)
+    if unknown:
+        raise IntegrityError(f"a stored model holds the types {unknown}, which no model here is made of; fit again")
+    model = classifier(content)
+    return lambda x: model.predict_proba(x)[:, 1]
+
+
+def foreign(content: bytes) -> list[str]:
+    """Types inside a model that skops does not know to be harmless, trees excepted: with any of them it is not read."""
     import skops.io
 
-    unknown = set(skops.io.get_untrusted_types(data=content)) - set(TREES)
-    if unknown:
-        message = f"a stored model holds the types {sorted(unknown)}, which no model here is made of; fit again"
-        raise IntegrityError(message)
-    model = skops.io.loads(content, trusted=list(TREES))
-    return lambda x: model.predict_proba(x)[:, 1]
+    return sorted(set(skops.io.get_untrusted_types(data=content)) - set(TREES))
+
+
+def classifier(content: bytes) -> Any:
+    """A model that holds no foreign types."""
+    import skops.io
+
+    return skops.io.loads(content, trusted=list(TREES))
 
 
 def _numbered(node: Any, order: dict[str, str]) -> Any:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from schemas.settings import Explain
 from schemas.terms import DecisionMaker
-from tasks import _applicants
+from tasks import _applicants, _explained
 from tasks._given import Asked, Given
 from tasks._groups import groups_of
 from tasks.algorithms.detector import Bools, FeasibilityGraph, Ints, Problem
@@ -53,6 +53,7 @@ def cases(given: Given, asked: Asked) -> Iterator[Case]:
             node=node,
             graph=graph,
             resamples=asked.bootstrap.draws,
+            look_into=_explained.look_into(given, encoded, maker, asked.model),
         )
         problems = {name: replace(shared, **vars(grouped)) for name, grouped in groups.items()}
         if given.applicants.num_rows:

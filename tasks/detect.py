@@ -10,6 +10,7 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 
+from schemas.applications import MODELS
 from schemas.causal import CausalGraph
 from schemas.counterfactuals import COUNTERFACTUALS
 from schemas.findings import AGGREGATES, DRAWS, EVIDENCE, FINDINGS, TALLIES
@@ -32,18 +33,22 @@ class DetectSettings(StageSettings):
     protected: tuple[Protected, ...]
     bootstrap: Bootstrap
     seed: int
-    decision: Decision | None
     model: Model | None
+    """Only for a method that asks the model again, or looks into it."""
+    decision: Decision | None
     causal_graph: CausalGraph
-    """These three only for a method that imagines applicants anew."""
+    """These two only for a method that imagines applicants anew."""
 
 
 def settings_of(spec: AuditSpec, method: str) -> DetectSettings:
     """The stage's settings for one method: a change to another method's settings does not touch it."""
     only = dict.fromkeys(Methods.model_fields) | {method: getattr(spec.methods, method)}
+    reads = METHODS[method].reads
     own: dict[str, Any] = {"decision": None, "model": None, "causal_graph": CausalGraph()}
-    if COUNTERFACTUALS in METHODS[method].reads:
-        own = {name: getattr(spec, name) for name in own}
+    if MODELS in reads:
+        own["model"] = spec.model
+    if COUNTERFACTUALS in reads:
+        own |= {"decision": spec.decision, "causal_graph": spec.causal_graph}
     return DetectSettings.of(spec, method=method, methods=Methods.model_validate(only), **own)
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from schemas.applications import APPLICATIONS, MEMBERSHIPS, REFUSALS
+from schemas.counterfactuals import COUNTERFACTUALS
 from schemas.errors import DataQualityError, InfrastructureError, SpecError, nearest
 from schemas.settings import AuditSpec, ColumnSpec, Decision, Protected, StageSettings
 from schemas.source import Source
@@ -79,7 +80,7 @@ def ingest(*, settings: IngestSettings) -> Produced:
 
 
 def _check_names(features: dict[str, ColumnSpec]) -> None:
-    reserved = [c.name for c in APPLICATIONS.columns]
+    reserved = [c.name for table in (APPLICATIONS, COUNTERFACTUALS) for c in table.columns]
     for name in features:
         if name in reserved:
             raise SpecError(

@@ -22,7 +22,7 @@ from tasks._stage import Produced, stage
 from tasks.algorithms import measures as algorithm
 from tasks.algorithms import publication, verdicts
 from tasks.algorithms.disclosure import POLICIES
-from tasks.methods import measures_known
+from tasks.methods import measures_known, of_other_groups
 
 _SQL = Path(__file__).parent / "sql"
 
@@ -100,7 +100,8 @@ def check_thresholds(thresholds: Sequence[Threshold]) -> None:
 
 def _plan(settings: MeasureSettings) -> algorithm.Plan:
     references = {p.name: p.reference for p in settings.protected}
-    return algorithm.Plan(references, settings.bootstrap.draws, settings.bootstrap.level, settings.seed)
+    boot = settings.bootstrap
+    return algorithm.Plan(references, boot.draws, boot.level, settings.seed, of_other_groups())
 
 
 def _everyone(decisions: pa.Table, memberships: pa.Table) -> set[tuple[str, str, str]]:

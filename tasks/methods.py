@@ -29,6 +29,8 @@ class Method:
     """The measures that it makes, without those that compare them."""
     headline: Mapping[str, str]
     """Measures that the command prints at its end, with a short title for each."""
+    of_reference: bool = True
+    """Whether it has something to say of a reference group alone; else its measures are of the other groups."""
 
     def load(self) -> ModuleType:
         """The module with ``detect(problem, settings, rng)`` and ``units(problem)``."""
@@ -74,9 +76,25 @@ METHODS = {
                 ),
             ),
             {
-                "share_significant": "significant (CST)",
+                "share_significant": "significant (situation tests)",
                 "share_significant_null": "with labels permuted",
             },
+            of_reference=False,
+        ),
+        Method(
+            "cec",
+            "Counterfactual explanation consistency (CEC)",
+            "tasks.algorithms.cec",
+            "tasks.sections.cec",
+            (APPLICANTS, MODELS),
+            (
+                *("cec", "cec_floor", "cec_above_floor", "flip_share", "regime_share", "regime_share_at"),
+                *("attribution_divergence", "attribution_share", "match_distance", "match_distance_quantile"),
+                *("match_reuse", "match_reuse_largest", "unmatched_share", "no_direction_share"),
+                *("incomplete_share", "completeness_error"),
+            ),
+            {"cec": "explanations apart (CEC)", "cec_floor": "floor", "flip_share": "decision flips"},
+            of_reference=False,
         ),
     )
 }
@@ -89,6 +107,11 @@ OUTCOMES = ("approval_rate", "denial_rate")
 def measures_known() -> tuple[str, ...]:
     """Every measure that an audit can make, without those that compare them."""
     return (*OUTCOMES, *(name for method in METHODS.values() for name in method.measures))
+
+
+def of_other_groups() -> frozenset[str]:
+    """The measures that say nothing of a reference group."""
+    return frozenset(name for method in METHODS.values() if not method.of_reference for name in method.measures)
 
 
 def asked_for(spec: AuditSpec) -> list[Method]:

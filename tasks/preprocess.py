@@ -123,6 +123,7 @@ def _encoders(values: pd.Series, name: str, column: ColumnSpec) -> Iterator[dict
     row: dict[str, Any] = {
         "encoded": name,
         "kind": column.type,
+        "role": column.role,
         "constraint": column.constraint,
         "clipped": 0,
         "implausible": _implausible(values, column),

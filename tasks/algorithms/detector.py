@@ -8,12 +8,15 @@ Here belong the shapes of that exchange. How a group's numbers are summarised is
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tasks.algorithms.columns import Columns
+
+if TYPE_CHECKING:
+    from tasks.algorithms.explained import Explained
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -68,6 +71,18 @@ class Imagine(Protocol):
         ...
 
 
+class LookInto(Protocol):
+    """Opens the decision maker's model."""
+
+    def __call__(self, substitute: bool) -> "Explained":
+        """The rows as the model saw them, with what makes its attributions.
+
+        Args:
+            substitute: Whether a stand-in for integrated gradients will do for a model that has no gradient.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class Applicants:
     """The rows of a problem as applicants: what they handed in, what was decided, and what they would have been."""
@@ -116,6 +131,8 @@ class Problem:
     """Bootstrap replicates that every aggregate is to carry."""
     applicants: Applicants | None = None
     """What methods that look at applicants, and not at encoded features, need to know."""
+    look_into: LookInto | None = None
+    """Of a decision maker that is a model: opens it."""
 
 
 @dataclass(frozen=True)

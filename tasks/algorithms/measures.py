@@ -122,6 +122,8 @@ class Plan:
     draws: int
     level: float
     seed: int
+    of_other_groups: frozenset[str] = frozenset()
+    """Measures that say nothing of a reference group."""
 
 
 def summarise(
@@ -244,6 +246,9 @@ def _beside(s: Statistic | Given, own: Estimate, drawn: Drawn, reference: str, l
         replicates = NOTHING if isinstance(s, Given) or n < len(drawn.values) * ENOUGH else own.replicates
         against = replicates - np.resize(finite, len(replicates))
         below, above = percentile_interval(against, level)
+        if isinstance(s, Statistic) and math.isfinite(below):
+            # of a share that nobody, or everybody, has, resamples do not differ: the share's own interval knows better
+            below, above = min(below, own.low - mean), max(above, own.high - mean)
         out.append(
             Measure(
                 _named(s.family, f"{drawn.reference}_difference"),

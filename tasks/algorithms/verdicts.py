@@ -72,11 +72,12 @@ def unmeasured(
             if _applies(limit, m, headlines)
         }
         compares = limit.measure != base_name(limit.measure)
+        outside = compares or base_name(limit.measure) in plan.of_other_groups
         asked = makers if limit.decision_maker is None else {limit.decision_maker}
         for attribute, group in sorted({(attribute, group) for _, attribute, group in groups}):
             reference = plan.references[attribute]
             for maker in sorted(asked):
-                if (maker, attribute, group) not in there and not (compares and group == reference):
+                if (maker, attribute, group) not in there and not (outside and group == reference):
                     family = Family(_method(limit, measures), maker, attribute, limit.measure, "{}")
                     out[family, group] = _nothing(family, group, reference if compares else None)
     return list(out.values())

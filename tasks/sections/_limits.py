@@ -108,7 +108,14 @@ def _complete(material: Material, fall: Waterfall) -> float | None:
 def _of_the_groups(material: Material) -> Iterator[str]:
     minimum = material.settings.bootstrap.minimum_n
     for p in material.settings.protected:
-        named = [m.group for m in _counts(material, p.name) if m.n is None or m.n < minimum]
+        counts = _counts(material, p.name)
+        hidden = dict.fromkeys(m.group for m in counts if m.n is None)
+        if hidden:
+            yield (
+                f"Withheld, in at least one measure ({p.name}): {listed(hidden)}. A cell there is small, or would "
+                "give a small one away; there is no verdict, and that is not a pass."
+            )
+        named = [m.group for m in counts if m.n is not None and m.n < minimum]
         if named:
             yield (
                 f"Too few to say, in at least one measure ({p.name}): {listed(dict.fromkeys(named))}. Fewer than "

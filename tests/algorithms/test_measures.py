@@ -66,6 +66,15 @@ def test_a_ratio_to_zero_is_undefined() -> None:
     assert judged.state is State.INSUFFICIENT_EVIDENCE
 
 
+def test_a_share_that_nobody_has_is_no_surer_beside_what_was_drawn_than_by_itself() -> None:
+    drawn = {(FAMILY, "Black"): Drawn(np.full(20, 0.02))}
+    found = summarise(shares(white=(20, 200), Black=(0, 32)), drawn, PLAN)
+    own, gap = (one(found, f"infeasible_share{end}", "Black") for end in ("", "_size_matched_difference"))
+    assert gap.high == pytest.approx(own.high - 0.02)
+    (judged,) = judge([gap], [Limit("infeasible_share_size_matched_difference", None, None, -math.inf, 0.05)], 30)
+    assert judged.state is State.INSUFFICIENT_EVIDENCE
+
+
 def test_size_matched_by_hand() -> None:
     drawn = np.linspace(0.2, 0.4, 21)
     found = summarise(shares(white=(20, 200), Black=(30, 100)), {(FAMILY, "Black"): Drawn(drawn)}, PLAN)

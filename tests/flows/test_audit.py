@@ -158,9 +158,14 @@ def test_a_file_pack_holds_the_whole_file_of_the_strongest_complainants(
     chosen, rows = pd.read_csv(complainants), pd.read_csv(files)
     assert len(chosen) == 2
     for row_id in chosen["row_id"]:
-        one = rows[rows["complainant"] == row_id]
-        assert one["role"].value_counts().to_dict() == {"complainant": 1, "counterfactual": 1, "control": 5, "test": 5}
-        refused = 1 - one["favourable"].astype(bool).groupby(one["role"]).mean()
+        one = rows[rows["pack: complainant"] == row_id]
+        assert one["pack: role"].value_counts().to_dict() == {
+            "complainant": 1,
+            "counterfactual": 1,
+            "control": 5,
+            "test": 5,
+        }
+        refused = 1 - one["pack: decided favourably"].astype(bool).groupby(one["pack: role"]).mean()
         told = chosen.set_index("row_id").loc[row_id]
         assert refused["control"] == pytest.approx(told["refused_in_control_group"])
         assert refused["test"] == pytest.approx(told["refused_in_test_group"])

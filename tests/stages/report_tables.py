@@ -139,7 +139,7 @@ def _encodings():
         {"feature": "purpose", "feature_index": 2, **purpose, "encoded": "purpose=buy", "category": "buy"},
         {"feature": "purpose", "feature_index": 2, **purpose, "encoded": "purpose=refinance", "category": "refinance"},
     ]
-    usual = {"clipped": 0, "implausible": 0, "constraint": "free"}
+    usual = {"clipped": 0, "implausible": 0, "role": "feature", "constraint": "free"}
     return ENCODINGS.build(**{c.name: [(usual | row).get(c.name) for row in rows] for c in ENCODINGS.columns})
 
 

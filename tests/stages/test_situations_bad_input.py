@@ -28,6 +28,11 @@ def findings(place: Path, frame: pd.DataFrame | None = None, text: str = SPEC, *
         (SPEC.replace(EDGES, "[[race, income], [income, amount], [amount, income]]"), {}, "cycle: income -> amount"),
         (SPEC.replace(EDGES, "[[race, incom]]"), {}, "unknown node 'incom'; did you mean 'income'"),
         (SPEC.replace("Black: [b]", "Black: [b], Asian: [a]"), {}, "no row belongs to group 'Asian'"),
+        (
+            SPEC.replace("columns:\n", "  - {name: origin, columns: [race], reference: w}\ncolumns:\n"),
+            {"protected__0__name": "descent"},
+            "several attributes are made of 'race': descent and origin; name the one that is meant",
+        ),
     ],
 )
 def test_a_spec_that_will_not_do(place: Path, text: str, overrides: dict[str, str], message: str) -> None:
@@ -68,3 +73,28 @@ def test_rows_that_lack_a_value_never_reach_the_distance(place: Path) -> None:
     found = findings(place, frame)
     assert set(found["row_id"]) <= set(frame.loc[~lacking, "id"])
     assert found["statistic"].notna().all()
+
+
+def test_a_reference_group_of_which_no_complete_row_is_left_is_named(place: Path) -> None:
+    frame = loans()
+    frame.loc[frame["race"] == "w", "income"] = None
+    with pytest.raises(
+        DataQualityError, match="no complete application belongs to 'white', the reference group of race"
+    ):
+        findings(place, frame)
+
+
+def test_a_feature_that_bears_a_name_of_our_own_is_refused(place: Path) -> None:
+    text = SPEC.replace("  purpose: {", "  group: {")
+    with pytest.raises(SpecError, match="'group' is a name of our own; rename the column"):
+        findings(place, loans().rename(columns={"purpose": "group"}), text)
+
+
+def test_a_limit_on_complainants_holds_for_the_groups_that_have_some(place: Path) -> None:
+    limits = "[{measure: share_significant, decision_maker: model, maximum: 1.0}]"
+    loans().to_csv(place / "loans.csv", index=False)
+    steps = plan(spec_of(place, methods__fgce="null", thresholds=limits, disclosure__profile="public")).steps[:-1]
+    measures = call_plainly(steps)["measures"][0].to_pandas()
+    checked = measures[measures["state"] != "not_run"]
+    assert set(checked["measure"]) == {"share_significant"}
+    assert set(checked["group"]) == {"Black", "(missing)"}
