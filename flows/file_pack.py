@@ -55,11 +55,14 @@ def write(lake: Lake, run: str, n: int, attribute: str | None, maker: str | None
         SpecError: the run has no findings of CST, or none of that attribute and decision maker.
     """
     with open_views(lake, run) as connection:
-        asked = [(a, m) for a, m in _cases(connection, run) if attribute in (None, a) and maker in (None, m)]
+        known = _cases(connection, run)
+        asked = [(a, m) for a, m in known if attribute in (None, a) and maker in (None, m)]
         if not asked:
+            there = "; ".join(f"{a}, decisions of {m}" for a, m in known)
             raise SpecError(
                 f"run {run} has no findings of CST by {attribute or 'any attribute'} on decisions of "
-                f"{maker or 'anyone'}; ask for `methods: {{cst: {{}}}}` in the audit spec, or name another"
+                f"{maker or 'anyone'}; "
+                + (f"there are: {there}" if known else "ask for `methods: {cst: {}}` in the audit spec")
             )
         return [path for a, m in asked for path in _pack(connection, lake, run, a, m, n)]
 

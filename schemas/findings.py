@@ -59,7 +59,7 @@ EVIDENCE = Table(
         Column("role", "string", "what the other row is to this one"),
         Column("rank", "int32", "its place in that role, from 1", minimum=1),
         Column("other_row_id", "string", "the other row"),
-        Column("value", "double", "cost or distance between the two", nullable=True),
+        Column("value", "double", "cost, distance or divergence between the two", nullable=True),
     ),
     key=("row_id", "method", "decision_maker", "protected_attribute", "role", "rank"),
     restricted=True,

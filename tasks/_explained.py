@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from scipy.special import logit
 
 from schemas.errors import SpecError
 from schemas.settings import Model, Rule
@@ -17,6 +16,7 @@ from schemas.terms import DecisionMaker, Kind, Role
 from tasks._columns import columns_of
 from tasks._explaining import ModelFile, attributor
 from tasks._given import Given
+from tasks.algorithms.attributions.differences import log_odds
 from tasks.algorithms.attributions.linear import Linear
 from tasks.algorithms.columns import Columns
 from tasks.algorithms.detector import Bools, Floats, LookInto
@@ -41,12 +41,13 @@ def _explained(given: Given, encoded: Floats, model: Model, substitute: bool) ->
     own = given.decisions.filter(pc.equal(given.decisions["decision_maker"], str(DecisionMaker.MODEL)))
     label = own["outcome"].to_numpy(zero_copy_only=False)
     if model.rule is not None:
-        return _of_rule(model.rule, columns, label, financial, names)
+        favourable = own["favourable"].to_numpy(zero_copy_only=False)
+        return _of_rule(model.rule, columns, label, favourable, (financial, names))
     explainer, pools = _explainers(own)
     files = [
         ModelFile(m["content"], f"the audited {model.kind}", substitute=substitute) for m in _by_fold(given.models)
     ]
-    cut = float(logit(own["threshold"][0].as_py()))
+    cut = _cut(own["threshold"][0].as_py())
     return Explained(
         x=encoded,
         feature_of_column=given.encodings["feature_index"].to_numpy(),
@@ -61,7 +62,9 @@ def _explained(given: Given, encoded: Floats, model: Model, substitute: bool) ->
     )
 
 
-def _of_rule(rule: Rule, columns: Columns, label: Bools, financial: Floats, names: tuple[str, ...]) -> Explained:
+def _of_rule(
+    rule: Rule, columns: Columns, label: Bools, favourable: Bools, financial: tuple[Floats, tuple[str, ...]]
+) -> Explained:
     """A rule is linear in what applicants handed in, and was learnt from nobody: everybody may be a match."""
     n, at = len(label), [columns.names.index(name) for name in rule.weights]
     return Explained(
@@ -69,12 +72,19 @@ def _of_rule(rule: Rule, columns: Columns, label: Bools, financial: Floats, name
         feature_of_column=np.arange(len(at), dtype=np.int32),
         features=tuple(rule.weights),
         label=label,
-        financial=financial,
-        financial_names=names,
+        financial=financial[0],
+        financial_names=financial[1],
         explainer=np.zeros(n, np.int32),
         models=(Linear(np.array(list(rule.weights.values())), -rule.limit),),
         pools=(np.ones(n, dtype=bool),),
+        favourable=favourable,
     )
+
+
+def _cut(threshold: float) -> float:
+    """The logit from which decisions are favourable, by a hair too low: the threshold is itself one of the scores."""
+    cut = float(log_odds(np.array([threshold]))[0])
+    return cut - 1e-9 * max(1.0, abs(cut))
 
 
 def _explainers(own: pa.Table) -> tuple["np.ndarray[tuple[int], np.dtype[np.int32]]", tuple[Bools, ...]]:

@@ -22,7 +22,7 @@ from tasks._stage import Produced, stage
 from tasks.algorithms import measures as algorithm
 from tasks.algorithms import publication, verdicts
 from tasks.algorithms.disclosure import POLICIES
-from tasks.methods import measures_known, of_other_groups
+from tasks.methods import measures_known, of_other_groups, partitions
 
 _SQL = Path(__file__).parent / "sql"
 
@@ -76,7 +76,7 @@ def measure(
         matched = dict(_matched(row) for row in connection.sql(_query("draws")).to_arrow_table().to_pylist())
     given = [_given(row) for row in aggregates.to_pylist()]
     policy = POLICIES[settings.disclosure.profile]
-    hidden = publication.withheld([*statistics, *given], policy)
+    hidden = publication.withheld([*statistics, *given], policy, partitions())
     plan = _plan(settings)
     found = algorithm.summarise([publication.coarsened(s, policy) for s in statistics], matched, plan, given)
     judged = verdicts.judge(found, limits, settings.bootstrap.minimum_n)

@@ -4,7 +4,7 @@ Names only, so that importing this module imports no method.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from types import ModuleType
 
@@ -29,6 +29,8 @@ class Method:
     """The measures that it makes, without those that compare them."""
     headline: Mapping[str, str]
     """Measures that the command prints at its end, with a short title for each."""
+    partitions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Measures whose shares add up to one over some parameters, and these parameters."""
     of_reference: bool = True
     """Whether it has something to say of a reference group alone; else its measures are of the other groups."""
 
@@ -79,6 +81,7 @@ METHODS = {
                 "share_significant": "significant (situation tests)",
                 "share_significant_null": "with labels permuted",
             },
+            partitions={"delta_share": ("from", "to")},
             of_reference=False,
         ),
         Method(
@@ -88,12 +91,18 @@ METHODS = {
             "tasks.sections.cec",
             (APPLICANTS, MODELS),
             (
-                *("cec", "cec_floor", "cec_above_floor", "flip_share", "regime_share", "regime_share_at"),
+                *("cec", "cec_floor", "cec_above_floor", "cec_within_group", "cec_above_within_group"),
+                *("flip_share", "regime_share", "regime_share_at"),
                 *("attribution_divergence", "attribution_share", "match_distance", "match_distance_quantile"),
                 *("match_reuse", "match_reuse_largest", "unmatched_share", "no_direction_share"),
                 *("incomplete_share", "completeness_error"),
             ),
-            {"cec": "explanations apart (CEC)", "cec_floor": "floor", "flip_share": "decision flips"},
+            {
+                "cec": "reasons apart (CEC)",
+                "cec_above_floor": "above its floor",
+                "cec_above_within_group": "above its own group",
+            },
+            partitions={"regime_share": ("regime",), "regime_share_at": ("regime",)},
             of_reference=False,
         ),
     )
@@ -107,6 +116,11 @@ OUTCOMES = ("approval_rate", "denial_rate")
 def measures_known() -> tuple[str, ...]:
     """Every measure that an audit can make, without those that compare them."""
     return (*OUTCOMES, *(name for method in METHODS.values() for name in method.measures))
+
+
+def partitions() -> dict[str, tuple[str, ...]]:
+    """Measures whose shares add up to one, and over which parameters."""
+    return {name: over for method in METHODS.values() for name, over in method.partitions.items()}
 
 
 def of_other_groups() -> frozenset[str]:

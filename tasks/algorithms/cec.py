@@ -76,7 +76,8 @@ def assess(audited: Audited, settings: CecSettings, rng: np.random.Generator) ->
     tallies: list[Tally] = []
     aggregates: list[Aggregate] = []
     for group, each in scored.items():
-        tallies += [replace(t, group=group) for t in _told(each, audited, settings)]
+        within = _within(audited, seen, group)
+        tallies += [replace(t, group=group) for t in _told(each, within, audited, settings)]
         told = cec_tallies.aggregates(each, audited.explained.features, audited.resamples, rng)
         aggregates += [replace(a, group=group) for a in told]
     tallies += _of_other_pairs(audited, seen, settings)
@@ -95,8 +96,19 @@ def pairs(audited: Audited, seen: tuple[View, ...], group: int, to: int) -> Scor
     return cec_pairs.score(audited.explained, seen, np.flatnonzero(audited.group == group), to)
 
 
-def _told(scored: Scored, audited: Audited, settings: CecSettings) -> Iterator[Tally]:
+def _within(audited: Audited, seen: tuple[View, ...], group: int) -> Scored | None:
+    """The rows of a group matched with their own group; None where they would find themselves, as under a rule."""
+    rows = np.flatnonzero(audited.group == group)
+    explainer = audited.explained.explainer[rows]
+    if any(pool[rows[explainer == model]].any() for model, pool in enumerate(audited.explained.pools)):
+        return None
+    return cec_pairs.score(audited.explained, seen, rows, group)
+
+
+def _told(scored: Scored, within: Scored | None, audited: Audited, settings: CecSettings) -> Iterator[Tally]:
     yield from cec_tallies.scores(scored, settings, {}, headline=True)
+    if within is not None:
+        yield from cec_tallies.within(scored, within)
     yield from cec_tallies.theta_curve(scored, settings)
     yield from cec_tallies.features(scored, audited.explained.features)
 

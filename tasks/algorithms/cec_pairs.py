@@ -119,12 +119,12 @@ def score(explained: Explained, seen: tuple[View, ...], rows: Longs, to: int) ->
     Args:
         explained: Models and their inputs.
         seen: Its ``views``.
-        rows: Rows of other groups than ``to``.
+        rows: Rows that are not among those they may be matched with.
         to: The group to be matched with.
 
     Raises:
         DataQualityError: If an attribution is not a finite number.
-        ValueError: If a row is of the group ``to``.
+        ValueError: If a row may be its own match.
     """
     matches = _unexplained(rows)
     compared = _nothing(len(rows), len(explained.features))

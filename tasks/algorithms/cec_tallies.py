@@ -47,6 +47,17 @@ def scores(scored: Scored, settings: CecSettings, of: Parameters, headline: bool
     yield from _mean("completeness_error", of, compared.incompleteness)
 
 
+def within(scored: Scored, own: Scored) -> Iterator[Tally]:
+    """The score of the same rows with the nearest of their own group, and how far the score lies above it, row by row.
+
+    Two applicants of one group also differ in features that are not financial, and their explanations with them. What
+    is left above this is not owed to that. A group that is smaller than the reference group has fewer to choose from,
+    so that its own matches lie further off: the score within it is rather too large than too small.
+    """
+    yield from _mean("cec_within_group", {}, own.compared.cec)
+    yield from _mean("cec_above_within_group", {}, scored.compared.cec - own.compared.cec)
+
+
 def theta_curve(scored: Scored, settings: CecSettings) -> Iterator[Tally]:
     """Shares of the four regimes at every step of theta from 0 to 1: no conclusion should hang on one theta."""
     compared, steps = scored.compared, settings.theta_steps

@@ -147,13 +147,13 @@ def index(at: Floats, label: Bools, group: Ints, pool: Bools, matching: Matching
 def match(index: Index, rows: Longs, to: int) -> Matches:
     """The most comparable member of the group ``to`` with the same label, for each of ``(r,)`` distinct rows.
 
-    Of several equally near the lowest row counts. Nobody is their own match, for they are not of that group.
+    Of several equally near the lowest row counts. The group may be the rows' own, if none of them is in the pool.
 
     Raises:
-        ValueError: If one of the rows is of the group itself.
+        ValueError: If a row may be its own match.
     """
-    if (index.group[rows] == to).any():
-        raise ValueError(f"rows of group {to} cannot be matched with their own group")
+    if any(np.isin(rows, cell.rows).any() for (_, of), cell in index.cells.items() if of == to):
+        raise ValueError(f"rows of group {to} that are in the pool would be their own matches")
     found, distance = np.full(len(rows), UNMATCHED, np.int64), np.full(len(rows), np.nan)
     reason = np.full(len(rows), EMPTY_CELL, dtype="<U32")
     for outcome in (False, True):

@@ -4,10 +4,12 @@ Whether a cell is small is decided on the exact counts. Under a policy that roun
 from rounded counts, interval and p included, so that nothing printed leads back to an exact count.
 """
 
+import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -28,17 +30,34 @@ def coarsened(statistic: Statistic, policy: Policy) -> Statistic:
     return replace(statistic, counts=counts)
 
 
-def withheld(statistics: Sequence[Statistic | Given], policy: Policy) -> set[Cell]:
+def withheld(
+    statistics: Sequence[Statistic | Given], policy: Policy, partitions: Mapping[str, Collection[str]] | None = None
+) -> set[Cell]:
     """The cells to withhold: small ones, and those by which they could be had from a total.
 
-    Totals are those over the groups of a family, and those over the parts of a group.
+    Totals are those over the groups of a family, those over the parts of a group, and the shares of a group that add up
+    to one: of the measures in ``partitions``, over the parameters named there.
     """
     n = {(s.family, s.group): _units(s) for s in statistics}
     hidden = {(s.family, s.group) for s in statistics if _small(s, policy)}
     hidden |= _complements(n, hidden, lambda cell: cell[0], policy)
     parts, rest = _with_rest(n, hidden, policy)
     hidden |= _complements(parts, hidden | rest, _whole, policy) - rest
+    for measure, over in (partitions or {}).items():
+        counted = {(s.family, s.group): _having(s) for s in statistics if s.family.measure == measure}
+        hidden |= _complements(counted, hidden, partial(_without, over), policy)
     return hidden | _sizes_of_parts(statistics, hidden)
+
+
+def _having(s: Statistic | Given) -> int:
+    """Units that a share counts."""
+    return (s.events or 0) if isinstance(s, Given) else int(s.counts[s.values == 1].sum())
+
+
+def _without(over: Collection[str], cell: Cell) -> Cell:
+    """What several cells are shares of: the cell without the parameters that tell them apart."""
+    rest = {name: value for name, value in json.loads(cell[0].parameters).items() if name not in over}
+    return replace(cell[0], parameters=json.dumps(rest, sort_keys=True)), cell[1]
 
 
 def _sizes_of_parts(statistics: Sequence[Statistic | Given], hidden: set[Cell]) -> set[Cell]:

@@ -1,1 +1,109 @@
-"""The chapter of CEC."""
+"""CEC's section: whether a model has the same reasons for comparable applicants of different groups.
+
+Here belongs the order of the chapter: the score above its floor first, then the regimes with the theta that they hang
+on, then where reasons part, and last what the pairs and the attributions are worth. Each part is a module of its own.
+"""
+
+from collections.abc import Iterator
+
+from tasks.sections import (
+    _reasons_features,
+    _reasons_found,
+    _reasons_limits,
+    _reasons_matches,
+    _reasons_read,
+    _reasons_regimes,
+)
+from tasks.sections._material import Material, anchor
+from tasks.sections._reasons import Reasons, reasons
+from tasks.sections._section import Section
+
+__all__ = ["GLOSSARY", "MEASURES", "QUESTION", "chapter", "limits"]
+
+QUESTION = "Does the model have the same reasons for comparable applicants of different groups with the same outcome?"
+MEASURES = _reasons_found.MEASURES | _reasons_regimes.MEASURES | _reasons_features.MEASURES | _reasons_matches.MEASURES
+GLOSSARY = {
+    "CEC": "counterfactual explanation consistency: how far the model's reasons for two comparable applicants lie "
+    "apart, from 0 (the same) to 1 (opposite); half the distance of the directions of their attributions",
+    "matching floor": "CEC on the same pairs of a logistic regression of the outcome on the financial features alone: "
+    "what applicants who are not quite the same would have between them anyway",
+    "CEC above floor": "CEC less the matching floor of the same pairs",
+    "CEC within the group": "CEC of the same applicants with matches of their own group",
+    "flip": "a pair whose two members the model decides on differently",
+    **_reasons_regimes.GLOSSARY,
+    **_reasons_features.GLOSSARY,
+    **_reasons_matches.GLOSSARY,
+}
+
+
+def limits(material: Material) -> tuple[str, ...]:
+    """What comparing explanations cannot show."""
+    return tuple(_reasons_limits.limits(material))
+
+
+def chapter(material: Material) -> Section:
+    """The question, then what was found in the model."""
+    parts = tuple(_maker(material, maker) for maker in material.makers("cec"))
+    return Section("Reasons: counterfactual explanation consistency (CEC)", "cec", _question(material), parts=parts)
+
+
+def _question(material: Material) -> tuple[str, ...]:
+    theta = material.settings.methods.cec.theta if material.settings.methods.cec else 0.0
+    words = (
+        "Take two applicants of different groups who are comparable as borrowers and had the same outcome: did the "
+        "model have the same reasons? Every applicant of another group is matched with the nearest member of the "
+        "reference group in the financial features. What each feature added to the model's logit is worked out for "
+        "both, from one starting point, and only the balance of these reasons is compared. CEC is 0 where it is the "
+        "same and 1 where one's reasons are the opposite of the other's.",
+        "The headline to read is CEC above floor. Two applicants are never quite the same, so that any model's reasons "
+        "differ between them: the matching floor is what a model that knows nothing but the financial features scores "
+        "on the very same pairs. CEC without its floor says nothing. Comparable applicants also differ in what is not "
+        "financial: where it can be done the same applicants are matched with their own group as well, and CEC within "
+        "the group is the second yardstick.",
+        f"Reasons count as the same up to a CEC of theta = {theta:g}. A pair with the same decision for different "
+        "reasons (regime B) is what the method's authors call hidden bias, since no comparison of decisions can see "
+        f"it. It is a reason to look, and no proof. {_reasons_limits.LENDER}",
+    )
+    return words if material.makers("cec") else (*words, _reasons_limits.NO_MODEL)
+
+
+def _maker(material: Material, maker: str) -> Section:
+    title = material.whose(maker)
+    parts = tuple(_attribute(s) for s in reasons(material, maker))
+    words = (_reasons_matches.attributions(material),)
+    return Section(title[0].upper() + title[1:], f"cec-{maker}", words, parts=parts)
+
+
+def _attribute(s: Reasons) -> Section:
+    name = anchor("cec", s.view.maker, s.view.attribute)
+    return Section(
+        f"By {s.view.attribute}",
+        name,
+        points=_reasons_read.readings(s),
+        figures=_reasons_found.figures(s),
+        tables=_reasons_found.tables(s),
+        parts=tuple(part for part in _below(s, name) if part.figures or part.tables),
+    )
+
+
+def _below(s: Reasons, name: str) -> Iterator[Section]:
+    yield Section(
+        "Regimes: decisions and reasons together",
+        f"{name}-1",
+        points=_reasons_regimes.readings(s),
+        figures=_reasons_regimes.figures(s),
+        tables=_reasons_regimes.tables(s),
+    )
+    yield Section(
+        "Features: where reasons part",
+        f"{name}-2",
+        points=_reasons_features.readings(s),
+        figures=_reasons_features.figures(s),
+        tables=_reasons_features.tables(s),
+    )
+    yield Section(
+        "Pairs: how comparable they are, and how they were explained",
+        f"{name}-3",
+        _reasons_matches.words(s),
+        tables=_reasons_matches.tables(s),
+    )

@@ -196,6 +196,33 @@ def test_a_linear_model_on_financial_features_sits_at_its_floor():
     assert abs(other.above_floor.mean()) < 0.001
 
 
+def halves(n):
+    """Two models, each of which learnt from the rows that the other explains."""
+    odd = np.arange(n) % 2 == 1
+    return {"explainer": odd.astype(np.int32), "pools": (odd, ~odd)}
+
+
+@pytest.mark.parametrize(("planted", "least", "most"), [(0.0, -0.02, 0.02), (1.0, 0.04, 1.0)])
+def test_within_the_group_explanations_part_as_far_unless_the_group_counts(planted, least, most):
+    group, financial, label = financial_data(gap=0.0)
+    further = np.random.default_rng(5).normal(size=(len(group), 2))  # no match is alike in these
+    x = np.column_stack([financial, further, group])
+    products = np.zeros((6, 6))
+    products[5, :3] = products[:3, 5] = np.array([-1.0, 1.0, 0.0]) * planted
+    model = Quadratic(np.array([1.0, -0.7, 0.4, 1.0, -1.0, 0.0]), products)
+    names = {"financial": financial, "financial_names": ("f", "g", "h")}
+    explained = explained_of(x, label, [model, model], **names, **halves(len(group)))
+    told = assess(audited_of(explained, group))
+    assert tally(told, "cec_above_floor") > 0.1, "the floor knows nothing of features that are not financial"
+    assert least < tally(told, "cec_above_within_group") < most
+
+
+def test_of_a_rule_that_learnt_from_nobody_there_is_no_score_within_the_group():
+    group, financial, label = financial_data(n=200)
+    told = assess(audited_of(explained_of(financial, label, [linear([1.0, -0.7, 0.4])]), group))
+    assert not {"cec_within_group", "cec_above_within_group"} & {t.measure for t in told.tallies}
+
+
 def test_planted_weights_that_depend_on_the_group_score_above_the_floor_and_more_the_larger_they_are():
     group, financial, label = financial_data()
     x = np.column_stack([financial, group])

@@ -277,3 +277,23 @@ def test_what_is_left_of_a_group_is_not_had_by_subtraction() -> None:
     assert {family.subgroup for family, _ in hidden} & set(range(1, 6))
     enough = [part(0, 110), *parts[1:]]
     assert publication.withheld(enough, POLICIES["public"]) == set()
+
+
+def test_a_share_is_not_to_be_had_from_the_others_that_add_up_to_one_with_it() -> None:
+    family = Family("cec", "model", "race", "regime_share", "{}")
+    shares = {"A": 60, "B": 30, "C": 3, "D": 12}
+    made = [
+        Statistic(
+            replace(family, parameters=f'{{"regime": "{name}"}}'),
+            "Black",
+            np.array([0.0, 1.0]),
+            np.array([105 - n, n]),
+            False,
+        )
+        for name, n in shares.items()
+    ]
+    alone = {f.parameters for f, _ in publication.withheld(made, POLICIES["strict"])}
+    assert alone == {'{"regime": "C"}'}
+    together = publication.withheld(made, POLICIES["strict"], {"regime_share": ("regime",)})
+    assert {f.parameters for f, _ in together} == {'{"regime": "C"}', '{"regime": "D"}'}
+    assert publication.withheld(made, POLICIES["public"], {"regime_share": ("regime",)}) == set()

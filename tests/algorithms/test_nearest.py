@@ -120,10 +120,12 @@ def test_matches_are_counterfactuals_for_any_method():
     assert nearest.counterfactuals(matches, columns, None).favourable is None
 
 
-def test_rows_are_not_matched_with_their_own_group():
+def test_nobody_is_their_own_match():
     at, same, group = np.zeros((2, 1)), np.ones(2, bool), np.zeros(2, np.int32)
-    with pytest.raises(ValueError, match="own group"):
+    with pytest.raises(ValueError, match="own matches"):
         nearest.match(nearest.index(at, same, group, same, AS_THEY_ARE), np.array([1]), 0)
+    laid = nearest.index(at, same, group, np.array([True, False]), AS_THEY_ARE)
+    assert nearest.match(laid, np.array([1]), 0).match.tolist() == [0]
 
 
 def test_standardising_looks_at_the_pool_alone():

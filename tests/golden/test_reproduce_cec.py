@@ -1,0 +1,158 @@
+"""``evenhand reproduce cec``: tables and remarks, what is joined for the nets, and one fold of German Credit."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from conftest import SHARED
+
+from flows.reproduce import reproduce
+from flows.reproducing import published
+from flows.reproducing.cec import lending, obtained, printed
+from flows.reproducing.cec.experiments import BASELINES, EXPERIMENTS, NOT_RUN, Experiments
+from flows.reproducing.cec.trained import Bridge
+from flows.reproducing.lines import Cell, Verdict
+from flows.reproducing.specs import paper_spec
+from schemas.errors import InfrastructureError, SpecError
+from tasks.algorithms.attributions import of_network
+from tasks.algorithms.networks import of_module
+from tasks.algorithms.synthetic_lending import SyntheticLending
+from tasks.algorithms.training import folds
+from tasks.algorithms.training.net import build
+from tasks.algorithms.training.settings import NetSettings
+
+GERMAN = SHARED / EXPERIMENTS["german"].sources[0]
+
+here = pytest.mark.skipif(not GERMAN.is_file(), reason="shared/data/german_credit is not there")
+
+
+def test_a_table_has_tolerances_for_the_models_that_are_judged():
+    table = {"source": "T", "quantities": ["f1", "cec"], "judged": ["a"], "tolerances": {"cec": 0.1}}
+    said = {"table": [{"dataset": "d", **table, "models": {"a": [1, 2], "b": [3, 4]}}, {"dataset": "other"}]}
+    found = [(f.cell.group, f.cell.quantity, f.value, f.tolerance) for f in printed.figures(said, "d")]
+    assert found == [("a", "f1", 1.0, 0.0), ("a", "cec", 2.0, 0.1), ("b", "f1", 3.0, 0.0), ("b", "cec", 4.0, 0.0)]
+    beside = {figure.cell for figure in printed.beside(["a"], printed.figures(said, "d"))}
+    assert Cell("cec_floor", "a") in beside
+    assert not beside & {Cell("f1", "a"), Cell("cec", "a")}
+
+
+@pytest.mark.parametrize("dataset", EXPERIMENTS)
+def test_every_figure_has_a_tolerance_or_a_reason(dataset):
+    said = published.read("cec")
+    figures = list(printed.figures(said, dataset))
+    judged = [figure for figure in figures if figure.tolerance]
+    figures += printed.beside(printed.QUANTITIES, figures)
+    remarks = published.remarks(said, dataset)
+    for figure in figures:
+        reasons = [remark for remark in remarks if remark.fits(figure, NOT_RUN)]
+        assert bool(reasons) != (figure in judged), figure
+        assert all(remark.verdict is Verdict.INFORMATION for remark in reasons)
+    assert {(f.cell.quantity, f.tolerance) for f in judged} <= {("cec", 0.06), ("regime_b_percent", 8), ("cec", 0.02)}
+    assert {figure.cell.group for figure in judged} <= {"unconstrained", "CEC model", "pred", "full"}
+
+
+@pytest.fixture(scope="module")
+def bridge():
+    return Bridge(lending.drawn(SyntheticLending(rows=300, financial=3, proxies=2, noise=1), seed=1))
+
+
+@pytest.fixture(scope="module")
+def fold(bridge):
+    return next(folds.split(bridge.rows.population, 5, 0))
+
+
+def nearest_by_loops(bridge, fold, row):
+    """The training row of the other group and the same label that is nearest, by the training rows' scale."""
+    people, financial = bridge.rows.population, bridge.rows.financial
+    scale = financial[fold.train].std(axis=0)
+    others = [
+        i
+        for i in fold.train
+        if people.protected[i] != people.protected[row] and people.favourable[i] == people.favourable[row]
+    ]
+    return min(others, key=lambda i: float(np.sum(((financial[i] - financial[row]) / scale) ** 2)))
+
+
+def test_matches_of_training_rows_are_those_of_plain_loops(bridge, fold):
+    place = bridge.match(fold)
+    for at in range(0, len(place), 7):
+        assert fold.train[place[at]] == nearest_by_loops(bridge, fold, fold.train[at])
+
+
+def test_score_is_that_of_plain_loops(bridge, fold):
+    net = build(fold.inputs.shape[1], NetSettings((8, 4)), np.random.default_rng(0)).eval()
+    told, model, people = bridge.score(net, fold), of_network(of_module(net)), bridge.rows.population
+    cec, flips = [], []
+    for row in fold.test:
+        match = nearest_by_loops(bridge, fold, row)
+        cell = [
+            i
+            for i in fold.train
+            if people.protected[i] == people.protected[row] and people.favourable[i] == people.favourable[row]
+        ]
+        both = fold.inputs[[row, match]]
+        ig = model.attribute(both, np.tile(fold.inputs[cell].mean(axis=0), (2, 1)))
+        one, other = ig / np.linalg.norm(ig, axis=1, keepdims=True)
+        cec.append(float(np.linalg.norm(one - other) / 2))
+        flips.append(len(set((model.logit(both) >= 0).tolist())) == 2)
+    assert told["cec"] == pytest.approx(np.mean(cec), abs=1e-6)
+    assert told["flip_percent"] == pytest.approx(100 * np.mean(flips))
+    hidden = [apart > 0.3 and not flip for apart, flip in zip(cec, flips, strict=True)]
+    assert told["regime_b_percent"] == pytest.approx(100 * np.mean(hidden))
+    assert sum(told[f"regime_{name}_percent"] for name in "abcd") == pytest.approx(100)
+
+
+def test_cells_are_means_over_folds_by_the_names_of_both_tables(bridge):
+    told = obtained.outcomes(bridge.rows, obtained.variants(whole=False), 2)
+    assert [(outcome.fold, outcome.variant.name) for outcome in told] == [
+        (0, "pred"),
+        (0, "full"),
+        (1, "pred"),
+        (1, "full"),
+    ]
+    found = obtained.cells(told)
+    mean = np.mean([told[1].consistency["cec"], told[3].consistency["cec"]])
+    assert found[Cell("cec", "full")] == found[Cell("cec", "CEC model")] == pytest.approx(mean)
+    collapsed = told[0].performance.collapsed + told[2].performance.collapsed
+    assert found[Cell("collapsed_folds", "unconstrained")] == collapsed
+    suffixed = obtained.cells(told, ", again")
+    assert Cell("cec", "CEC model, again") in suffixed
+    assert Cell("cec", "CEC model") not in suffixed
+
+
+@here
+def test_german_credit_has_integer_codes_and_gender_from_the_personal_status():
+    rows, columns = lending.of_spec(paper_spec("german-credit-gender.yaml", {"source.path": str(GERMAN)}))
+    people = rows.population
+    assert people.features.shape == (1000, 20)
+    assert (int(people.favourable.sum()), int(people.protected.sum())) == (700, 310)
+    assert (people.protected == (people.features[:, rows.features.index("Sex")] == 0)).all()
+    assert set(rows.financial_names) == {
+        "Credit-Amount", "Month-Duration", "Instalment-Rate", "Residence", "Age", "Existing-Credits", "Num-People",
+    }  # fmt: skip
+    hot = lending.one_hot(rows, columns)
+    purpose = hot.population.features[:, hot.feature_of_input == rows.features.index("Purpose")]
+    assert (purpose.sum(axis=1) == 1).all()
+    assert (purpose.argmax(axis=1) == people.features[:, rows.features.index("Purpose")]).all()
+    assert (hot.financial == rows.financial).all()
+
+
+@here
+def test_one_fold_of_german_credit_is_within_tolerance():
+    lines = Experiments().lines("german", SHARED)
+    counts = Counter(line.verdict for line in lines)
+    assert (counts[Verdict.AGREES], counts[Verdict.DIFFERS]) == (8, 0)
+    by = {line.figure.cell: line for line in lines}
+    for model in BASELINES:
+        line = by[Cell("cec", model)]
+        assert (line.obtained, line.verdict, bool(line.why)) == (NOT_RUN, Verdict.INFORMATION, True)
+    for model in ("unconstrained", "CEC model", "unconstrained, one-hot"):
+        assert 0.2 < by[Cell("cec_floor", model)].obtained < 0.3
+        assert by[Cell("collapsed_folds", model)].figure.value == printed.NOT_PRINTED
+
+
+def test_folds_and_files(tmp_path):
+    with pytest.raises(SpecError, match="reproduce cst takes no --folds; reproduce cec does"):
+        reproduce("cst", tmp_path, folds=2)
+    with pytest.raises(InfrastructureError, match=r"with data/german_credit/german\.data\.gz in it"):
+        reproduce("cec", tmp_path, ["german"])
