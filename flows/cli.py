@@ -115,16 +115,20 @@ def doctor(lake: LakeOption = Path("data/lake"), as_json: JsonOption = False) ->
 
 @app.command(epilog="Example: evenhand bench fgce --data DIR, or: evenhand bench overhead --spec SPEC.yaml")
 def bench(
-    name: Annotated[str, typer.Argument(help="Name of the benchmark: overhead, fgce or cst.")],
+    name: Annotated[str, typer.Argument(help="Name of the benchmark: overhead, fgce, cst or cec.")],
     spec: Annotated[Path | None, typer.Option(help="overhead: audit spec; the bundled boston1990 if left out.")] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="overhead: set any key of the spec.")
     ] = None,
-    data: Annotated[Path | None, typer.Option(help="fgce, cst: directory with data/ (cst: and golden/) in it.")] = None,
-    rows: Annotated[int | None, typer.Option(min=1, help="fgce, cst: at most so many rows, for a quick look.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="fgce, cst, cec: directory with data/ (cst: and golden/) in it.")
+    ] = None,
+    rows: Annotated[
+        int | None, typer.Option(min=1, help="fgce, cst, cec: at most so many rows, for a quick look.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Time the same work two ways and print the ratio; fgce and cst also print times and memory beside targets."""
+    """Time the same work two ways and print the ratio; fgce, cst and cec also print times and memory beside targets."""
     _refuse_options_of_others(name, {"--spec": spec, "--set": set_, "--data": data, "--rows": rows})
     if name == "overhead":
         from flows.bench import overhead
@@ -136,10 +140,14 @@ def bench(
         from flows.bench_fgce import fgce
 
         said = fgce(data, rows)
-    else:
+    elif name == "cst":
         from flows.bench_cst import cst
 
         said = cst(data, rows)
+    else:
+        from flows.bench_cec import cec
+
+        said = cec(data, rows)
     if as_json:
         console.print_json(json.dumps(said))
     else:
@@ -148,13 +156,17 @@ def bench(
 
 @app.command(epilog="Example: evenhand reproduce fgce --data shared --only german")
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="The method, by its paper's acronym: fgce or cst.")],
+    paper: Annotated[str, typer.Argument(help="The method, by its paper's acronym: fgce, cst or cec.")],
     data: Annotated[Path, typer.Option(help="Directory with data/ and golden/ in it.")],
     only: Annotated[
         list[str] | None,
         typer.Option(
-            help="This data set only: german, compas or adult of fgce, loan or law of cst; may be given again."
+            help="This data set only: german, compas or adult of fgce, loan or law of cst, german, adult or synthetic "
+            "of cec; may be given again."
         ),
+    ] = None,
+    folds: Annotated[
+        int | None, typer.Option(min=1, max=5, help="cec: folds to train on, of the paper's five; one if left out.")
     ] = None,
     every_cell: Annotated[bool, typer.Option("--every-cell", help="Print the cells that agree, too.")] = False,
     as_json: JsonOption = False,
@@ -166,7 +178,7 @@ def reproduce(
     from flows.reproducing.show import print_lines
 
     _show_progress()
-    lines = run(paper, data, only or ())
+    lines = run(paper, data, only or (), folds)
     if as_json:
         console.print_json(json.dumps(plain(lines)))
     else:
@@ -215,7 +227,12 @@ def _pair(text: str) -> tuple[str, str]:
     return key, value
 
 
-_BENCHES = {"overhead": ("--spec", "--set"), "fgce": ("--data", "--rows"), "cst": ("--data", "--rows")}
+_BENCHES = {
+    "overhead": ("--spec", "--set"),
+    "fgce": ("--data", "--rows"),
+    "cst": ("--data", "--rows"),
+    "cec": ("--data", "--rows"),
+}
 """The benchmarks, and the options that they take."""
 
 

@@ -6,10 +6,11 @@ in ``reproducing``, a package for each method.
 
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from flows.reproducing.cec.experiments import Experiments as Cec
 from flows.reproducing.cst import experiments as cst
 from flows.reproducing.fgce import experiments as fgce
 from flows.reproducing.lines import Line
@@ -35,24 +36,30 @@ class Paper(Protocol):
         ...
 
 
-PAPERS: Mapping[str, Paper] = {"fgce": fgce, "cst": cst}
+PAPERS: Mapping[str, Paper] = {"fgce": fgce, "cst": cst, "cec": Cec()}
+
+FOLDED: Mapping[str, Callable[[int], Paper]] = {"cec": Cec}
+"""Papers whose figures are means over folds: their experiments on so many of them."""
 
 
-def reproduce(paper: str, data: Path, only: Sequence[str] = ()) -> list[Line]:
+def reproduce(paper: str, data: Path, only: Sequence[str] = (), folds: int | None = None) -> list[Line]:
     """A line per figure of the paper and of the reference, data set by data set.
 
     Args:
         paper: The method, by its paper's acronym.
         data: Directory that holds ``data/`` and ``golden/``.
         only: Data sets; all if there is none.
+        folds: Of a paper that cross-validates, folds to work on; one if not said.
 
     Raises:
-        SpecError: The paper or a data set is not known.
+        SpecError: The paper or a data set is not known, or the paper has no folds.
         InfrastructureError: A file is missing; nothing is run then.
     """
     if paper not in PAPERS:
         raise SpecError(f"no paper {paper!r}; {nearest(paper, list(PAPERS))}")
-    experiments = PAPERS[paper]
+    if folds is not None and paper not in FOLDED:
+        raise SpecError(f"reproduce {paper} takes no --folds; reproduce {' and '.join(FOLDED)} does")
+    experiments = PAPERS[paper] if folds is None else FOLDED[paper](folds)
     known = experiments.datasets()
     for name in only:
         if name not in known:

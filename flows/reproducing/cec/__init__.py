@@ -1,0 +1,1 @@
+"""The experiments of the CEC paper (Popoola and Sheppard, 2026)."""

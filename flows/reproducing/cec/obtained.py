@@ -1,0 +1,70 @@
+"""What our code obtains of the CEC paper's models: trained on folds, told of on held-out rows, means over the folds.
+
+Here belong the settings of the paper and the cells. Matching and scoring are in ``trained``.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Final
+
+import numpy as np
+
+from flows.reproducing.cec.printed import CEC_MODEL, UNCONSTRAINED
+from flows.reproducing.cec.rows import Lending
+from flows.reproducing.cec.trained import Bridge
+from flows.reproducing.lines import Cell, Value
+from tasks.algorithms.training import folds
+from tasks.algorithms.training.folds import Outcome
+from tasks.algorithms.training.frontier import Variant, ablation
+from tasks.algorithms.training.settings import PAPER, TrainingSettings
+
+log = logging.getLogger("evenhand")
+
+FOLDS: Final = 5
+"""Of the paper."""
+
+SETTINGS: Final = replace(TrainingSettings(device="cpu"), **PAPER)
+"""The paper's; always on the CPU, so that figures do not hang on the machine."""
+
+TABLE_2: Final = {"pred": UNCONSTRAINED, "full": CEC_MODEL}
+"""What Table 2 calls two of the variants of Table 4."""
+
+
+def outcomes(rows: Lending, variants: Sequence[Variant], number: int) -> list[Outcome]:
+    """The variants trained on the first ``number`` of five folds."""
+    bridge, told = Bridge(rows), list[Outcome]()
+    for fold in islice(folds.split(rows.population, FOLDS, SETTINGS.seed), number):
+        for outcome in folds.evaluate(rows.population, fold, variants, SETTINGS, bridge.match, bridge.score):
+            log.info("fold %d of %d, %s: CEC %.3f", fold.number + 1, number, outcome.variant.name, _cec(outcome))
+            told.append(outcome)
+    return told
+
+
+def variants(whole: bool) -> tuple[Variant, ...]:
+    """All variants of Table 4, or the two of Table 2."""
+    every = ablation(SETTINGS)
+    return every if whole else tuple(variant for variant in every if variant.name in TABLE_2)
+
+
+def cells(told: Iterable[Outcome], suffix: str = "") -> Mapping[Cell, Value]:
+    """Means over folds, by the names of the variants and, where it has them, by those of Table 2 with a suffix."""
+    of: dict[str, list[Outcome]] = {}
+    for outcome in told:
+        of.setdefault(outcome.variant.name, []).append(outcome)
+    found: dict[Cell, Value] = {}
+    for variant, several in of.items():
+        for name in {variant, TABLE_2.get(variant, variant)}:
+            found |= {Cell(quantity, name + suffix): value for quantity, value in _means(several).items()}
+    return found
+
+
+def _means(several: Sequence[Outcome]) -> dict[str, float]:
+    by_fold = [{**vars(outcome.performance), **outcome.consistency} for outcome in several]
+    means = {name: float(np.mean([each[name] for each in by_fold])) for name in by_fold[0]}
+    return means | {"collapsed_folds": float(sum(outcome.performance.collapsed for outcome in several))}
+
+
+def _cec(outcome: Outcome) -> float:
+    return outcome.consistency["cec"]
