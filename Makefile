@@ -33,7 +33,7 @@ check: $(STAMP)
 	$(BIN)/lint-imports
 
 test: check
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
 docs: $(STAMP)
 	$(BIN)/python -m schemas.dictionary > docs/tables.md
