@@ -97,7 +97,9 @@ def _cbc(model: Path, seconds: float) -> Solution:
         [cbc_path(), str(model), *limits, "-solve", "-printingOptions", "all", "-solution", str(answer)], seconds
     )
     bounds = [float(bound) for bound in re.findall(r"(?:Lower bound:|best possible)\s+(-?[\d.]+(?:e[+-]?\d+)?)", log)]
-    head, *lines = answer.read_text().splitlines() if answer.exists() else ["Stopped (no integer solution)"]
+    # an answer that was being written when the program was killed is none
+    told = answer.read_text().splitlines() if answer.exists() and not note else []
+    head, *lines = told or ["Stopped (no integer solution)"]
     if head.startswith(("Infeasible", "Integer infeasible")):
         return Solution("infeasible", {}, float("nan"), float("inf"))
     known = "no integer solution" not in head and "objective value" in head

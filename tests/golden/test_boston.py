@@ -52,7 +52,7 @@ def test_the_model_denies_as_often_as_the_lender(boston: dict[str, pd.DataFrame]
 
 
 def test_a_column_called_self_can_be_imputed_and_no_method_be_asked_for() -> None:
-    none = {"methods__fgce": "null", "methods__cst": "null"}
+    none = {"methods__fgce": "null", "methods__cst": "null", "methods__cec": "null"}
     spec = spec_file("boston1990.yaml", missing="impute", thresholds="[]", bootstrap__draws="100", **none)
     tables = call_plainly(plan(spec).steps)
     assert tables["features"][0].num_rows == 1989

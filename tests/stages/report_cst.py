@@ -6,6 +6,7 @@ small enough to be withheld, and one has nobody who could be tested.
 
 from itertools import pairwise
 
+import report_cec
 import report_tables
 from report_tables import HOSTILE, REFERENCE, Rows
 
@@ -37,7 +38,7 @@ def spec(**changes) -> AuditSpec:
             {"name": "race and cohort", "columns": ["derived_race", "cohort"], "reference": f"{REFERENCE} and old"},
         ],
         "columns": {
-            "income": {"type": "continuous", "label": "income, thousands"},
+            "income": {"type": "continuous", "role": "financial", "label": "income, thousands"},
             "purpose": {"type": "nominal"},
             "amount": {"type": "continuous"},
         },
@@ -53,17 +54,19 @@ def spec(**changes) -> AuditSpec:
     return AuditSpec.model_validate(raw | changes)
 
 
-def with_recourse(**changes) -> AuditSpec:
-    """An audit by both methods."""
-    return spec(methods={"fgce": {}, "cst": {"ks": KS, "k": K, "taus": TAUS}}, **changes)
+def of_all(**changes) -> AuditSpec:
+    """An audit by all methods."""
+    own = {"ks": KS, "k": K, "taus": TAUS}
+    return spec(methods={"fgce": {}, "cst": own, "cec": {"theta_steps": report_cec.STEPS}}, **changes)
 
 
-def beside_recourse():
-    """The tables that the report reads, with the measures of both methods."""
+def tables_of_all():
+    """The tables that the report reads, with the measures of all methods."""
     first, *other = report_tables.tables()
-    mine = [m for m in measures().to_pylist() if m["method"] == "cst"]
-    both = MEASURES.build(**{c.name: [row[c.name] for row in [*first.to_pylist(), *mine]] for c in MEASURES.columns})
-    return (both, *other[:6], checks(), effects())
+    further = [*measures().to_pylist(), *report_cec.measures().to_pylist()]
+    rows = [*first.to_pylist(), *(m for m in further if m["method"] in ("cst", "cec"))]
+    of_all = MEASURES.build(**{c.name: [row[c.name] for row in rows] for c in MEASURES.columns})
+    return (of_all, *other[:6], checks(), effects())
 
 
 def settings(audit: AuditSpec | None = None) -> ReportSettings:

@@ -166,10 +166,10 @@ def test_limits_stand_before_results(page):
     assert "no credit score is among them" in page
 
 
-def both_methods(**changes):
-    """The pages of an audit by both methods."""
-    settings = report_cst.settings(report_cst.with_recourse(**changes))
-    return report.function(*report_cst.beside_recourse(), settings=settings).files["report.html"].decode()
+def all_methods(**changes):
+    """The page of an audit by all methods."""
+    settings = report_cst.settings(report_cst.of_all(**changes))
+    return report.function(*report_cst.tables_of_all(), settings=settings).files["report.html"].decode()
 
 
 def between(page, start, end):
@@ -177,21 +177,21 @@ def between(page, start, end):
 
 
 def test_the_first_page_follows_the_methods_that_ran(page):
-    alone, both = (between(text, "<h1>", '<section id="status">') for text in (page, both_methods()))
+    alone, full = (between(text, "<h1>", '<section id="status">') for text in (page, all_methods()))
     for method in METHODS.values():
         module = section_modules([method.name])[method.name]
-        assert (module.QUESTION in alone, module.QUESTION in both) == (method.name == "fgce", True)
-        assert (f"<h3>{method.title}</h3>" in alone, f"<h3>{method.title}</h3>" in both) == (
+        assert (module.QUESTION in alone, module.QUESTION in full) == (method.name == "fgce", True)
+        assert (f"<h3>{method.title}</h3>" in alone, f"<h3>{method.title}</h3>" in full) == (
             method.name == "fgce",
             True,
         )
         for title in method.headline.values():
             assert (title.capitalize()[:9] in alone.replace("cst", "CST")) == (method.name == "fgce")
-            assert title[1:] in both
+            assert title[1:] in full
 
 
 def test_every_question_leads_to_its_chapter(page):
-    for text in (page, both_methods()):
+    for text in (page, all_methods()):
         linked = re.findall(r'<a href="#(\w+)">', between(text, '<ul class="questions">', '<section id="limits">'))
         assert linked[:2] == ["outcomes", "fgce"]
         assert all(f'<section id="{anchor}">' in text for anchor in linked)
@@ -210,7 +210,7 @@ def test_a_headline_on_few_people_is_marked_and_a_dash_is_no_number(page):
 @pytest.mark.parametrize(("model", "said"), [("rule", True), ("logistic_regression", False)])
 def test_a_given_rule_is_not_called_a_model_of_the_lender(model, said):
     given = {"rule": {"weights": {"income": 1.0}, "limit": 3.0}} if said else {}
-    text = both_methods(model={"kind": model, **given}).lower()
+    text = all_methods(model={"kind": model, **given}).lower()
     assert ("the rule that is audited" in text) == said
     assert ("fitted to the lender" in text) != said
     assert ("model of the lender" in text) != said

@@ -22,9 +22,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is n
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("report")
-    files = report.function(
-        *report_cst.beside_recourse(), settings=report_cst.settings(report_cst.with_recourse())
-    ).files
+    files = report.function(*report_cst.tables_of_all(), settings=report_cst.settings(report_cst.of_all())).files
     for name, content in files.items():
         (path / name).write_bytes(content)
     return path
