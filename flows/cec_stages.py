@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from flows.reproducing.cec.rows import Lending
-from flows.reproducing.cec.trained import Bridge, summary
 from tasks.algorithms import nearest
+from tasks.algorithms.held_out import Bridge, Lending, summary
 from tasks.algorithms.nearest import Matching
 from tasks.algorithms.training import folds, loop, path
 from tasks.algorithms.training.folds import Fold, Population

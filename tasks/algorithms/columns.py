@@ -26,3 +26,17 @@ class Columns:
     def rows(self, chosen: NDArray[np.int64]) -> "Columns":
         """The same of some rows, ``(r,)``."""
         return Columns(self.names, self.kinds, self.categories, self.values[chosen])
+
+
+def one_hot(columns: Columns) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """An input for each category, and one for each column without categories.
+
+    Returns:
+        ``(n, d)`` inputs, numbers in the user's units; and ``(d,)`` the number of the column that each is of.
+    """
+    parts = [
+        values[:, None] == np.arange(len(known)) if known else values[:, None]
+        for known, values in zip(columns.categories, columns.values.T, strict=True)
+    ]
+    column = np.repeat(np.arange(len(parts), dtype=np.int32), [part.shape[1] for part in parts])
+    return np.hstack(parts).astype(np.float64), column

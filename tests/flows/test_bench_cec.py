@@ -6,7 +6,7 @@ from conftest import SHARED, evenhand
 
 from flows import bench_cec, cec_stages
 from flows.reproducing.cec import lending
-from flows.reproducing.cec.trained import Bridge
+from tasks.algorithms.held_out import Bridge
 from tasks.algorithms.nearest import Matching
 from tasks.algorithms.synthetic_lending import SyntheticLending
 from tasks.algorithms.training import loop, path

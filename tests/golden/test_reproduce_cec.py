@@ -10,11 +10,11 @@ from flows.reproduce import reproduce
 from flows.reproducing import published
 from flows.reproducing.cec import lending, obtained, printed
 from flows.reproducing.cec.experiments import BASELINES, EXPERIMENTS, NOT_RUN, Experiments
-from flows.reproducing.cec.trained import Bridge
 from flows.reproducing.lines import Cell, Verdict
 from flows.reproducing.specs import paper_spec
 from schemas.errors import InfrastructureError, SpecError
 from tasks.algorithms.attributions import of_network
+from tasks.algorithms.held_out import Bridge
 from tasks.algorithms.networks import of_module
 from tasks.algorithms.synthetic_lending import SyntheticLending
 from tasks.algorithms.training import folds

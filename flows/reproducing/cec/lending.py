@@ -1,7 +1,7 @@
 """The data sets of the CEC paper as the rows that nets are trained on: inputs, labels, two groups, financial features.
 
 An audit spec is read by the stages of an audit; the paper's synthetic applicants are drawn. Here belongs that, and the
-two ways to turn categories into inputs. What is trained on the rows is in ``trained``.
+two ways to turn categories into inputs. What is trained on the rows is in ``tasks.algorithms.held_out``.
 """
 
 from dataclasses import replace
@@ -11,14 +11,15 @@ import pyarrow as pa
 
 from flows.bench import call_plainly
 from flows.plan import plan
-from flows.reproducing.cec.rows import Lending
 from schemas.settings import AuditSpec
 from schemas.terms import Role
 from tasks._columns import columns_of
 from tasks._given import Given
 from tasks._groups import groups_of
+from tasks.algorithms import columns as as_columns
 from tasks.algorithms import synthetic_lending
 from tasks.algorithms.columns import Columns
+from tasks.algorithms.held_out import Lending
 from tasks.algorithms.synthetic_lending import SyntheticLending
 from tasks.algorithms.training.folds import Population
 
@@ -45,14 +46,10 @@ def of_spec(spec: AuditSpec) -> tuple[Lending, Columns]:
     return rows, columns
 
 
-def one_hot(rows: Lending, columns: Columns) -> Lending:
+def one_hot(rows: Lending, handed_in: Columns) -> Lending:
     """The same rows with an input for each category, and one for each column without categories."""
-    parts = [
-        values[:, None] == np.arange(len(known)) if known else values[:, None]
-        for known, values in zip(columns.categories, columns.values.T, strict=True)
-    ]
-    feature = np.repeat(np.arange(len(parts), dtype=np.int32), [part.shape[1] for part in parts])
-    population = replace(rows.population, features=np.hstack(parts).astype(np.float64))
+    inputs, feature = as_columns.one_hot(handed_in)
+    population = replace(rows.population, features=inputs)
     return replace(rows, population=population, feature_of_input=feature)
 
 

@@ -1,6 +1,6 @@
 """What our code obtains of the CEC paper's models: trained on folds, told of on held-out rows, means over the folds.
 
-Here belong the settings of the paper and the cells. Matching and scoring are in ``trained``.
+Here belong the settings of the paper and the cells. Matching and scoring are in ``tasks.algorithms.held_out``.
 """
 
 import logging
@@ -12,9 +12,8 @@ from typing import Final
 import numpy as np
 
 from flows.reproducing.cec.printed import CEC_MODEL, UNCONSTRAINED
-from flows.reproducing.cec.rows import Lending
-from flows.reproducing.cec.trained import Bridge
 from flows.reproducing.lines import Cell, Value
+from tasks.algorithms.held_out import Bridge, Lending
 from tasks.algorithms.training import folds
 from tasks.algorithms.training.folds import Outcome
 from tasks.algorithms.training.frontier import Variant, ablation

@@ -1,4 +1,4 @@
-"""Nets of the CEC paper trained on a fold, and how consistent they are on the rows held out.
+"""Nets trained on a fold, and how consistent their reasons are on the rows held out (CEC, section 5.2).
 
 Every held-out row is matched with the nearest training row of the other group that has its label, whichever group it
 is of; attributions are exact, where the paper sums 32 steps. Here belongs what joins training to matching and to the
@@ -11,15 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from torch import nn
 
-from flows.reproducing.cec.rows import Lending
 from tasks.algorithms import cec_pairs, cec_score, nearest
 from tasks.algorithms.attributions import of_network
 from tasks.algorithms.cec_pairs import Scored
-from tasks.algorithms.detector import Bools, Longs
+from tasks.algorithms.detector import Bools, Floats, Ints, Longs
 from tasks.algorithms.explained import Explained
 from tasks.algorithms.nearest import Matching
 from tasks.algorithms.networks import of_module
-from tasks.algorithms.training.folds import Fold
+from tasks.algorithms.training.folds import Fold, Population
 from tasks.algorithms.training.loop import UNMATCHED
 
 THETA = 0.3
@@ -28,6 +27,19 @@ THETA = 0.3
 GROUPS = (0, 1)
 
 AS_IN_THE_PAPER = Matching(winsorise=None)
+
+
+@dataclass(frozen=True)
+class Lending:
+    """``n`` rows to train on and to explain, with ``d`` inputs."""
+
+    population: Population
+    feature_of_input: Ints
+    """``(d,)`` index into ``features``."""
+    features: tuple[str, ...]
+    financial: Floats
+    """``(n, f)`` what applicants are comparable by, in the user's units."""
+    financial_names: tuple[str, ...]
 
 
 @dataclass(frozen=True)
