@@ -73,13 +73,24 @@ class Derived(Strict):
         return values
 
 
+class Synthetic(Strict):
+    """Applicants to draw: which generator, from which seed, with which coefficients."""
+
+    generator: str = Field(description="what is drawn, such as `lending`, the synthetic applicants of the CEC paper")
+    seed: int = Field(0, ge=0, description="the same seed draws the same applicants")
+    parameters: dict[str, float | str | tuple[float, ...] | None] = Field(
+        {}, description="coefficient -> its value, where it is not the generator's default"
+    )
+
+
 class Source(Strict):
     """Where the applications come from."""
 
-    kind: Literal["boston1990", "csv", "parquet"] = Field(description="how the source is read")
+    kind: Literal["boston1990", "csv", "parquet", "synthetic"] = Field(description="how the source is read")
     path: str | tuple[str, ...] | None = Field(
         None, description="file, relative to the working directory, or files of one layout; .gz is read as it is"
     )
+    synthetic: Synthetic | None = Field(None, description="what to draw, of the kind `synthetic`")
     header: tuple[str, ...] = Field((), description="names of the columns, where the file does not begin with them")
     skip: int = Field(0, ge=0, description="lines to leave out at the start of each file")
     comment: str | None = Field(None, min_length=1, description="lines that start with this text are no rows")
@@ -92,8 +103,12 @@ class Source(Strict):
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:
-        if self.kind != "boston1990" and not self.paths:
+        if self.kind in ("csv", "parquet") and not self.paths:
             raise ValueError(f"a source of kind {self.kind!r} needs a path")
+        if (self.kind == "synthetic") != (self.synthetic is not None):
+            raise ValueError(
+                "a source of kind 'synthetic' needs `synthetic: {generator: ...}`, and no other kind has it"
+            )
         for name in ("header", "skip", "comment"):
             if getattr(self, name) and self.kind != "csv":
                 raise ValueError(f"`{name}` belongs to delimited text, not to {self.kind}")

@@ -24,7 +24,7 @@ class SyntheticLending:
     """Difference of the proxies' means between the groups, in standard deviations."""
     protected_share: float = 0.5
     """Not in the paper."""
-    weights: tuple[float, ...] | tuple[()] = ()
+    weights: tuple[float, ...] = ()
     """Of the financial features in the label; drawn from ``weight_range`` if none are given (not in the paper)."""
     weight_range: tuple[float, float] = (0.5, 1.5)
     label_noise: float = 0.5
@@ -46,6 +46,12 @@ class SyntheticRows:
     weights: Floats
     """``(financial,)``."""
     threshold: float
+
+
+def names(settings: SyntheticLending) -> list[str]:
+    """Names of the columns of ``SyntheticRows.features``."""
+    kinds = (("financial", settings.financial), ("proxy", settings.proxies), ("noise", settings.noise))
+    return [f"{kind}_{number + 1}" for kind, count in kinds for number in range(count)]
 
 
 def generate(settings: SyntheticLending, rng: np.random.Generator) -> SyntheticRows:

@@ -5,9 +5,14 @@ from types import ModuleType
 from schemas.errors import Location, SpecError, nearest
 from schemas.settings import AuditSpec
 from schemas.source import Source
-from tasks.sources import boston, delimited
+from tasks.sources import boston, delimited, synthetic
 
-_KINDS: dict[str, ModuleType] = {"boston1990": boston, "csv": delimited, "parquet": delimited}
+_KINDS: dict[str, ModuleType] = {
+    "boston1990": boston,
+    "csv": delimited,
+    "parquet": delimited,
+    "synthetic": synthetic,
+}
 
 
 def reader(source: Source) -> ModuleType:
