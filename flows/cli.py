@@ -168,6 +168,14 @@ def reproduce(
     folds: Annotated[
         int | None, typer.Option(min=1, max=5, help="cec: folds to train on, of the paper's five; one if left out.")
     ] = None,
+    baselines: Annotated[
+        bool | None,
+        typer.Option(
+            "--baselines/--no-baselines",
+            help="cec: whether the paper's baselines are trained, too, which are shown without a verdict; they are if "
+            "left out.",
+        ),
+    ] = None,
     every_cell: Annotated[bool, typer.Option("--every-cell", help="Print the cells that agree, too.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -178,7 +186,7 @@ def reproduce(
     from flows.reproducing.show import print_lines
 
     _show_progress()
-    lines = run(paper, data, only or (), folds)
+    lines = run(paper, data, only or (), folds, baselines)
     if as_json:
         console.print_json(json.dumps(plain(lines)))
     else:

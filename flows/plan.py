@@ -16,7 +16,7 @@ import yaml
 from schemas.artifact import Artifact, Partition
 from schemas.settings import AuditSpec, StageSettings
 from schemas.table import Table
-from tasks import ablate, connect, detect, generate, ingest, measure, methods, preprocess, report, score
+from tasks import connect, detect, generate, ingest, measure, methods, preprocess, report, score
 from tasks._lineage import code_digest, versions
 from tasks._stage import Stage
 from tasks._store import Lake
@@ -32,7 +32,7 @@ STAGES: dict[str, Stage] = {
         score.score,
         connect.connect,
         generate.generate,
-        ablate.ablate,
+        *(stage for method in METHODS.values() for stage, _ in method.own_stages()),
         detect.detect,
         measure.measure,
         report.report,
@@ -70,11 +70,11 @@ def plan(spec: AuditSpec) -> Plan:
     Raises:
         InfrastructureError: the source is not there.
     """
-    reading = ingest.settings_of(spec)
+    reading, scoring = ingest.settings_of(spec), score.settings_of(spec)
     asked = methods.asked_for(spec)
     reached = (*(m.algorithm for m in asked), *(m.section for m in asked))
     code = code_digest([*(s.function.__module__ for s in STAGES.values()), *reached])
-    said = [spec.model_dump(mode="json"), reading.source_sha256, code, versions()]
+    said = [spec.model_dump(mode="json"), reading.source_sha256, scoring.model_sha256, code, versions()]
     identity = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
     run = f"{spec.name}-{spec.year}-{identity[:10]}"
     made = report.ReportSettings.of(
@@ -88,9 +88,9 @@ def plan(spec: AuditSpec) -> Plan:
     steps = (
         Step("ingest", ingest.ingest, reading),
         Step("preprocess", preprocess.preprocess, preprocess.PreprocessSettings.of(spec)),
-        Step("score", score.score, score.ScoreSettings.of(spec)),
+        Step("score", score.score, scoring),
         *_wanted(spec, asked),
-        *_ablations(spec),
+        *(step for method in asked for step in _own(spec, method)),
         *(_detection(spec, method) for method in asked),
         Step("measure", measure.measure, measure.MeasureSettings.of(spec)),
         Step("report", report.report, made, tuple(m.section for m in asked)),
@@ -107,19 +107,19 @@ def _wanted(spec: AuditSpec, asked: Sequence[Method]) -> Iterator[Step]:
         yield Step("generate", generate.generate, generate.settings_of(spec))
 
 
+def _own(spec: AuditSpec, method: Method) -> Iterator[Step]:
+    """The stages that a method alone needs, where the spec asks for them."""
+    for stage, settings_of in method.own_stages():
+        settings = settings_of(spec)
+        if settings is not None:
+            yield Step(stage.name, stage, settings)
+
+
 def _detection(spec: AuditSpec, method: Method) -> Step:
     optional = {table for each in METHODS.values() for table in each.reads}
     unread = tuple(sorted(optional - set(method.reads), key=lambda table: table.name))
-    return Step(
-        f"detect {method.name}", detect.detect, detect.settings_of(spec, method.name), (method.algorithm,), unread
-    )
-
-
-def _ablations(spec: AuditSpec) -> tuple[Step, ...]:
-    """The searches with a rule lifted, where they are asked for."""
-    if spec.methods.fgce is None or not spec.methods.fgce.ablations:
-        return ()
-    return (Step("ablate", ablate.ablate, ablate.settings_of(spec)),)
+    settings = detect.settings_of(spec, method.name)
+    return Step(f"detect {method.name}", detect.detect, settings, (method.algorithm,), unread)
 
 
 def _effective(spec: AuditSpec) -> str:

@@ -38,11 +38,13 @@ class Paper(Protocol):
 
 PAPERS: Mapping[str, Paper] = {"fgce": fgce, "cst": cst, "cec": Cec()}
 
-FOLDED: Mapping[str, Callable[[int], Paper]] = {"cec": Cec}
-"""Papers whose figures are means over folds: their experiments on so many of them."""
+TRAINED: Mapping[str, Callable[..., Paper]] = {"cec": Cec}
+"""Papers that train on folds, and take ``folds`` and ``baselines``."""
 
 
-def reproduce(paper: str, data: Path, only: Sequence[str] = (), folds: int | None = None) -> list[Line]:
+def reproduce(
+    paper: str, data: Path, only: Sequence[str] = (), folds: int | None = None, baselines: bool | None = None
+) -> list[Line]:
     """A line per figure of the paper and of the reference, data set by data set.
 
     Args:
@@ -50,16 +52,18 @@ def reproduce(paper: str, data: Path, only: Sequence[str] = (), folds: int | Non
         data: Directory that holds ``data/`` and ``golden/``.
         only: Data sets; all if there is none.
         folds: Of a paper that cross-validates, folds to work on; one if not said.
+        baselines: Of such a paper, whether its baselines are run; they are if not said.
 
     Raises:
-        SpecError: The paper or a data set is not known, or the paper has no folds.
+        SpecError: The paper or a data set is not known, or the paper has no folds or baselines.
         InfrastructureError: A file is missing; nothing is run then.
     """
     if paper not in PAPERS:
         raise SpecError(f"no paper {paper!r}; {nearest(paper, list(PAPERS))}")
-    if folds is not None and paper not in FOLDED:
-        raise SpecError(f"reproduce {paper} takes no --folds; reproduce {' and '.join(FOLDED)} does")
-    experiments = PAPERS[paper] if folds is None else FOLDED[paper](folds)
+    said = {name: value for name, value in (("folds", folds), ("baselines", baselines)) if value is not None}
+    if said and paper not in TRAINED:
+        raise SpecError(f"reproduce {paper} takes no --{next(iter(said))}; reproduce {' and '.join(TRAINED)} does")
+    experiments = TRAINED[paper](**said) if said else PAPERS[paper]
     known = experiments.datasets()
     for name in only:
         if name not in known:

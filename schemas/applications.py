@@ -1,7 +1,7 @@
 """The tables of applications: as read, by group, as refused, as encoded, as decided."""
 
 from schemas.table import Column, Table
-from schemas.terms import Constraint, DecisionMaker, Kind, Refusal, Role
+from schemas.terms import Constraint, DecisionMaker, Kind, Refusal
 
 ROW_ID = Column("row_id", "string", "identifier of the application, from the source or its row number")
 PROTECTED_ATTRIBUTE = Column("protected_attribute", "string", "name of the protected attribute in the audit spec")
@@ -82,7 +82,7 @@ ENCODINGS = Table(
         Column("bins", "int64", "number of equal-width bins between low and high", nullable=True, minimum=1),
         Column("clipped", "int64", "rows whose value was outside low and high", minimum=0),
         Column("implausible", "int64", "rows kept whose value is outside the spec's plausible range", minimum=0),
-        Column("role", "string", "what the source column is for", codes=tuple(Role)),
+        Column("roles", "string", "what the source column is for, separated by commas"),
         Column("constraint", "string", "how an applicant may change it", codes=tuple(Constraint)),
         Column("transitions", "string", "JSON object: category -> categories it may change to", nullable=True),
     ),
@@ -119,6 +119,21 @@ MODELS = Table(
         Column("content", "binary", "the model in the format of skops, which runs no code when it is read"),
     ),
     key=("fold",),
+    restricted=True,
+)
+
+TRAINED_NETS = Table(
+    "trained_nets",
+    "Nets trained for consistent reasons and those beside them, so that they can be looked into. Restricted.",
+    (
+        PROTECTED_ATTRIBUTE,
+        Column("group", "string", "the group that the net was trained on, together with the reference group"),
+        Column("fold", "int32", "number of the fold, from 0, that the net was not trained on", minimum=0),
+        Column("model", "string", "name of the model in the measures"),
+        Column("inputs", "string", "JSON list of the net's inputs in order: a column, or column=category as 0 and 1"),
+        Column("content", "binary", "the net as safetensors; it takes inputs in the user's units and gives the logit"),
+    ),
+    key=("protected_attribute", "group", "fold", "model"),
     restricted=True,
 )
 

@@ -12,11 +12,24 @@ from schemas.applications import (
     MODEL_METRICS,
     MODELS,
     REFUSALS,
+    TRAINED_NETS,
 )
-from schemas.counterfactuals import CAUSAL_CHECKS, CAUSAL_EFFECTS, COUNTERFACTUAL_DECISIONS, COUNTERFACTUALS
+from schemas.counterfactuals import (
+    CAUSAL_CHECKS,
+    CAUSAL_EFFECTS,
+    COUNTERFACTUAL_DECISIONS,
+    COUNTERFACTUALS,
+    GENERATOR_CHECKS,
+    GENERATOR_HISTORY,
+    GENERATORS,
+    MEDIATED,
+    MEDIATED_DECISIONS,
+    MEDIATOR_EFFECTS,
+)
 from schemas.findings import AGGREGATES, DRAWS, EVIDENCE, FINDINGS, TALLIES
 from schemas.graph import FEASIBILITY_EDGES, FEASIBILITY_FACTS, FEASIBILITY_NODES
 from schemas.measures import MEASURES
+from schemas.missingness import MISSINGNESS
 from schemas.report_index import REPORT_INDEX
 from schemas.table import Column, Table
 from schemas.validations import VALIDATIONS
@@ -29,6 +42,7 @@ TABLES = (
     FEATURES,
     APPLICANTS,
     ENCODINGS,
+    MISSINGNESS,
     DECISIONS,
     MODEL_METRICS,
     MODELS,
@@ -39,6 +53,13 @@ TABLES = (
     COUNTERFACTUAL_DECISIONS,
     CAUSAL_CHECKS,
     CAUSAL_EFFECTS,
+    MEDIATED,
+    MEDIATED_DECISIONS,
+    MEDIATOR_EFFECTS,
+    GENERATOR_CHECKS,
+    GENERATOR_HISTORY,
+    GENERATORS,
+    TRAINED_NETS,
     FINDINGS,
     EVIDENCE,
     TALLIES,

@@ -16,8 +16,9 @@ VERDICTS = (
     *("feasible", "infeasible"),
     *("detected", "not_detected", "not_tested"),
     *("same_reasons", "different_reasons", "flipped_same_reasons", "flipped_different_reasons"),
+    *("decision_kept", "decision_changes", "not_identified"),
 )
-"""Of FGCE, of CST, and of CEC (its regimes A to D)."""
+"""Of FGCE, of CST, of CEC (its regimes A to D), and of GCFN."""
 
 FINDINGS = Table(
     "findings",
@@ -33,7 +34,7 @@ FINDINGS = Table(
         Column(
             "statistic",
             "double",
-            "FGCE: cost of the cheapest recourse; CST: control less test; CEC: score",
+            "FGCE: cost of the cheapest recourse; CST: control less test; CEC: score; GCFN: mean change of the score",
             nullable=True,
         ),
         Column("control", "double", "share of unfavourable decisions in the control group", True, 0.0, 1.0),

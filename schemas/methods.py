@@ -6,13 +6,14 @@
 import math
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from schemas.method import MethodSettings
+from schemas.training import CecTraining
 
 
-class FgceSettings(BaseModel):
+class FgceSettings(MethodSettings):
     """Feasible group counterfactual explanations (FGCE): graph, greedy selection and the size-matched reference."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     paper: ClassVar[dict[str, Any]] = {
         "strict": True,
@@ -90,10 +91,8 @@ class FgceSettings(BaseModel):
         return value
 
 
-class CstSettings(BaseModel):
+class CstSettings(MethodSettings):
     """Counterfactual situation testing (CST); situation testing (ST) and counterfactual fairness (CF) beside it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     paper: ClassVar[dict[str, Any]] = {
         "scaling": "z_scores",
@@ -166,12 +165,11 @@ class CstSettings(BaseModel):
         return self
 
 
-class CecSettings(BaseModel):
+class CecSettings(MethodSettings):
     """Counterfactual explanation consistency (CEC): whether a model has the same reasons for comparable applicants."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     paper: ClassVar[dict[str, Any]] = {"winsorise": None}
+    trained: ClassVar[dict[str, type[MethodSettings]]] = {"training": CecTraining}
 
     theta: float = Field(
         0.3, ge=0, le=1, description="CEC up to which two explanations count as the same (the paper states none)"
@@ -194,6 +192,9 @@ class CecSettings(BaseModel):
 
     substitute: bool = Field(
         False, description="whether differences along the path may stand in for a model that has no gradient (trees)"
+    )
+    training: CecTraining | None = Field(
+        None, description="nets that are trained with and without consistent reasons; none if null: training is long"
     )
 
     @field_validator("winsorise")

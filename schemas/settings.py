@@ -7,13 +7,20 @@ each error, is in ``spec_file``; checks that need the data are in the ingest sta
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, StrictBool, model_validator
+from pydantic import BeforeValidator, Field, StrictBool, model_validator
 
 from schemas.causal import CausalGraph
 from schemas.errors import SpecError, nearest
+from schemas.gcfn import GcfnSettings
 from schemas.methods import CecSettings, CstSettings, FgceSettings
+from schemas.models import Model
 from schemas.source import Code, Source, Strict
 from schemas.terms import Constraint, Kind, Role
+
+
+def _several(value: object) -> object:
+    """One role may stand for a list of it."""
+    return (value,) if isinstance(value, str) else value
 
 
 class Decision(Strict):
@@ -65,7 +72,9 @@ class ColumnSpec(Strict):
     """How one column is read, encoded and allowed to change."""
 
     type: Kind
-    role: Role = Role.FEATURE
+    role: Annotated[tuple[Role, ...], BeforeValidator(_several)] = Field(
+        (Role.FEATURE,), min_length=1, description="what the column is for; a list where it is for several things"
+    )
     constraint: Constraint = Constraint.FREE
     order: tuple[Code, ...] = Field((), description="categories of an ordinal or binary column, lowest first")
     transitions: dict[Code, tuple[Code, ...]] = Field({}, description="category -> categories it may change to")
@@ -82,6 +91,10 @@ class ColumnSpec(Strict):
 
     @model_validator(mode="after")
     def _fits_its_type(self) -> Self:
+        if Role.EXCLUDED in self.role and len(self.role) > 1:
+            raise ValueError("an excluded column is left out, and so is for nothing else; give one role, or others")
+        if {Role.MEDIATOR, Role.COVARIATE} <= set(self.role):
+            raise ValueError("a mediator is moved by the protected attribute and a covariate is not; give one of them")
         if self.type is Kind.ORDINAL and len(self.order) < 2:
             raise ValueError("an ordinal column needs `order`, its categories from lowest to highest")
         if self.type is Kind.BINARY and self.order and len(self.order) != 2:
@@ -100,33 +113,10 @@ class ColumnSpec(Strict):
             raise ValueError("`transitions` belongs to columns with categories")
         return self
 
-
-class Rule(Strict):
-    """A rule that decides: favourable where a weighted sum of columns, as handed in, passes the limit."""
-
-    weights: dict[str, float] = Field(min_length=1, description="column (continuous) -> its weight")
-    limit: float = Field(description="the sum from which on the decision is favourable")
-    above: bool = Field(False, description="whether the sum has to lie above the limit, and not just reach it")
-    decimals: int | None = Field(None, ge=0, description="digits to which the sum is rounded before it is compared")
-
-
-class Model(Strict):
-    """The model that is audited beside the lender's own decisions: fitted to them, or a rule that is given."""
-
-    kind: Literal["none", "rule", "logistic_regression", "random_forest", "gradient_boosting"] = "logistic_regression"
-    rule: Rule | None = Field(None, description="the rule of the kind `rule`")
-    split: Literal["crossfit", "holdout"] = "crossfit"
-    folds: int = Field(10, ge=2)
-    holdout: float = Field(0.3, gt=0, lt=1)
-    threshold: float | Literal["rate_matched"] = "rate_matched"
-
-    @model_validator(mode="after")
-    def _has_its_rule(self) -> Self:
-        if (self.kind == "rule") != (self.rule is not None):
-            raise ValueError(
-                "a model of kind `rule` needs `rule: {weights: ..., limit: ...}`, and no other kind has one"
-            )
-        return self
+    @property
+    def used(self) -> bool:
+        """Whether models and distances use it."""
+        return Role.EXCLUDED not in self.role
 
 
 class Explain(Strict):
@@ -143,6 +133,11 @@ class Explain(Strict):
         None, ge=0, le=1, description="model score above which a row is a candidate; its decision counts if null"
     )
 
+    @classmethod
+    def paper(cls, own: Mapping[str, Any]) -> dict[str, Any]:
+        """The keys of a spec under the profile `paper`."""
+        return {"decision_makers": ["model"], "factuals": "false_negatives", "candidate_score": 0.6, **own}
+
 
 class Methods(Strict):
     """The methods to run, by name: an entry that is null is left out."""
@@ -150,6 +145,7 @@ class Methods(Strict):
     fgce: FgceSettings | None = FgceSettings()
     cst: CstSettings | None = None
     cec: CecSettings | None = None
+    gcfn: GcfnSettings | None = None
 
 
 class Threshold(Strict):
@@ -187,12 +183,6 @@ class Bootstrap(Strict):
     minimum_n: int = Field(30, ge=2, description="fewer units than this: insufficient evidence")
 
 
-_PAPER: dict[str, dict[str, Any]] = {
-    "model": {"split": "holdout", "threshold": 0.5},
-    "explain": {"decision_makers": ["model"], "factuals": "false_negatives", "candidate_score": 0.6},
-}
-
-
 class AuditSpec(Strict):
     """One audit. data/audits/*.yaml are the examples."""
 
@@ -223,13 +213,14 @@ class AuditSpec(Strict):
         if not isinstance(raw, Mapping) or raw.get("profile") != "paper":
             return raw
         out = dict(raw)
-        for part, values in _PAPER.items():
-            out[part] = {**values, **(out.get(part) or {})}
+        for part, defaults in (("model", Model.paper), ("explain", Explain.paper)):
+            if isinstance(out.get(part) or {}, Mapping):
+                out[part] = defaults(out.get(part) or {})
         methods = out["methods"] = dict(out.get("methods") or {"fgce": {}})
         for name, field in Methods.model_fields.items():
             settings = field.annotation.__args__[0]  # type: ignore[union-attr]
             if methods.get(name) is not None:
-                methods[name] = {**settings.paper, **methods[name]}
+                methods[name] = settings.under_paper(methods[name])
         return out
 
     @model_validator(mode="after")
@@ -259,7 +250,7 @@ class AuditSpec(Strict):
 
     def features(self) -> dict[str, ColumnSpec]:
         """The columns that models and distances use, in the order of the spec."""
-        return {name: column for name, column in self.columns.items() if column.role is not Role.EXCLUDED}
+        return {name: column for name, column in self.columns.items() if column.used}
 
 
 class StageSettings(Strict):

@@ -69,6 +69,8 @@ class Refusal(StrEnum):
     NO_MODEL = "no_model"
     NO_BASELINE = "no_baseline"
     NO_DIRECTION = "no_direction"
+    TOO_FEW_IN_CATEGORY = "too_few_in_category"
+    CONSTANT_MEDIATOR = "constant_mediator"
 
 
 class State(StrEnum):

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,7 +19,7 @@ from tasks._columns import columns_of
 from tasks._deciding import decider
 from tasks._given import Assumed, Given
 from tasks.algorithms.columns import Columns
-from tasks.algorithms.detector import Applicants, Bools, Counterfactuals, Problem
+from tasks.algorithms.detector import Applicants, Bools, Counterfactuals, Floats, Longs, Mediated, Problem
 from tasks.algorithms.encoding import category_codes
 
 
@@ -46,6 +47,8 @@ def known(
             crossed=len(p.columns) > 1,
             singles=_singles(p, asked.protected, out) if len(p.columns) > 1 else (),
         )
+        if maker == DecisionMaker.MODEL and given.mediated.num_rows:
+            made = replace(made, mediated=_mediated(given, p.name))
         if world is not None and world.roots(p.name):
             made = replace(
                 made,
@@ -88,3 +91,34 @@ def _decided(table: pa.Table, attribute: str, row_ids: list[str]) -> Bools:
     mine = table.filter(pc.equal(table["protected_attribute"], attribute))
     decision = dict(zip(mine["row_id"].to_pylist(), mine["favourable"].to_pylist(), strict=True))
     return np.array([decision[i] for i in row_ids], dtype=bool)
+
+
+def _mediated(given: Given, attribute: str) -> Mediated:
+    """The mediators that the stage ``mediate`` left, as what the model would have decided on them."""
+    mine, decided = _of(given.mediated, attribute), _of(given.mediated_decisions, attribute)
+    frame = mine.select(["row_id", "to_group", "spread", "refusal"]).to_pandas()
+    known = decided.select(["row_id", "to_group"]).to_pandas().assign(place=np.arange(decided.num_rows))
+    frame = frame.merge(known, on=["row_id", "to_group"], how="left", validate="one_to_one")
+    frame["row"] = pd.Series(np.arange(len(given.ids)), index=given.ids).loc[frame["row_id"]].to_numpy()
+    frame = frame.sort_values("row", kind="stable")
+    place = frame["place"].fillna(-1).to_numpy(np.int64)
+    return Mediated(
+        row=frame["row"].to_numpy(np.int64),
+        spread=frame["spread"].to_numpy(np.float64),
+        refusal=frame["refusal"].fillna("").to_numpy(dtype=str),
+        flips=_by_network(decided["flips"], place, 0.0) == 1,
+        change=_by_network(decided["score_changes"], place, np.nan),
+    )
+
+
+def _by_network(lists: pa.ChunkedArray, place: Longs, otherwise: float) -> Floats:
+    """``(s, m)`` out of lists of one length; a place of -1 has none."""
+    values = pc.list_flatten(lists).to_numpy().reshape(len(lists) or 1, -1)
+    if not values.size:
+        return np.full((1, len(place)), otherwise)
+    found: Floats = np.where(place >= 0, values[place].T, otherwise)
+    return found
+
+
+def _of(table: pa.Table, attribute: str) -> pa.Table:
+    return table.filter(pc.equal(table["protected_attribute"], attribute))

@@ -1,4 +1,4 @@
-"""Applicants as arrays: what they handed in, and the same encoded as the preprocess stage laid down.
+"""Applicants as arrays: what they handed in, the same as preprocess laid down to encode it, and as a model's inputs.
 
 Whoever needs an applicant's own values reads them here, so that an imagined applicant is encoded exactly like a real
 one.
@@ -6,15 +6,53 @@ one.
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from schemas.models import TakenAs
 from schemas.terms import Kind
 from tasks.algorithms import encoding
-from tasks.algorithms.columns import Columns
+from tasks.algorithms.columns import Columns, one_hot
+from tasks.algorithms.detector import Ints
 from tasks.algorithms.encoding import Floats, Scale
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a model sees of ``n`` applicants, in the order of the spec's columns."""
+
+    x: Floats
+    """``(n, d)``."""
+    column: Ints
+    """``(d,)`` number of the column that each input is of."""
+    names: tuple[str, ...]
+    """Of the ``d`` inputs; an input for a category is ``column=category``."""
+
+
+def inputs_of(columns: Columns, encodings: pa.Table, taken_as: TakenAs, known: Floats | None = None) -> Inputs:
+    """Applicants as a model takes them.
+
+    Args:
+        columns: what they handed in.
+        encodings: how it is encoded.
+        taken_as: numbers in the user's units and an input for each category (``one_hot``), or the number of the
+            category (``codes``); or ``encoded``, as models see them that are fitted here.
+        known: ``(n, q)`` the encoded features, where preprocess made them already.
+    """
+    if taken_as == "encoded":
+        x = encoded(columns, encodings) if known is None else known
+        return Inputs(x, encodings["feature_index"].to_numpy(), tuple(encodings["encoded"].to_pylist()))
+    if taken_as == "codes":
+        return Inputs(columns.values, np.arange(len(columns.names), dtype=np.int32), columns.names)
+    x, column = one_hot(columns)
+    names = (
+        [f"{name}={category}" for category in categories] or [name]
+        for name, categories in zip(columns.names, columns.categories, strict=True)
+    )
+    return Inputs(x, column, tuple(name for each in names for name in each))
 
 
 def columns_of(applicants: pa.Table, encodings: pa.Table) -> Columns:

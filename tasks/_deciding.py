@@ -6,6 +6,7 @@ that decided on the real one.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -13,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from schemas.settings import Model, Rule
+from schemas.models import Model, Rule, TakenAs
 from schemas.terms import DecisionMaker
-from tasks._columns import encoded
-from tasks._models import Scorer, scorer
+from tasks._columns import inputs_of
+from tasks._models import Readable, probabilities, stored
 from tasks.algorithms.columns import Columns
 
 Bools = NDArray[np.bool_]
@@ -44,20 +45,20 @@ def decider(model: Model, models: pa.Table, encodings: pa.Table, decisions: pa.T
 
     Args:
         model: which model it is.
-        models: those that were fitted.
+        models: those that the stage ``score`` left.
         encodings: how features were encoded for them.
         decisions: of all decision makers; the model's are in the order of the rows.
 
     Raises:
-        IntegrityError: a stored model holds types that are not scikit-learn's or NumPy's.
+        IntegrityError: a stored model is not what the stage would have left.
     """
     if model.kind == "none":
         return None
     if model.rule is not None:
         return partial(_by_rule, model.rule)
     own = decisions.filter(pc.equal(decisions["decision_maker"], str(DecisionMaker.MODEL)))
-    fitted = {row["fold"]: scorer(row["content"]) for row in models.to_pylist()}
-    return partial(_by_models, fitted, encodings, own["fold"].to_numpy(), own["threshold"].to_numpy())
+    asked = _Asked(stored(models, model), model.taken_as, encodings)
+    return partial(_by_models, asked, own["fold"].to_numpy(), own["threshold"].to_numpy())
 
 
 def _by_rule(rule: Rule, columns: Columns, _: Longs) -> tuple[Bools, Floats]:
@@ -65,12 +66,19 @@ def _by_rule(rule: Rule, columns: Columns, _: Longs) -> tuple[Bools, Floats]:
     return passes(rule, scores), scores
 
 
-def _by_models(
-    fitted: dict[int, Scorer], encodings: pa.Table, fold: Longs, threshold: Floats, columns: Columns, rows: Longs
-) -> tuple[Bools, Floats]:
-    x, scores = encoded(columns, encodings), np.empty(len(rows))
-    for number, score in fitted.items():
+@dataclass(frozen=True)
+class _Asked:
+    """Models by fold, and how they take applicants."""
+
+    models: dict[int, Readable]
+    taken_as: TakenAs
+    encodings: pa.Table
+
+
+def _by_models(asked: _Asked, fold: Longs, threshold: Floats, columns: Columns, rows: Longs) -> tuple[Bools, Floats]:
+    x, scores = inputs_of(columns, asked.encodings, asked.taken_as).x, np.empty(len(rows))
+    for number, model in asked.models.items():
         mine = fold[rows] == number
         if mine.any():
-            scores[mine] = score(x[mine])
+            scores[mine] = probabilities(model, x[mine])
     return scores >= threshold[rows], scores

@@ -11,15 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas.errors import SpecError
-from schemas.settings import Model, Rule
+from schemas.models import Model, Rule
 from schemas.terms import DecisionMaker, Kind, Role
-from tasks._columns import columns_of
-from tasks._explaining import ModelFile, attributor
+from tasks._columns import columns_of, inputs_of
+from tasks._explaining import attributor
 from tasks._given import Given
+from tasks._models import called, stored
 from tasks.algorithms.attributions.differences import log_odds
 from tasks.algorithms.attributions.linear import Linear
 from tasks.algorithms.columns import Columns
-from tasks.algorithms.detector import Bools, Floats, LookInto
+from tasks.algorithms.detector import Bools, Floats, Ints, LookInto
 from tasks.algorithms.explained import NOBODY, Explained
 
 
@@ -37,46 +38,46 @@ def _explained(given: Given, encoded: Floats, model: Model, substitute: bool) ->
         SpecError: No column is financial, or the model has no gradient and no substitute was chosen.
     """
     columns = columns_of(given.applicants, given.encodings)
-    financial, names = _financial(columns, given.encodings)
+    comparable, names = financial(columns, given.encodings)
     own = given.decisions.filter(pc.equal(given.decisions["decision_maker"], str(DecisionMaker.MODEL)))
     label = own["outcome"].to_numpy(zero_copy_only=False)
+    favourable = own["favourable"].to_numpy(zero_copy_only=False)
     if model.rule is not None:
-        favourable = own["favourable"].to_numpy(zero_copy_only=False)
-        return _of_rule(model.rule, columns, label, favourable, (financial, names))
-    explainer, pools = _explainers(own)
-    files = [
-        ModelFile(m["content"], f"the audited {model.kind}", substitute=substitute) for m in _by_fold(given.models)
-    ]
-    cut = _cut(own["threshold"][0].as_py())
+        return _of_rule(model.rule, columns, label, favourable, (comparable, names))
+    models = [attributor(one, called(model), substitute) for one in stored(given.models, model).values()]
+    inputs = inputs_of(columns, given.encodings, model.taken_as, encoded)
+    explainer, pools = _explainers(own) if model.file is None else _everybody(len(label))
     return Explained(
-        x=encoded,
-        feature_of_column=given.encodings["feature_index"].to_numpy(),
+        x=inputs.x,
+        feature_of_column=inputs.column,
         features=columns.names,
         label=label,
-        financial=financial,
+        financial=comparable,
         financial_names=names,
         explainer=explainer,
-        models=tuple(attributor(file) for file in files),
+        models=tuple(models),
         pools=pools,
-        cuts=(cut,) * len(files),
+        cuts=(_cut(own["threshold"][0].as_py()),) * len(models),
+        favourable=favourable if len(models) == 1 else None,
     )
 
 
 def _of_rule(
-    rule: Rule, columns: Columns, label: Bools, favourable: Bools, financial: tuple[Floats, tuple[str, ...]]
+    rule: Rule, columns: Columns, label: Bools, favourable: Bools, comparable: tuple[Floats, tuple[str, ...]]
 ) -> Explained:
     """A rule is linear in what applicants handed in, and was learnt from nobody: everybody may be a match."""
-    n, at = len(label), [columns.names.index(name) for name in rule.weights]
+    at = [columns.names.index(name) for name in rule.weights]
+    explainer, pools = _everybody(len(label))
     return Explained(
         x=columns.values[:, at],
         feature_of_column=np.arange(len(at), dtype=np.int32),
         features=tuple(rule.weights),
         label=label,
-        financial=financial[0],
-        financial_names=financial[1],
-        explainer=np.zeros(n, np.int32),
+        financial=comparable[0],
+        financial_names=comparable[1],
+        explainer=explainer,
         models=(Linear(np.array(list(rule.weights.values())), -rule.limit),),
-        pools=(np.ones(n, dtype=bool),),
+        pools=pools,
         favourable=favourable,
     )
 
@@ -87,7 +88,12 @@ def _cut(threshold: float) -> float:
     return cut - 1e-9 * max(1.0, abs(cut))
 
 
-def _explainers(own: pa.Table) -> tuple["np.ndarray[tuple[int], np.dtype[np.int32]]", tuple[Bools, ...]]:
+def _everybody(n: int) -> tuple[Ints, tuple[Bools, ...]]:
+    """One model that explains every row; it was not fitted here, and every row may be a match."""
+    return np.zeros(n, np.int32), (np.ones(n, dtype=bool),)
+
+
+def _explainers(own: pa.Table) -> tuple[Ints, tuple[Bools, ...]]:
     """Which fit explains each row, and for each fit the rows that it had learnt from."""
     fold = own["fold"].to_numpy().astype(np.int32)
     seen = ~own["explained"].to_numpy(zero_copy_only=False)
@@ -96,19 +102,15 @@ def _explainers(own: pa.Table) -> tuple["np.ndarray[tuple[int], np.dtype[np.int3
     return fold, tuple(fold != number for number in range(int(fold.max()) + 1))
 
 
-def _by_fold(models: pa.Table) -> list[dict[str, bytes]]:
-    return models.sort_by("fold").to_pylist()  # type: ignore[no-any-return]
-
-
-def _financial(columns: Columns, encodings: pa.Table) -> tuple[Floats, tuple[str, ...]]:
+def financial(columns: Columns, encodings: pa.Table) -> tuple[Floats, tuple[str, ...]]:
     """The columns that make applicants comparable: numbers and ordered codes as they are, a column per category."""
-    role = dict(zip(encodings["feature"].to_pylist(), encodings["role"].to_pylist(), strict=True))
+    roles = dict(zip(encodings["feature"].to_pylist(), encodings["roles"].to_pylist(), strict=True))
     parts: list[Floats] = []
     names: list[str] = []
     for name, kind, known, values in zip(
         columns.names, columns.kinds, columns.categories, columns.values.T, strict=True
     ):
-        if role[name] == Role.FINANCIAL:
+        if Role.FINANCIAL in roles[name].split(","):
             nominal = kind is Kind.NOMINAL
             parts += [values == code for code in range(len(known))] if nominal else [values]
             names += [f"{name}={category}" for category in known] if nominal else [name]

@@ -9,10 +9,11 @@ import pyarrow as pa
 
 from schemas.applications import APPLICANTS, DECISIONS, ENCODINGS, FEATURES, MEMBERSHIPS, MODELS
 from schemas.causal import CausalGraph
-from schemas.counterfactuals import COUNTERFACTUAL_DECISIONS, COUNTERFACTUALS
+from schemas.counterfactuals import COUNTERFACTUAL_DECISIONS, COUNTERFACTUALS, MEDIATED, MEDIATED_DECISIONS
 from schemas.errors import IntegrityError
 from schemas.graph import FEASIBILITY_EDGES, FEASIBILITY_NODES
-from schemas.settings import Bootstrap, Decision, Explain, Model, Protected
+from schemas.models import Model
+from schemas.settings import Bootstrap, Decision, Explain, Protected
 
 READS = (
     FEATURES,
@@ -25,6 +26,8 @@ READS = (
     MODELS,
     COUNTERFACTUALS,
     COUNTERFACTUAL_DECISIONS,
+    MEDIATED,
+    MEDIATED_DECISIONS,
 )
 """The tables of ``Given``, in its order."""
 
@@ -67,6 +70,8 @@ class Given:
     models: pa.Table
     counterfactuals: pa.Table
     reconsidered: pa.Table
+    mediated: pa.Table
+    mediated_decisions: pa.Table
 
     @classmethod
     def of(cls, tables: Mapping[str, pa.Table]) -> "Given":

@@ -12,13 +12,15 @@ import sys
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
+
+_ROOT = Path(__file__).parents[1]
+"""Modules are found as files below it: to import one, or its package, could take seconds (torch)."""
 
 FIRST_PARTY = ("flows", "tasks", "schemas")
 DECIDES_RESULTS = (
     "numpy", "scipy", "scikit-learn", "numba", "pandas", "pyarrow", "duckdb", "networkx",
-    "altair", "vl-convert-python", "jinja2", "pulp", "highspy",
+    "altair", "vl-convert-python", "jinja2", "pulp", "highspy", "torch", "fairlearn", "skops", "onnx",
 )  # fmt: skip
 _NOT_REACHED = frozenset({"tasks._store", "tasks._lineage"})
 """The lake moves results and does not make them. The quarantine does: ``_stage`` and ``_validate`` count."""
@@ -81,17 +83,20 @@ def _is_ours(name: str) -> bool:
 
 
 def _is_module(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except ModuleNotFoundError:
-        return False
+    return any(place.is_file() for place in _places(name))
 
 
 def _file(name: str) -> Path:
-    spec = find_spec(name)
-    if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(f"no first-party module {name!r}")
-    return Path(spec.origin)
+    for place in _places(name):
+        if place.is_file():
+            return place
+    raise ModuleNotFoundError(f"no first-party module {name!r}")
+
+
+def _places(name: str) -> tuple[Path, Path]:
+    """Where a module lies, as a package or as a file."""
+    place = _ROOT.joinpath(*name.split("."))
+    return place / "__init__.py", place.with_name(f"{place.name}.py")
 
 
 def peak_memory_mb() -> float:

@@ -1,100 +1,185 @@
-"""Fitted models as bytes: in a format that runs no code when it is read, and the same bytes for the same model.
+"""Models as bytes, and as what decides: the edge at which models given by a user come in.
 
-skops writes the time and the addresses of objects into what it writes, and whatever lies between the fields of a tree's
-nodes. All three are replaced, so that the key of a stage that reads models follows from the models alone.
+The format is told from the bytes, whatever the file is called:
+
+* safetensors, as ``networks.to_safetensors`` writes it: arrays only, harmless to read.
+* skops: harmless types of scikit-learn only, and trees (``_skops``).
+* ONNX: a graph is data, harmless to read; chains of linear layers become networks (``_onnx``).
+* TorchScript: a program, and torch warns that reading one from a stranger is running a stranger's code (its security
+  policy, and the page of ``torch.jit.load``). It is read only if the spec states the sha256 of this very file, which
+  whoever gave the file vouches for.
+* Pickle, of torch, joblib or Python, is never read.
+
+Models that are fitted here are stored in the same formats, and read by the same way.
 """
 
+import hashlib
 import io
-import json
 import zipfile
-from collections.abc import Callable
-from pathlib import PurePosixPath
-from typing import Any
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any, Literal, TypeAlias
 
-import numpy as np
+import pandas as pd
+import pyarrow as pa
+from scipy.special import expit
 from sklearn.base import ClassifierMixin
 
-from schemas.errors import IntegrityError
+from schemas.errors import IntegrityError, SpecError
+from schemas.models import Model
+from tasks import _skops
+from tasks._onnx import network_of
+from tasks.algorithms.attributions.modules import Module
 from tasks.algorithms.detector import Floats
+from tasks.algorithms.networks import Network, of_safetensors, to_safetensors
 
-Scorer = Callable[[Floats], Floats]
-"""From encoded features ``(r, p)`` to the probability of the favourable decision, ``(r,)``."""
+Readable: TypeAlias = Network | Module | ClassifierMixin
+"""What a model's bytes become."""
 
-TREES = ("sklearn.tree._tree.Tree", "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor")
-"""What forests and boosted trees are made of: arrays of nodes, which skops does not count as harmless by itself."""
+Format = Literal["safetensors", "skops", "torchscript", "onnx", "pickle", "unknown"]
 
-SCHEMA = "schema.json"
-
-
-def kept(model: ClassifierMixin) -> bytes:
-    """A fitted model as bytes that depend on nothing else."""
-    import skops.io  # seconds to import, and only a fit needs it
-
-    with zipfile.ZipFile(io.BytesIO(skops.io.dumps(model))) as written:
-        files = {name: written.read(name) for name in written.namelist()}
-    order: dict[str, str] = {}
-    schema = _numbered(json.loads(files.pop(SCHEMA)), order)
-    named = sorted((_renamed(name, order), _unpadded(content)) for name, content in files.items())
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        for name, content in (*named, (SCHEMA, json.dumps(schema).encode())):
-            archive.writestr(zipfile.ZipInfo(name), content)  # of 1980, as any file without a time
-    return out.getvalue()
+ZIP = b"PK\x03\x04"
+PICKLE = b"\x80"
+"""First byte of every pickle since protocol 2, joblib's among them."""
 
 
-def scorer(content: bytes) -> Scorer:
-    """The scores of a stored model.
+@dataclass(frozen=True)
+class ModelFile:
+    """A model as bytes, with what the spec says of it."""
+
+    content: bytes
+    name: str
+    """How messages call it."""
+    sha256: str | None = None
+    """What the spec states; held against the content whatever the format."""
+    output: Literal["logit", "probability"] = "logit"
+    """What it gives for a row, as far as its format does not tell."""
+
+    @classmethod
+    def of(cls, model: Model, content: bytes) -> "ModelFile":
+        """The content of a model that the spec describes."""
+        if model.file is None:
+            return cls(content, called(model))
+        return cls(content, called(model), model.file.sha256, model.file.output)
+
+
+def called(model: Model) -> str:
+    """What messages call the model of a spec."""
+    return f"the audited {model.kind}" if model.file is None else PurePath(model.file.path).name
+
+
+def kept(model: Network | ClassifierMixin) -> bytes:
+    """A model that was fitted here as bytes that depend on nothing else."""
+    return to_safetensors(model) if isinstance(model, Network) else _skops.kept(model)
+
+
+def stored(models: pa.Table, model: Model) -> dict[int, Readable]:
+    """The models that the stage ``score`` left, by fold.
 
     Raises:
-        IntegrityError: It is made of what no model here is made of.
+        IntegrityError: One is not what the stage would have left.
     """
-    unknown = foreign(content)
-    if unknown:
-        raise IntegrityError(f"a stored model holds the types {unknown}, which no model here is made of; fit again")
-    model = classifier(content)
-    return lambda x: model.predict_proba(x)[:, 1]
+    try:
+        return {row["fold"]: read(ModelFile.of(model, row["content"])) for row in models.sort_by("fold").to_pylist()}
+    except SpecError as error:
+        raise IntegrityError(
+            f"a stored model cannot be read again, so that it is not what was stored: {error}"
+        ) from error
 
 
-def foreign(content: bytes) -> list[str]:
-    """Types inside a model that skops does not know to be harmless, trees excepted: with any of them it is not read."""
-    import skops.io
+def read(file: ModelFile) -> Readable:
+    """What a model's bytes say.
 
-    return sorted(set(skops.io.get_untrusted_types(data=content)) - set(TREES))
-
-
-def classifier(content: bytes) -> Any:
-    """A model that holds no foreign types."""
-    import skops.io
-
-    return skops.io.loads(content, trusted=list(TREES))
-
-
-def _numbered(node: Any, order: dict[str, str]) -> Any:
-    """A part of the schema with the addresses of objects replaced by the order in which they are met."""
-    if isinstance(node, list):
-        return [_numbered(each, order) for each in node]
-    if not isinstance(node, dict):
-        return node
-    out = {key: _numbered(value, order) for key, value in node.items()}
-    if isinstance(out.get("__id__"), int):
-        out["__id__"] = int(order.setdefault(str(out["__id__"]), str(len(order) + 1)))
-    if isinstance(out.get("file"), str):
-        out["file"] = _renamed(out["file"], order)
-    return out
-
-
-def _renamed(file: str, order: dict[str, str]) -> str:
-    path = PurePosixPath(file)
-    return order.setdefault(path.stem, str(len(order) + 1)) + path.suffix
+    Raises:
+        SpecError: The file is not trusted, not known, or no model of two classes.
+        IntegrityError: It is a network whose layers do not fit together.
+        InfrastructureError: The library that its format needs is not installed.
+    """
+    digest = hashlib.sha256(file.content).hexdigest()
+    if file.sha256 is not None and digest != file.sha256.lower():
+        message = f"{file.name} has the sha256 {digest} and the spec states {file.sha256}; it is another file"
+        raise SpecError(f"{message}. Get the one that was vouched for, or state its own digest if you trust it")
+    match format_of(file.content):
+        case "safetensors":
+            return _network(file)
+        case "skops":
+            return _skops.classifier(file.content, file.name)
+        case "onnx":
+            return network_of(file.content, file.name, file.output)
+        case "torchscript":
+            return _module(file)
+        case "pickle":
+            message = f"{file.name} is a pickle, which can run any code when it is read, and is never read here"
+            raise SpecError(f"{message}; {_FORMATS}")
+        case _:
+            raise SpecError(f"{file.name} is in no format that is known here; {_FORMATS}")
 
 
-def _unpadded(content: bytes) -> bytes:
-    """An array's file, with zeros between the fields of its records."""
-    array = np.load(io.BytesIO(content), allow_pickle=False)
-    if not array.dtype.names:
-        return content
-    clean, out = np.zeros(array.shape, array.dtype), io.BytesIO()
-    for name in array.dtype.names:
-        clean[name] = array[name]
-    np.save(out, clean, allow_pickle=False)
-    return out.getvalue()
+_FORMATS = "save a network as safetensors or ONNX, a scikit-learn model with skops"
+
+
+def inputs_taken(model: Readable) -> int | None:
+    """How many inputs a model takes, as far as it tells."""
+    return model.inputs if isinstance(model, Network) else getattr(model, "n_features_in_", None)
+
+
+def names_of(model: Readable) -> tuple[str, ...]:
+    """Names of the inputs that a model was fitted on, in order; none if it knows none."""
+    return tuple(map(str, getattr(model, "feature_names_in_", ())))
+
+
+def named(model: ClassifierMixin, x: Floats) -> Any:
+    """Inputs ``(r, d)`` under the names that a classifier was fitted on, if it knows any."""
+    return pd.DataFrame(x, columns=model.feature_names_in_) if names_of(model) else x
+
+
+def probabilities(model: Readable, x: Floats) -> Floats:
+    """Probability of the favourable decision, ``(r,)``, by a model's own inputs ``(r, d)``."""
+    if isinstance(model, Network | Module):
+        return expit(model.logit(x))  # type: ignore[no-any-return]
+    return model.predict_proba(named(model, x))[:, 1]  # type: ignore[no-any-return]
+
+
+def format_of(content: bytes) -> Format:
+    """The format that the bytes are in, without reading them as such."""
+    if content[:4] == ZIP:
+        return _archive(content)
+    if content[:1] == PICKLE:
+        return "pickle"
+    length = int.from_bytes(content[:8], "little")
+    if content[8:9] == b"{" and 8 + length <= len(content):
+        return "safetensors"
+    # the first field of an ONNX file is the version of its format, a small number
+    return "onnx" if content[:1] == b"\x08" else "unknown"
+
+
+def _archive(content: bytes) -> Format:
+    try:
+        names = zipfile.ZipFile(io.BytesIO(content)).namelist()
+    except zipfile.BadZipFile:
+        return "unknown"
+    if "schema.json" in names:
+        return "skops"
+    if not any(name.rpartition("/")[2] == "data.pkl" for name in names):
+        return "unknown"
+    return "torchscript" if any("/code/" in f"/{name}" for name in names) else "pickle"
+
+
+def _network(file: ModelFile) -> Network:
+    if file.output == "probability":
+        message = f"{file.name} is a network in safetensors, which gives a logit, and the spec says probability"
+        raise SpecError(f"{message}; leave `output` out")
+    return of_safetensors(file.content)
+
+
+def _module(file: ModelFile) -> Module:
+    if file.sha256 is None:
+        message = f"{file.name} is TorchScript, a program that reading may run; it is not read on trust"
+        raise SpecError(f"{message}. State in the spec the sha256 that its supplier gives, or {_FORMATS}")
+    import torch  # seconds to import, and only such a module needs it
+
+    try:
+        module = torch.jit.load(io.BytesIO(file.content), map_location="cpu")  # type: ignore[no-untyped-call]
+    except RuntimeError as error:
+        raise SpecError(f"{file.name} is not TorchScript that this torch can read: {error}") from error
+    return Module(module, file.output)

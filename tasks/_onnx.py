@@ -8,7 +8,7 @@ Here belongs the walk along the chain. What a network is, is in ``tasks.algorith
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -26,12 +26,13 @@ Layer = tuple[Floats, Floats]
 """Weights ``(out, in)`` and biases ``(out,)``."""
 
 
-def network_of(content: bytes, name: str) -> Network:
+def network_of(content: bytes, name: str, output: Literal["logit", "probability"] = "logit") -> Network:
     """The network that an ONNX file describes; a sigmoid at its end is taken off.
 
     Args:
         content: The file.
         name: How messages call it.
+        output: What its user says that it gives; a probability takes a sigmoid at the end.
 
     Raises:
         SpecError: It is no ONNX file, or no such network.
@@ -39,7 +40,11 @@ def network_of(content: bytes, name: str) -> Network:
         InfrastructureError: The library ``onnx`` is not installed.
     """
     graph, arrays = _read(content, name)
-    parts = list(_parts(_chain(graph, arrays, name), arrays, name))
+    nodes = _chain(graph, arrays, name)
+    if output == "probability" and nodes[-1].op_type != "Sigmoid":
+        message = f"{name} ends in {nodes[-1].op_type} and not in a sigmoid, so that it gives a logit"
+        raise SpecError(f"{message}, and the spec says probability; leave `output` out")
+    parts = list(_parts(nodes, arrays, name))
     layers, kinds = parts[::2], parts[1::2]
     shown = [part if isinstance(part, str) else "linear" for part in parts]
     alternating = len(layers) == len(kinds) + 1 and set(shown[::2]) == {"linear"}
@@ -85,12 +90,12 @@ def _chain(graph: Any, arrays: Mapping[str, Floats], name: str) -> list[Any]:
         earlier.append(node.output[0])
     if not nodes or [value.name for value in graph.output] != earlier[-1:]:
         raise SpecError(f"{name} does not end in one output at the end of its chain; {_EXPECTED}")
-    return nodes
+    return [node for node in nodes if node.op_type not in PASSED]
 
 
 def _parts(nodes: list[Any], arrays: Mapping[str, Floats], name: str) -> Iterator[Layer | str]:
     """The layers and the names of the activations, in their order."""
-    nodes = [node for node in nodes if node.op_type not in PASSED]
+    nodes = list(nodes)
     while nodes:
         node = nodes.pop(0)
         following = nodes[0].op_type if nodes else ""

@@ -22,6 +22,7 @@ from schemas.settings import StageSettings
 from schemas.table import Table
 from schemas.terms import Refusal
 from tasks._lineage import code_digest, peak_memory_mb, versions
+from tasks._scratch import Scratch
 from tasks._store import Lake
 
 Inputs = Mapping[str, Sequence[Artifact]]
@@ -52,6 +53,7 @@ class Stage:
     settings: type[StageSettings]
     resources: tuple[str, ...]
     balanced: bool
+    resumable: bool = False
 
     def key(self, inputs: Inputs, settings: StageSettings, modules: Sequence[str] = ()) -> str:
         """What decides the stage's output, hashed: settings, inputs, code reached, versions of libraries."""
@@ -75,14 +77,18 @@ class Stage:
         """
         key = self.key(inputs, settings, modules)
         with lake.lock(f"{self.name}-{key}"):
-            found = lake.find(self.name, key)
-            return found or self._compute(lake, key, inputs, settings)
+            scratch = Scratch(lake, self.name, key)
+            found = lake.find(self.name, key) or self._compute(lake, key, inputs, settings, scratch)
+            if self.resumable:
+                scratch.clear()
+            return found
 
-    def _compute(self, lake: Lake, key: str, inputs: Inputs, settings: StageSettings) -> Partition:
+    def _compute(self, lake: Lake, key: str, inputs: Inputs, settings: StageSettings, scratch: Scratch) -> Partition:
         started, clock = time.time(), time.perf_counter()
         tables = [_whole(lake, table, inputs[table.name]) for table in self.reads]
         try:
-            produced = self.function(*tables, settings=settings)
+            own = {"scratch": scratch} if self.resumable else {}
+            produced = self.function(*tables, settings=settings, **own)
         except EvenhandError:
             raise
         except MemoryError as error:
@@ -181,7 +187,12 @@ def _describe(stage: str, table: str, failed: Sequence[Any]) -> str:
 
 
 def stage(
-    *, reads: Sequence[Table] = (), writes: Sequence[Table], resources: Sequence[str] = (), balanced: bool = True
+    *,
+    reads: Sequence[Table] = (),
+    writes: Sequence[Table],
+    resources: Sequence[str] = (),
+    balanced: bool = True,
+    resumable: bool = False,
 ) -> Callable[[Callable[..., Produced]], Stage]:
     """Declare a stage.
 
@@ -190,10 +201,13 @@ def stage(
         writes: the tables that it gives; the first one is balanced against the rows that came in.
         resources: patterns under ``tasks/`` of files that decide its output.
         balanced: whether its first table and its refusals must add up to the rows that came in.
+        resumable: whether the function also takes ``scratch``, where it leaves what it can go on from when it was
+            stopped; what it gives must not depend on where it was.
     """
 
     def declare(function: Callable[..., Produced]) -> Stage:
         settings = get_type_hints(function)["settings"]
-        return Stage(function.__name__, function, tuple(reads), tuple(writes), settings, tuple(resources), balanced)
+        tables = tuple(reads), tuple(writes)
+        return Stage(function.__name__, function, *tables, settings, tuple(resources), balanced, resumable)
 
     return declare

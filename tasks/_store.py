@@ -2,7 +2,8 @@
 
 A stage's output is one directory ``stages/<stage>/<key>``. It is written under ``tmp``, flushed to disk, and renamed;
 ``partition.json`` inside lists the sha256 of every file, and a directory without it does not exist for readers. A
-killed run leaves only a directory under ``tmp``, which the next holder of the key's lock removes.
+killed run leaves only a directory under ``tmp``, which the next holder of the key's lock removes. What a long stage
+has worked out so far lies under ``unfinished`` (``_scratch``).
 
 Here belong files, digests, locks. What a stage is, and when it runs, is in ``_stage``.
 """
@@ -157,20 +158,22 @@ class Lake:
                 f"{(size + _SPARE_BYTES) // 2**20} MB; free some, or give another directory with --lake"
             )
 
-    def write_file(self, path: str, content: bytes) -> Path:
+    def write_file(self, path: str, content: bytes, draft: str | None = None) -> Path:
         """Write a file of the lake in one step, over the one that was there.
+
+        ``draft`` is the path under which it is written first; beside other drafts if there is none.
 
         Raises:
             InfrastructureError: the disk is full or fails.
         """
         target = self.root / path
-        draft = self.root / "tmp" / f"{target.name}-{os.getpid()}"
+        written = self.root / (draft or f"tmp/{target.name}-{os.getpid()}")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            _write_flushed(draft, content)
-            draft.replace(target)
+            _write_flushed(written, content)
+            written.replace(target)
         except OSError as error:
-            draft.unlink(missing_ok=True)
+            written.unlink(missing_ok=True)
             raise _storage_error(error, self.root) from error
         return target
 

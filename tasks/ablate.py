@@ -49,17 +49,19 @@ class AblateSettings(StageSettings):
     seed: int
 
 
-def settings_of(spec: AuditSpec) -> AblateSettings:
-    """The stage's settings.
+def settings_of(spec: AuditSpec) -> AblateSettings | None:
+    """The stage's settings; None where no ablation is asked for.
 
     Raises:
         SpecError: a feature is named like one of the searches, whose results could then not be told from its own.
     """
+    asked = spec.methods.fgce
+    if asked is None or not asked.ablations:
+        return None
     for name in ablation.NAMES:
         if name in spec.features():
             message = f"{name!r} is the name of a search of its own; rename the column, or set fgce.ablations: false"
             raise SpecError(message, ("columns", name))
-    asked = spec.methods.fgce or FgceSettings()
     return AblateSettings.of(spec, graph=connect.settings_of(spec).graph, draws=asked.ablation_draws)
 
 

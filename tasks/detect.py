@@ -14,7 +14,8 @@ from schemas.applications import MODELS
 from schemas.causal import CausalGraph
 from schemas.counterfactuals import COUNTERFACTUALS
 from schemas.findings import AGGREGATES, DRAWS, EVIDENCE, FINDINGS, TALLIES
-from schemas.settings import AuditSpec, Bootstrap, Decision, Explain, Methods, Model, Protected, StageSettings
+from schemas.models import Model
+from schemas.settings import AuditSpec, Bootstrap, Decision, Explain, Methods, Protected, StageSettings
 from tasks._given import READS, Given
 from tasks._problems import Case, cases
 from tasks._stage import Produced, stage
@@ -41,8 +42,8 @@ class DetectSettings(StageSettings):
 
 
 def settings_of(spec: AuditSpec, method: str) -> DetectSettings:
-    """The stage's settings for one method: a change to another method's settings does not touch it."""
-    only = dict.fromkeys(Methods.model_fields) | {method: getattr(spec.methods, method)}
+    """The stage's settings for one method: no change to another method's, or to what is trained, touches them."""
+    only = dict.fromkeys(Methods.model_fields) | {method: getattr(spec.methods, method).detecting()}
     reads = METHODS[method].reads
     own: dict[str, Any] = {"decision": None, "model": None, "causal_graph": CausalGraph()}
     if MODELS in reads:

@@ -16,7 +16,8 @@ from schemas.applications import APPLICANTS, DECISIONS, ENCODINGS, MEMBERSHIPS, 
 from schemas.causal import CausalGraph
 from schemas.counterfactuals import CAUSAL_CHECKS, CAUSAL_EFFECTS, COUNTERFACTUAL_DECISIONS, COUNTERFACTUALS
 from schemas.errors import SpecError
-from schemas.settings import AuditSpec, Decision, Model, Protected, StageSettings
+from schemas.models import Model
+from schemas.settings import AuditSpec, Decision, Protected, StageSettings
 from schemas.table import Column, Table
 from schemas.terms import DecisionMaker, Kind
 from tasks._causal import World

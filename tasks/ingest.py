@@ -17,7 +17,7 @@ from schemas.errors import DataQualityError, InfrastructureError, SpecError, nea
 from schemas.settings import AuditSpec, ColumnSpec, Decision, Protected, StageSettings
 from schemas.source import Source
 from schemas.table import Column
-from schemas.terms import Kind, Refusal, Role
+from schemas.terms import Kind, Refusal
 from tasks._stage import Produced, stage
 from tasks.sources import cells, registry
 
@@ -42,7 +42,7 @@ def ingest(*, settings: IngestSettings) -> Produced:
         DataQualityError: no row is left, every decision is the same, or a protected attribute has one group only.
         SpecError: a group that no row has, or a reserved column name.
     """
-    features = {n: c for n, c in settings.columns.items() if c.role is not Role.EXCLUDED}
+    features = {n: c for n, c in settings.columns.items() if c.used}
     _check_names(features)
     raw = registry.reader(settings.source).read(settings.source, _columns(settings, features))
     if registry.digest(settings.source) != settings.source_sha256:

@@ -78,7 +78,8 @@ def measure(
     policy = POLICIES[settings.disclosure.profile]
     hidden = publication.withheld([*statistics, *given], policy, partitions())
     plan = _plan(settings)
-    found = algorithm.summarise([publication.coarsened(s, policy) for s in statistics], matched, plan, given)
+    shown = [publication.coarsened_given(g, policy) for g in given]
+    found = algorithm.summarise([publication.coarsened(s, policy) for s in statistics], matched, plan, shown)
     judged = verdicts.judge(found, limits, settings.bootstrap.minimum_n)
     published = publication.published(judged, hidden, policy)
     everyone = _everyone(decisions, memberships)

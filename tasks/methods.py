@@ -3,16 +3,17 @@
 Names only, so that importing this module imports no method.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from types import ModuleType
 
 from schemas.applications import APPLICANTS, MODELS
-from schemas.counterfactuals import COUNTERFACTUAL_DECISIONS, COUNTERFACTUALS
+from schemas.counterfactuals import COUNTERFACTUAL_DECISIONS, COUNTERFACTUALS, MEDIATED, MEDIATED_DECISIONS
 from schemas.graph import FEASIBILITY_EDGES, FEASIBILITY_NODES
-from schemas.settings import AuditSpec
+from schemas.settings import AuditSpec, StageSettings
 from schemas.table import Table
+from tasks._stage import Stage
 
 
 @dataclass(frozen=True)
@@ -31,12 +32,19 @@ class Method:
     """Measures that the command prints at its end, with a short title for each."""
     partitions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Measures whose shares add up to one over some parameters, and these parameters."""
+    stages: tuple[str, ...] = ()
+    """Modules of stages of its own: each has a stage of its name, and ``settings_of(spec)``, None if not asked for."""
     of_reference: bool = True
     """Whether it has something to say of a reference group alone; else its measures are of the other groups."""
 
     def load(self) -> ModuleType:
         """The module with ``detect(problem, settings, rng)`` and ``units(problem)``."""
         return import_module(self.algorithm)
+
+    def own_stages(self) -> list[tuple[Stage, Callable[[AuditSpec], StageSettings | None]]]:
+        """The stages that it alone needs, each with what makes its settings."""
+        modules = [import_module(name) for name in self.stages]
+        return [(getattr(module, module.__name__.rpartition(".")[2]), module.settings_of) for module in modules]
 
 
 METHODS = {
@@ -61,6 +69,7 @@ METHODS = {
                 "infeasible_share_size_matched": "reference at its size",
                 "burden": "burden",
             },
+            stages=("tasks.ablate",),
         ),
         Method(
             "cst",
@@ -76,6 +85,7 @@ METHODS = {
                     "share_multiple",
                     "share_multiple_significant",
                 ),
+                *("clipped_share", "no_width_share"),
             ),
             {
                 "share_significant": "significant (situation tests)",
@@ -96,14 +106,46 @@ METHODS = {
                 *("attribution_divergence", "attribution_share", "match_distance", "match_distance_quantile"),
                 *("match_reuse", "match_reuse_largest", "unmatched_share", "no_direction_share"),
                 *("incomplete_share", "completeness_error"),
+                *("trained_auc", "trained_f1", "trained_balanced_accuracy", "trained_positive_rate"),
+                *("trained_eo_gap", "trained_sp_gap", "trained_cec", "trained_cec_floor", "trained_cec_above_floor"),
+                *("trained_flip_share", "trained_regime_share", "trained_collapsed", "trained_non_dominated"),
             ),
             {
                 "cec": "reasons apart (CEC)",
                 "cec_above_floor": "above its floor",
                 "cec_above_within_group": "above its own group",
             },
-            partitions={"regime_share": ("regime",), "regime_share_at": ("regime",)},
+            partitions={
+                "regime_share": ("regime",),
+                "regime_share_at": ("regime",),
+                "trained_regime_share": ("regime",),
+            },
+            stages=("tasks.train",),
             of_reference=False,
+        ),
+        Method(
+            "gcfn",
+            "Generative counterfactual fairness network (GCFN)",
+            "tasks.algorithms.gcfn",
+            "tasks.sections.gcfn",
+            (APPLICANTS, MEDIATED, MEDIATED_DECISIONS),
+            (
+                *("decision_flip_share", "flip_direction_share"),
+                *("score_change", "score_change_absolute", "score_change_squared", "score_change_quantile"),
+                *("not_identified_share", "mediator_spread", "mediator_spread_share", "unmediated_share"),
+                *("fair_accuracy", "fair_ppv", "fair_fpr", "fair_fnr", "fair_unfairness", "fair_utility"),
+                *("fair_score_share", "treated_differently_share"),
+            ),
+            {
+                "decision_flip_share": "decision changes (GCFN)",
+                "not_identified_share": "not identified",
+            },
+            partitions={
+                "flip_direction_share": ("direction",),
+                "mediator_spread_share": ("from", "to"),
+                "fair_score_share": ("from", "to"),
+            },
+            stages=("tasks.mediate", "tasks.predict_fairly"),
         ),
     )
 }

@@ -13,12 +13,13 @@ import pyarrow as pa
 
 from schemas.applications import APPLICANTS, APPLICATIONS, ENCODINGS, FEATURES, REFUSALS
 from schemas.errors import DataQualityError, SpecError, nearest
+from schemas.missingness import ANY, MISSINGNESS
 from schemas.settings import ColumnSpec, StageSettings
 from schemas.table import Column
-from schemas.terms import Kind, Refusal, Role
+from schemas.terms import Kind, Refusal
 from tasks._columns import columns_of, encoded
 from tasks._stage import Produced, stage
-from tasks.algorithms import encoding
+from tasks.algorithms import encoding, missingness
 
 IMPUTED = "(missing)"
 """The level of a nominal column that stands for a missing value, where those are imputed."""
@@ -31,16 +32,16 @@ class PreprocessSettings(StageSettings):
     missing: Literal["exclude", "impute"]
 
 
-@stage(reads=(APPLICATIONS,), writes=(FEATURES, APPLICANTS, ENCODINGS))
+@stage(reads=(APPLICATIONS,), writes=(FEATURES, APPLICANTS, ENCODINGS, MISSINGNESS))
 def preprocess(applications: pa.Table, *, settings: PreprocessSettings) -> Produced:
-    """Features in [0, 1] and how they were made.
+    """Features in [0, 1], how they were made, and whether what is missing tells the decision.
 
     Raises:
         DataQualityError: no complete row is left, or a binary column has more than two values.
     """
-    features = {n: c for n, c in settings.columns.items() if c.role is not Role.EXCLUDED}
+    features = {n: c for n, c in settings.columns.items() if c.used}
     frame = applications.to_pandas()
-    refusals = REFUSALS.empty()
+    refusals, lacking = REFUSALS.empty(), _lacking(frame, list(features))
     if settings.missing == "exclude":
         complete = frame[list(features)].notna().all(axis=1)
         refusals = _incomplete(frame[~complete], list(features))
@@ -63,6 +64,7 @@ def preprocess(applications: pa.Table, *, settings: PreprocessSettings) -> Produ
         FEATURES.name: pa.table({"row_id": applicants["row_id"], **values}),
         APPLICANTS.name: applicants.replace_schema_metadata(),
         ENCODINGS.name: encodings,
+        MISSINGNESS.name: lacking,
     }
     declared = {
         FEATURES.name: FEATURES.extended(Column(n, "double", "encoded feature", False, 0.0, 1.0) for n in names),
@@ -86,17 +88,45 @@ def _nobody(frame: pd.DataFrame) -> str:
     )
 
 
+def _lacking(frame: pd.DataFrame, names: list[str]) -> pa.Table:
+    """Who lacks what, and how they were decided on: a row for every feature and reason, and one for any of them."""
+    gone, exempt = frame[names].isna().to_numpy(), frame["exempt"].notna().to_numpy()
+    favourable = frame["favourable"].to_numpy(dtype=bool)
+    flags = missingness.by_reason(gone, exempt)
+    named = np.array([names.index(name) for name in _named(frame, names)], dtype=np.int64) + exempt * len(names)
+    found = missingness.lacking(np.column_stack([flags, gone.any(axis=1)]), favourable, named)
+    have = ~np.column_stack([gone, gone, gone.any(axis=1)])
+    reasons = [*[Refusal.MISSING_COVARIATE] * len(names), *[Refusal.EXEMPT_COVARIATE] * len(names), ANY]
+    table = MISSINGNESS.build(
+        feature=[*names, *names, ANY],
+        reason=reasons,
+        missing=found.flagged,
+        favourable_missing=found.favourable,
+        present=have.sum(axis=0),
+        favourable_present=(have & favourable[:, None]).sum(axis=0),
+        elsewhere=found.elsewhere,
+        favourable_elsewhere=found.favourable_elsewhere,
+        auc=[*(None for _ in flags.T), missingness.auc_of_missingness(flags, favourable)],
+    )
+    return table.filter(np.append(found.flagged[:-1] > 0, True))
+
+
+def _named(frame: pd.DataFrame, names: list[str]) -> list[str]:
+    """The column that the refusal of each row names: the exempt one, else the first that it lacks."""
+    first = frame[names].isna().to_numpy().argmax(axis=1)
+    exempt = frame["exempt"]
+    return [names[i] if pd.isna(x) else x for i, x in zip(first, exempt, strict=True)] if names else []
+
+
 def _incomplete(frame: pd.DataFrame, names: list[str]) -> pa.Table:
     """Refusals of the rows that lack a value: exempt where the spec's texts said so, else missing."""
-    gone = frame[names].isna()
-    first = [names[i] for i in gone.to_numpy().argmax(axis=1)] if len(frame) else []
     exempt = frame["exempt"].notna().to_numpy()
     return REFUSALS.build(
         row_id=frame["row_id"],
         source_row=frame["source_row"],
         stage=["preprocess"] * len(frame),
         reason=[Refusal.EXEMPT_COVARIATE if e else Refusal.MISSING_COVARIATE for e in exempt],
-        column=[x if e else f for x, e, f in zip(frame["exempt"], exempt, first, strict=True)],
+        column=_named(frame, names),
         detail=[None] * len(frame),
         favourable=frame["favourable"],
     )
@@ -123,7 +153,7 @@ def _encoders(values: pd.Series, name: str, column: ColumnSpec) -> Iterator[dict
     row: dict[str, Any] = {
         "encoded": name,
         "kind": column.type,
-        "role": column.role,
+        "roles": ",".join(column.role),
         "constraint": column.constraint,
         "clipped": 0,
         "implausible": _implausible(values, column),

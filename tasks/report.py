@@ -16,9 +16,16 @@ import pyarrow as pa
 from markupsafe import Markup
 
 from schemas.applications import ENCODINGS, MEMBERSHIPS, MODEL_METRICS, REFUSALS
-from schemas.counterfactuals import CAUSAL_CHECKS, CAUSAL_EFFECTS
+from schemas.counterfactuals import (
+    CAUSAL_CHECKS,
+    CAUSAL_EFFECTS,
+    GENERATOR_CHECKS,
+    GENERATOR_HISTORY,
+    MEDIATOR_EFFECTS,
+)
 from schemas.graph import FEASIBILITY_FACTS
 from schemas.measures import MEASURES
+from schemas.missingness import MISSINGNESS
 from schemas.report_index import REPORT_INDEX
 from schemas.validations import VALIDATIONS
 from tasks._stage import Produced, stage
@@ -30,6 +37,7 @@ from tasks.sections._checks import SUMMARIES, overall
 from tasks.sections._checks import table as checks_table
 from tasks.sections._cover import cover
 from tasks.sections._material import Material, ReportSettings
+from tasks.sections._missingness import chapter as missing_chapter
 from tasks.sections._numbers import STATES
 from tasks.sections._section import Section
 from tasks.sections.charts import bundle, with_unique_ids
@@ -52,6 +60,10 @@ __all__ = ["ReportSettings", "report"]
         FEASIBILITY_FACTS,
         CAUSAL_CHECKS,
         CAUSAL_EFFECTS,
+        MISSINGNESS,
+        MEDIATOR_EFFECTS,
+        GENERATOR_CHECKS,
+        GENERATOR_HISTORY,
     ),
     writes=(REPORT_INDEX,),
     resources=("templates/*", "sections/*.py"),
@@ -67,17 +79,23 @@ def report(
     facts: pa.Table,
     causal_checks: pa.Table,
     causal_effects: pa.Table,
-    *,
+    missingness: pa.Table,
+    *of_generators: pa.Table,
     settings: ReportSettings,
 ) -> Produced:
-    """The pages of a run and the same as JSON."""
-    material = Material.of(settings, measures, model_metrics, facts, causal_checks, causal_effects)
+    """The pages of a run and the same as JSON.
+
+    ``of_generators`` are the tables of what imagined mediators, in the order of ``Material``.
+    """
+    of_models = (model_metrics, facts, causal_checks, causal_effects, missingness)
+    material = Material.of(settings, measures, *of_models, *of_generators)
     held = validations.to_pylist()
     falls = tuple(waterfall(refusals, memberships, p.name) for p in settings.protected)
     modules = section_modules(name for name in METHODS if getattr(settings.methods, name) is not None)
     methods = tuple(module.chapter(material) for module in modules.values())
     sections = (
         waterfall_chapter(material, falls),
+        missing_chapter(material, falls),
         *methods,
         quality(material, held),
         encodings_section(material, encodings.to_pylist()),

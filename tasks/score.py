@@ -1,20 +1,16 @@
-"""Score: the lender's decisions as given and, where asked for, those of a model fitted to them here or of a given rule.
+"""Score: the lender's decisions as given and, where asked for, those of a model beside them.
 
-By default every row is scored by a model that has not seen it (k-fold cross-fitting), so that all rows can be
-explained; the paper's single holdout scores all rows and lets only the held-out ones be explained.
+The model is fitted here, or given as a rule or a file. How each of them scores and decides is in ``_scored``; here
+belongs what is written of it, and that a file is the one that the stage's key was made of.
 """
 
-from dataclasses import dataclass
+import hashlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, clone
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, confusion_matrix, roc_auc_score
-from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from schemas.applications import (
     APPLICANTS,
@@ -26,24 +22,34 @@ from schemas.applications import (
     MODEL_METRICS,
     MODELS,
 )
-from schemas.errors import DataQualityError
-from schemas.settings import Model, Rule, StageSettings
+from schemas.errors import InfrastructureError
+from schemas.models import Model
+from schemas.settings import AuditSpec, StageSettings
 from schemas.terms import DecisionMaker
+from tasks import _scored
 from tasks._columns import columns_of
-from tasks._deciding import passes, rule_scores
-from tasks._models import kept
+from tasks._scored import Scored
 from tasks._stage import Produced, stage
-from tasks.algorithms.columns import Columns
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from tasks._store import sha256_of
+from tasks.algorithms.detector import Bools, Floats
 
 
 class ScoreSettings(StageSettings):
-    """What decides the scores."""
+    """What decides the scores: a model from a file by its digest."""
 
     model: Model
+    model_sha256: str | None
     seed: int
+
+
+def settings_of(spec: AuditSpec) -> ScoreSettings:
+    """The stage's settings, with the digest of a given model as it is now.
+
+    Raises:
+        InfrastructureError: the file is not there.
+    """
+    given = spec.model.file
+    return ScoreSettings.of(spec, model_sha256=None if given is None else sha256_of(_located(given.path)))
 
 
 @stage(reads=(FEATURES, APPLICATIONS, APPLICANTS, ENCODINGS, MEMBERSHIPS), writes=(DECISIONS, MODEL_METRICS, MODELS))
@@ -60,6 +66,8 @@ def score(
 
     Raises:
         DataQualityError: too few decisions of one kind to fit the model.
+        SpecError: the file is no model that is read here, or does not fit the columns.
+        InfrastructureError: the file is not there, or changed since the audit was planned.
     """
     frame = (
         features.select(["row_id"])
@@ -72,92 +80,39 @@ def score(
     if model.kind == "none":
         tables = {DECISIONS.name: lender, MODEL_METRICS.name: MODEL_METRICS.empty(), MODELS.name: MODELS.empty()}
         return Produced(tables, rows_in=n)
-    x = np.column_stack([features[name].to_numpy() for name in features.column_names[1:]])
-    scored = _fitted(x, y, settings) if model.rule is None else _ruled(model.rule, columns_of(applicants, encodings))
+    if model.rule is not None:
+        scored = _scored.ruled(model.rule, columns_of(applicants, encodings))
+    elif model.file is not None:
+        content = _content(model.file.path, settings.model_sha256)
+        scored = _scored.given(content, columns_of(applicants, encodings), encodings, y, model)
+    else:
+        x = np.column_stack([features[name].to_numpy() for name in features.column_names[1:]])
+        scored = _scored.fitted(x, y, model, settings.seed)
     groups = memberships.to_pandas().merge(frame[["row_id"]].assign(at=np.arange(n)), on="row_id")
     return Produced(
         {
             DECISIONS.name: pa.concat_tables([lender, _decisions(ids, DecisionMaker.MODEL, outcome, scored)]),
             MODEL_METRICS.name: _metrics(groups, y, scored),
-            MODELS.name: MODELS.build(fold=range(len(scored.models)), content=[kept(m) for m in scored.models]),
+            MODELS.name: MODELS.build(fold=range(len(scored.models)), content=scored.models),
         },
         rows_in=2 * n,
     )
 
 
-@dataclass(frozen=True)
-class Scored:
-    """What one decision maker decided, and on what ground. All arrays are ``(n,)``."""
-
-    favourable: Bools
-    ranks: Floats
-    """What orders the rows from the least favoured to the most; NaN where nothing is known of that."""
-    scores: Floats
-    """Predicted probability of the favourable decision, NaN where there is none."""
-    threshold: float
-    explained: Bools
-    fold: NDArray[np.int32] | None = None
-    """Number of the model that decided."""
-    models: tuple[ClassifierMixin, ...] = ()
-
-    @classmethod
-    def unscored(cls, favourable: Bools, ranks: Floats | None = None) -> "Scored":
-        """Decisions that no probability stands behind."""
-        none = np.full(len(favourable), np.nan)
-        every = np.ones(len(favourable), dtype=bool)
-        return cls(favourable, none if ranks is None else ranks, none, np.nan, every)
-
-
-def _ruled(rule: Rule, columns: Columns) -> Scored:
-    sums = rule_scores(rule, columns)
-    return Scored.unscored(passes(rule, sums), sums)
-
-
-def _estimator(settings: ScoreSettings) -> ClassifierMixin:
-    kinds: dict[str, Any] = {
-        "logistic_regression": lambda: LogisticRegression(max_iter=1000, random_state=settings.seed),
-        "random_forest": lambda: RandomForestClassifier(
-            n_estimators=200, min_samples_leaf=5, random_state=settings.seed
-        ),
-        "gradient_boosting": lambda: HistGradientBoostingClassifier(random_state=settings.seed),
-    }
-    return kinds[settings.model.kind]()
-
-
-def _fitted(x: Floats, y: Bools, settings: ScoreSettings) -> Scored:
-    """Decisions of a model that had not seen the rows which may be explained."""
-    needed = settings.model.folds if settings.model.split == "crossfit" else 4
-    fewest = int(min(y.sum(), (~y).sum()))
-    if fewest < needed:
-        raise DataQualityError(
-            f"the rarer decision occurs {fewest} times among {len(y)} complete rows; fitting a model needs {needed}: "
-            "set model.kind: none to audit the lender's decisions alone, or model.folds lower"
+def _located(path: str) -> Path:
+    if not Path(path).is_file():
+        raise InfrastructureError(
+            f"no file at model.file.path {path!r} (from {Path.cwd()}); "
+            "give the right one in the spec or with --set model.file.path=FILE"
         )
-    estimator = _estimator(settings)
-    if settings.model.split == "holdout":
-        train, test = train_test_split(np.arange(len(y)), test_size=settings.model.holdout, random_state=settings.seed)
-        explained, fold = np.zeros(len(y), dtype=bool), np.zeros(len(y), dtype=np.int32)
-        explained[test] = True
-        model = estimator.fit(x[train], y[train])
-        scores = model.predict_proba(x)[:, 1]
-        threshold = _threshold(scores[train], y[train], settings.model)
-        return Scored(scores >= threshold, scores, scores, threshold, explained, fold, (model,))
-    scores, fold, models = np.empty(len(y)), np.empty(len(y), dtype=np.int32), []
-    folds = StratifiedKFold(settings.model.folds, shuffle=True, random_state=settings.seed)
-    for number, (train, test) in enumerate(folds.split(x, y)):
-        models.append(clone(estimator).fit(x[train], y[train]))
-        scores[test], fold[test] = models[-1].predict_proba(x[test])[:, 1], number
-    threshold = _threshold(scores, y, settings.model)
-    return Scored(scores >= threshold, scores, scores, threshold, np.ones(len(y), dtype=bool), fold, tuple(models))
+    return Path(path)
 
 
-def _threshold(scores: Floats, y: Bools, model: Model) -> float:
-    """The score from which a decision is favourable: as given, or such that predicted and observed denials agree."""
-    if model.threshold != "rate_matched":
-        return float(model.threshold)
-    denied = int((~y).sum())
-    ranked = np.sort(scores)
-    return float(ranked[min(denied, len(ranked) - 1)])
+def _content(path: str, sha256: str | None) -> bytes:
+    content = _located(path).read_bytes()
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise InfrastructureError(f"{path} changed while the audit ran; run it again once it is at rest")
+    return content
 
 
 def _decisions(ids: Any, maker: DecisionMaker, outcome: Bools, scored: Scored) -> pa.Table:

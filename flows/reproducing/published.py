@@ -15,6 +15,9 @@ from schemas.errors import InfrastructureError
 REPRODUCED = "reproduced"
 """Source of the figures that the authors' code gives, printed to four decimals."""
 
+BESIDE = "beside"
+"""Source of what is told beside figures and that nobody prints: there is nothing to hold against it."""
+
 _HERE = Path(__file__).parents[1]
 _PLACES = (_HERE.parent / "data" / "published", _HERE / "bundled" / "published")
 

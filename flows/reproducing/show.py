@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.reproducing.lines import CONFIRMED, Line, Value, Verdict
-from flows.reproducing.published import REPRODUCED
+from flows.reproducing.published import BESIDE, REPRODUCED
 
 _STYLE = {Verdict.AGREES: "green", Verdict.DIFFERS: "bold red", Verdict.OTHERWISE: "yellow", Verdict.INFORMATION: "dim"}
 
@@ -59,10 +59,16 @@ def print_lines(console: Console, lines: Sequence[Line], *, every_cell: bool) ->
 
 
 def summary(lines: Sequence[Line]) -> str:
-    """The number of lines by verdict: against what the paper prints, and against the reference outputs."""
-    printed = [line for line in lines if not line.figure.reference and line.figure.source != REPRODUCED]
+    """The number of lines by verdict: against what the paper prints, and against the reference outputs.
+
+    What is told beside them is a number alone.
+    """
+    beside = [line for line in lines if line.figure.source == BESIDE]
     reference = [line for line in lines if line.figure.reference or line.figure.source == REPRODUCED]
+    printed = [line for line in lines if not line.figure.reference and line.figure.source not in (REPRODUCED, BESIDE)]
     said = [_counted("against the paper's printed figures", printed), _counted("against the reference", reference)]
+    if beside:
+        said.append(f"told beside them, without a figure to compare with, {len(beside):,}")
     if any(line.why == CONFIRMED for line in lines):
         said.append(_OTHERWISE)
     return "\n".join(said)

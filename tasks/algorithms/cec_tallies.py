@@ -6,7 +6,7 @@ are of different pairs, with different floors.
 Here belong means over rows, and the few numbers that are none. The scores are in ``cec_pairs``.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -14,9 +14,8 @@ from schemas.methods import CecSettings
 from tasks.algorithms import cec_score
 from tasks.algorithms.cec_pairs import NO_DIRECTION, NO_MODEL, Scored
 from tasks.algorithms.cec_score import REGIMES
-from tasks.algorithms.detector import Aggregate, Bools, Floats, Tally
-
-Parameters = Mapping[str, float | str]
+from tasks.algorithms.detector import Aggregate, Floats, Tally
+from tasks.algorithms.distributions import Parameters, alone, counted, mean, share
 
 QUANTILES = (0.5, 0.9, 0.99)
 """Of the distances between matches."""
@@ -32,19 +31,19 @@ def scores(scored: Scored, settings: CecSettings, of: Parameters, headline: bool
         headline: Whether this is what findings are about.
     """
     compared, matched = scored.compared, scored.matches.matched
-    yield from _mean("cec", of, compared.cec, headline)
-    yield from _mean("cec_floor", of, compared.floor)
-    yield from _mean("cec_above_floor", of, scored.above_floor)
-    yield from _share("flip_share", of, compared.flip == 1, ~np.isnan(compared.flip))
+    yield from alone(mean("cec", of, compared.cec, headline=headline))
+    yield from alone(mean("cec_floor", of, compared.floor))
+    yield from alone(mean("cec_above_floor", of, scored.above_floor))
+    yield from alone(share("flip_share", of, compared.flip == 1, ~np.isnan(compared.flip)))
     regime = cec_score.regimes(compared.cec, compared.flip, settings.theta)
     for number, name in enumerate(REGIMES):
-        yield from _share("regime_share", {**of, "regime": name}, regime == number, regime >= 0)
-    yield from _mean("match_distance", of, np.where(matched, scored.matches.distance, np.nan))
-    yield from _share("unmatched_share", of, ~matched, scored.reason != NO_MODEL)
-    yield from _share("no_direction_share", of, scored.reason == NO_DIRECTION, matched)
+        yield from alone(share("regime_share", {**of, "regime": name}, regime == number, regime >= 0))
+    yield from alone(mean("match_distance", of, np.where(matched, scored.matches.distance, np.nan)))
+    yield from alone(share("unmatched_share", of, ~matched, scored.reason != NO_MODEL))
+    yield from alone(share("no_direction_share", of, scored.reason == NO_DIRECTION, matched))
     incomplete = compared.incompleteness > cec_score.INCOMPLETE
-    yield from _share("incomplete_share", of, incomplete, ~np.isnan(compared.incompleteness))
-    yield from _mean("completeness_error", of, compared.incompleteness)
+    yield from alone(share("incomplete_share", of, incomplete, ~np.isnan(compared.incompleteness)))
+    yield from alone(mean("completeness_error", of, compared.incompleteness))
 
 
 def within(scored: Scored, own: Scored) -> Iterator[Tally]:
@@ -54,8 +53,8 @@ def within(scored: Scored, own: Scored) -> Iterator[Tally]:
     is left above this is not owed to that. A group that is smaller than the reference group has fewer to choose from,
     so that its own matches lie further off: the score within it is rather too large than too small.
     """
-    yield from _mean("cec_within_group", {}, own.compared.cec)
-    yield from _mean("cec_above_within_group", {}, scored.compared.cec - own.compared.cec)
+    yield from alone(mean("cec_within_group", {}, own.compared.cec))
+    yield from alone(mean("cec_above_within_group", {}, scored.compared.cec - own.compared.cec))
 
 
 def theta_curve(scored: Scored, settings: CecSettings) -> Iterator[Tally]:
@@ -69,13 +68,13 @@ def theta_curve(scored: Scored, settings: CecSettings) -> Iterator[Tally]:
     for theta, inside in zip(thetas.tolist(), counts.tolist(), strict=True):
         for name, count in zip(REGIMES, inside, strict=True):
             at: Parameters = {"regime": name, "theta": theta}
-            yield from _of_counts("regime_share_at", at, sum(inside) - count, count, missing)
+            yield from alone(counted("regime_share_at", at, sum(inside) - count, count, missing))
 
 
 def features(scored: Scored, names: tuple[str, ...]) -> Iterator[Tally]:
     """By feature how far the two explanations of a pair part in it, on average."""
     for name, parted in zip(names, scored.compared.parted.T, strict=True):
-        yield from _mean("attribution_divergence", {"feature": name}, parted)
+        yield from alone(mean("attribution_divergence", {"feature": name}, parted))
 
 
 def aggregates(scored: Scored, names: tuple[str, ...], resamples: int, rng: np.random.Generator) -> Iterator[Aggregate]:
@@ -118,25 +117,3 @@ def _aggregate(
     return Aggregate(
         0, 0, measure, parameters, value, n, compared=False, events=events, reason=reason, replicates=drawn
     )
-
-
-def _share(measure: str, parameters: Parameters, met: Bools, of: Bools | None = None) -> Iterator[Tally]:
-    """A share of the rows, or of those ``of`` them on which it says something; nothing where there are none."""
-    said = len(met) if of is None else int(of.sum())
-    yes = int((met if of is None else met & of).sum())
-    yield from _of_counts(measure, parameters, said - yes, yes, len(met) - said)
-
-
-def _of_counts(measure: str, parameters: Parameters, no: int, yes: int, missing: int) -> Iterator[Tally]:
-    values, counts = [0.0, 1.0] + [np.nan] * (missing > 0), [no, yes] + [missing] * (missing > 0)
-    if no + yes:
-        yield Tally(
-            0, 0, measure, parameters, np.array(values), np.array(counts), headline=False, compared=False, share=True
-        )
-
-
-def _mean(measure: str, parameters: Parameters, values: Floats, headline: bool = False) -> Iterator[Tally]:
-    """Distinct values, NaN last, and their counts; nothing where no row has one."""
-    distinct, counts = np.unique(values, return_counts=True)
-    if not np.isnan(values).all():
-        yield Tally(0, 0, measure, parameters, distinct, counts.astype(np.int64), headline, compared=False)

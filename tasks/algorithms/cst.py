@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from schemas.methods import CstSettings
-from tasks.algorithms import cst_multiple, cst_null, cst_tallies
+from tasks.algorithms import cst_multiple, cst_null, cst_tallies, distance
 from tasks.algorithms.comparisons import Compared, Ground, applicants_of, compare, cst_pair, lay
 from tasks.algorithms.cst_findings import evidence, findings
 from tasks.algorithms.detector import Bools, Detected, Draws, Problem, Tally
@@ -59,7 +59,7 @@ def detect(problem: Problem, settings: CstSettings, rng: np.random.Generator) ->
     ground = _laid(problem, settings)
     found = [_found(ground, group, settings) for group in _complainants(problem)]
     singles = [_laid(single, settings) for single in ground.applicants.singles]
-    tallies = [*_tallies(found, settings), *_sensitivity(problem, found, ground)]
+    tallies = [*_tallies(found, settings), *_sensitivity(problem, found, ground), *_clipped(found, ground)]
     for each in found:
         multiple = cst_multiple.tallies(singles, each.compared.row, settings)
         tallies += [replace(t, group=each.group) for t in multiple]
@@ -90,7 +90,18 @@ def _found(ground: Ground, group: int, settings: CstSettings) -> Found:
 def _tallies(found: Sequence[Found], settings: CstSettings) -> Iterator[Tally]:
     for each in found:
         of_cf = () if each.compared.unfair is None else cst_tallies.of_unfair(each.compared.unfair)
-        for t in (*cst_tallies.of_variants(each.judged, settings), *of_cf):
+        of_main = cst_tallies.without_width(each.main, settings)
+        for t in (*cst_tallies.of_variants(each.judged, settings), *of_main, *of_cf):
+            yield replace(t, group=each.group)
+
+
+def _clipped(found: Sequence[Found], ground: Ground) -> Iterator[Tally]:
+    """Whose values were clipped before distances were taken."""
+    applicants = ground.applicants
+    looked_at = distance.looked_at(applicants.columns, ground.settings, applicants.attribute_columns)
+    names, beyond = distance.beyond(looked_at, ground.settings)
+    for each in found:
+        for t in cst_tallies.clipped(names, beyond[each.compared.row]):
             yield replace(t, group=each.group)
 
 

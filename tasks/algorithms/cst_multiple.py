@@ -14,7 +14,7 @@ import numpy as np
 
 from schemas.methods import CstSettings
 from tasks.algorithms.comparisons import CF, Ground, compare
-from tasks.algorithms.cst_tallies import share
+from tasks.algorithms.cst_tallies import flagged
 from tasks.algorithms.detector import Floats, Longs, Tally
 from tasks.algorithms.judgements import flags, judge
 from tasks.algorithms.proportions import Pair
@@ -43,11 +43,11 @@ def tallies(singles: Sequence[Ground], row: Longs, settings: CstSettings) -> Ite
         detected = np.prod([single.detected[variant] for single in found], axis=0)
         significant = np.prod([single.significant[variant] for single in found], axis=0)
         for at, k in enumerate(settings.ks):
-            yield from share("share_multiple", {"k": k, "variant": variant}, detected[at])
-            yield from share("share_multiple_significant", {"k": k, "variant": variant}, significant[at])
+            yield from flagged("share_multiple", {"k": k, "variant": variant}, detected[at])
+            yield from flagged("share_multiple_significant", {"k": k, "variant": variant}, significant[at])
     unfair = [single.unfair for single in found if single.unfair is not None]
     if len(unfair) == len(found):
-        yield from share("share_multiple", {"variant": CF}, np.prod(unfair, axis=0))
+        yield from flagged("share_multiple", {"variant": CF}, np.prod(unfair, axis=0))
 
 
 def _single(ground: Ground, row: Longs, settings: CstSettings, attributes: int) -> Single:

@@ -84,6 +84,22 @@ class LookInto(Protocol):
 
 
 @dataclass(frozen=True)
+class Mediated:
+    """What a model would have decided, had mediators been those of another group; by ``s`` networks."""
+
+    row: Longs
+    """``(m,)`` the rows imagined, ascending; one of the reference group once for each other group."""
+    spread: Floats
+    """``(m,)`` how far the networks part; NaN where refused, or where there is one network."""
+    refusal: NDArray[np.str_]
+    """``(m,)`` empty, or the reason (``schemas.terms.Refusal``)."""
+    flips: Bools
+    """``(s, m)`` whether the decision is another one; False where refused."""
+    change: Floats
+    """``(s, m)`` score then less score now; NaN where refused."""
+
+
+@dataclass(frozen=True)
 class Applicants:
     """The rows of a problem as applicants: what they handed in, what was decided, and what they would have been."""
 
@@ -101,6 +117,8 @@ class Applicants:
     """Edges of the causal graph out of the protected attribute: what the results are sensitive to."""
     reached: tuple[str, ...] = ()
     """Columns that the protected attribute can reach in the causal graph."""
+    mediated: Mediated | None = None
+    """Of every row outside the reference group; None without generators of mediators, or for a lender."""
     singles: tuple["Problem", ...] = ()
     """Of a crossed attribute, the problems of the single attributes that it crosses, on the same rows."""
 

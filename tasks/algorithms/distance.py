@@ -63,8 +63,6 @@ class Scale:
     low: Floats
     high: Floats
     """``(a,)`` values are clipped to these first; infinite where they are not."""
-    clipped: Longs
-    """``(a,)`` how many of the values that the scale was fitted to lay outside."""
     centre: Floats
     width: Floats
     """``(a,)`` then centred and divided; infinite for a constant attribute, which so never tells anybody apart."""
@@ -116,15 +114,23 @@ def fit(attributes: Columns, settings: CstSettings, favourable: Bools, protected
     numbers = attributes.values[:, _numeric(attributes)]
     low, high = _bounds(attributes, settings.clip)
     inside = np.clip(numbers, low, high)
-    clipped = (inside != numbers).sum(axis=0).astype(np.int64)
     if settings.distance == "overlap" and settings.scaling == "range":
-        return Scale(low, high, clipped, inside.min(axis=0), np.where(_varies(inside), np.ptp(inside, axis=0), np.inf))
-    scale = Scale(low, high, clipped, *_mean_and_deviation(inside))
+        return Scale(low, high, inside.min(axis=0), np.where(_varies(inside), np.ptp(inside, axis=0), np.inf))
+    scale = Scale(low, high, *_mean_and_deviation(inside))
     if settings.distance == "hvdm":
         return replace(scale, width=4 * scale.width, positions=_positions(attributes, favourable))
     if settings.distance == "propensity":
         return replace(scale, propensity=_propensity(_predictors(attributes, scale), protected))
     return scale
+
+
+def beyond(attributes: Columns, settings: CstSettings) -> tuple[tuple[str, ...], Bools]:
+    """Which values are clipped before a scale is fitted: the continuous attributes, and ``(n, c)`` for each of them."""
+    chosen = np.array([settings.clip and kind == Kind.CONTINUOUS for kind in attributes.kinds], np.bool_)
+    names = tuple(name for name, is_clipped in zip(attributes.names, chosen, strict=True) if is_clipped)
+    low, high = (ends[chosen[_numeric(attributes)]] for ends in _bounds(attributes, settings.clip))
+    numbers = attributes.values[:, chosen]
+    return names, (numbers < low) | (numbers > high)
 
 
 def fit_imagined(

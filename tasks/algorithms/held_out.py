@@ -6,7 +6,7 @@ score.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from torch import nn
@@ -41,6 +41,30 @@ class Lending:
     """``(n, f)`` what applicants are comparable by, in the user's units."""
     financial_names: tuple[str, ...]
 
+    def rows(self, chosen: Longs) -> "Lending":
+        """The same of some rows, ``(r,)``."""
+        people = self.population
+        some = Population(people.features[chosen], people.favourable[chosen], people.protected[chosen])
+        return replace(self, population=some, financial=self.financial[chosen])
+
+
+@dataclass(frozen=True)
+class Consistency:
+    """What the paper tells of a model's pairs, and what it does not: the floor, and who could not be scored."""
+
+    pairs: int
+    """Rows with a score."""
+    unscored: int
+    """Rows without: nobody to be matched with, or no direction."""
+    cec: float
+    """Mean over the pairs, as the two that follow; NaN where there are none."""
+    cec_floor: float
+    cec_above_floor: float
+    flips: int
+    """Pairs whose predictions differ."""
+    regimes: tuple[int, ...]
+    """Pairs in each of ``cec_score.REGIMES``."""
+
 
 @dataclass(frozen=True)
 class Bridge:
@@ -48,6 +72,7 @@ class Bridge:
 
     rows: Lending
     matching: Matching = AS_IN_THE_PAPER
+    theta: float = THETA
 
     def match(self, fold: Fold) -> Longs:
         """For each training row the place of its match among the training rows, ``UNMATCHED`` without."""
@@ -63,7 +88,11 @@ class Bridge:
 
     def score(self, net: nn.Sequential, fold: Fold) -> Mapping[str, float]:
         """Means over the held-out pairs of both groups; shares in percent."""
-        return summary(self.scored(net, fold, fold.test))
+        return summary(self.scored(net, fold, fold.test), self.theta)
+
+    def consistency(self, net: nn.Sequential, fold: Fold) -> Consistency:
+        """The same as numbers of pairs."""
+        return consistency(self.scored(net, fold, fold.test), self.theta)
 
     def scored(self, net: nn.Sequential, fold: Fold, asked: Longs) -> tuple[Scored, ...]:
         """Rows ``(r,)`` matched with training rows of the other group and scored, one group after the other."""
@@ -92,22 +121,45 @@ class Bridge:
         return pool
 
 
-def summary(scored: tuple[Scored, ...]) -> dict[str, float]:
-    """What the paper tells of a model's pairs, and what it does not: the floor, and who could not be matched."""
-    cec, floor, flip = (
-        np.concatenate([getattr(each.compared, name) for each in scored]) for name in ("cec", "floor", "flip")
+def consistency(scored: tuple[Scored, ...], theta: float = THETA) -> Consistency:
+    """What is told of the pairs of several groups together."""
+    cec, floor, above, flip = (
+        np.concatenate(parts)
+        for parts in zip(
+            *((s.compared.cec, s.compared.floor, s.above_floor, s.compared.flip) for s in scored), strict=True
+        )
     )
-    regime = cec_score.regimes(cec, flip, THETA)
+    regime = cec_score.regimes(cec, flip, theta)
     known = regime != cec_score.NO_REGIME
-    shares = {
-        f"regime_{name.lower()}_percent": 100 * float((regime[known] == number).mean())
-        for number, name in enumerate(cec_score.REGIMES)
-    }
+    return Consistency(
+        pairs=int(known.sum()),
+        unscored=int((~known).sum()),
+        cec=_mean(cec[known]),
+        cec_floor=_mean(floor[known]),
+        cec_above_floor=_mean(above[known]),
+        flips=int(flip[known].sum()),
+        regimes=tuple(np.bincount(regime[known], minlength=len(cec_score.REGIMES)).tolist()),
+    )
+
+
+def summary(scored: tuple[Scored, ...], theta: float = THETA) -> dict[str, float]:
+    """The same as a mapping, shares in percent of the pairs; those without a score in percent of the rows."""
+    found = consistency(scored, theta)
+    pairs = found.pairs or np.nan
     return {
-        "cec": float(cec[known].mean()),
-        "cec_floor": float(floor[known].mean()),
-        "cec_above_floor": float((cec - floor)[known].mean()),
-        "flip_percent": 100 * float(flip[known].mean()),
-        "unscored_percent": 100 * float((~known).mean()),
-        **shares,
+        "cec": found.cec,
+        "cec_floor": found.cec_floor,
+        "cec_above_floor": found.cec_above_floor,
+        "flip_percent": 100 * found.flips / pairs,
+        "unscored_percent": 100 * found.unscored / max(found.pairs + found.unscored, 1),
+        **{
+            f"regime_{name.lower()}_percent": 100 * count / pairs
+            for name, count in zip(cec_score.REGIMES, found.regimes, strict=True)
+        },
     }
+
+
+def _mean(values: Floats) -> float:
+    """Over those that have a value; NaN if none has."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else np.nan

@@ -23,6 +23,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from torch import nn
 
 from tasks.algorithms.detector import Bools, Floats
+from tasks.algorithms.repeatable import one_thread
 from tasks.algorithms.training.folds import predict
 from tasks.algorithms.training.loop import UNMATCHED, TrainingRows, train
 from tasks.algorithms.training.net import build
@@ -31,6 +32,8 @@ from tasks.algorithms.training.settings import TrainingSettings
 NO_REMOVER: Final = "no kept library offers the disparate impact remover"
 _DRAWN: Final = "decisions are drawn from thresholds of each group: there is no logit to explain"
 _MIXED: Final = "decisions are drawn from a mixture of nets: there is no one logit to explain"
+
+_DIVERGED: Final = "training diverged: its logits are not finite; a lower learning_rate may help"
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Mitigated:
     """What a mitigation decides on the test rows."""
 
     predicted: Bools | None
-    """``(t,)``; None where there is no such mitigation."""
+    """``(t,)``; None where there is no such mitigation, or its training diverged."""
     scores: Floats | None
     """``(t,)`` logits, or the share of a mixture that accepts; None where there is neither."""
     net: nn.Sequential | None
@@ -132,7 +135,7 @@ def adversarial(split: Split, settings: TrainingSettings, weight: float = 1.0) -
     fairlearn's torch backend draws from torch's global generator: its state is put back afterwards. ``weight`` is how
     much the adversary's gradient counts.
     """
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), one_thread():
         net = build(split.inputs.shape[1], settings.net, np.random.default_rng(settings.seed))
         model = AdversarialFairnessClassifier(
             backend="torch",
@@ -146,7 +149,13 @@ def adversarial(split: Split, settings: TrainingSettings, weight: float = 1.0) -
             shuffle=True,
             random_state=settings.seed,
         )
-        model.fit(split.inputs, split.favourable.astype(np.int64), sensitive_features=split.protected.astype(np.int64))
+        try:
+            group = split.protected.astype(np.int64)
+            model.fit(split.inputs, split.favourable.astype(np.int64), sensitive_features=group)
+        except RuntimeError:  # the library's own loss refuses probabilities that are no numbers
+            if np.isfinite(predict(net, split.inputs)).all():
+                raise
+            return Mitigated(None, None, None, _DIVERGED)
     return _decided_by(net.eval(), split)
 
 
@@ -166,7 +175,18 @@ MITIGATIONS: Final[dict[str, Callable[[Split, TrainingSettings], Mitigated]]] = 
 """Each by its name in a table."""
 
 
+def mitigate(name: str, split: Split, settings: TrainingSettings, fits: int) -> Mitigated:
+    """What a mitigation decides, by its name; ``fits`` counts for the reductions alone."""
+    if name == "exponentiated_gradient":
+        return exponentiated_gradient(split, settings, fits)
+    if name == "grid_search":
+        return grid_search(split, settings, fits)
+    return MITIGATIONS[name](split, settings)
+
+
 def _decided_by(net: nn.Sequential, split: Split) -> Mitigated:
-    """Decisions of a net at a logit of 0."""
+    """Decisions of a net at a logit of 0; none where its training ended in numbers that are not finite."""
     scores = predict(net, split.test_inputs)
+    if not np.isfinite(scores).all():
+        return Mitigated(None, None, None, _DIVERGED)
     return Mitigated(scores >= 0, scores, net, "")

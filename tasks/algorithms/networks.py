@@ -66,6 +66,12 @@ class Network:
         """Number of features ``p`` that the network takes."""
         return int(self.weights[0].shape[1])
 
+    def before_scaling(self, centre: Floats, scale: Floats) -> "Network":
+        """The same network as a function of features that are scaled on the way to it: ``(x - centre) / scale``."""
+        first = self.weights[0] / scale
+        biases = (self.biases[0] - first @ centre, *self.biases[1:])
+        return Network((first, *self.weights[1:]), biases, self.activation)
+
     def logit(self, x: Floats) -> Floats:
         """``(n,)`` logits of rows ``(n, p)``."""
         forward, _ = ACTIVATIONS[self.activation]

@@ -30,6 +30,13 @@ def coarsened(statistic: Statistic, policy: Policy) -> Statistic:
     return replace(statistic, counts=counts)
 
 
+def coarsened_given(given: Given, policy: Policy) -> Given:
+    """An aggregate that is neither a count nor a quotient of its counts, such as a mean of shares: to two decimals."""
+    if policy.round_to == 1 or given.events is None or given.value in (given.events, given.events / max(given.n, 1)):
+        return given
+    return replace(given, value=round(given.value, 2), replicates=np.round(given.replicates, 2))
+
+
 def withheld(
     statistics: Sequence[Statistic | Given], policy: Policy, partitions: Mapping[str, Collection[str]] | None = None
 ) -> set[Cell]:
@@ -104,7 +111,9 @@ def _small(s: Statistic | Given, policy: Policy) -> bool:
         return any(small(policy, count) for count in (s.n, *counted))
     n, defined = int(s.counts.sum()), int(s.counts[~np.isnan(s.values)].sum())
     counts = [n, defined]
-    if policy.events_too:
+    if policy.events_too and (s.share or is_share(s.values)):
+        # how many have no value could be had from a share and its events, or from two shares of unlike denominators;
+        # beside a mean stands nothing but its rounded n
         counts += [n - defined, *(s.counts.tolist() if is_share(s.values) else [])]
     return any(small(policy, count) for count in counts)
 

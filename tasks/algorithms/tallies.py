@@ -4,7 +4,8 @@ The mean over the rows is the measure; the bootstrap draws rows anew, with the s
 Coverage and its areas are over all factuals (``denominator`` ``all``) and over those that some candidate can serve
 (``feasible``, the paper's). Groups, subgroups and size-matched subsamples are all described by the same functions.
 
-Here belong means over rows. Optima and saturation points are in ``optima``.
+Here belong means over rows. How they become tallies is in ``distributions``; optima and saturation points are in
+``optima``.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,25 +15,24 @@ import numpy as np
 from tasks.algorithms import curves
 from tasks.algorithms.curves import Limits
 from tasks.algorithms.detector import Bools, Floats, Ints, Problem, Tally
+from tasks.algorithms.distributions import mean, share
 from tasks.algorithms.pairs import nearest
 from tasks.algorithms.recourse import Explained
-
-_SHARE = np.array([0.0, 1.0])
 
 
 def costs(cheapest: Floats) -> Iterator[Tally]:
     """Share of factual rows without a feasible counterfactual, and the cost of the cheapest one of the others."""
-    yield _share("infeasible_share", {}, np.isnan(cheapest), headline=True)
-    yield _mean("burden", {}, cheapest, headline=True)
+    yield share("infeasible_share", {}, np.isnan(cheapest), headline=True)
+    yield mean("burden", {}, cheapest, headline=True)
 
 
 def selection(found: Explained) -> Iterator[Tally]:
     """What the selected candidates cost and whom they serve, whatever the cost."""
     most = found.paid.shape[1]
-    yield _mean("burden_at_k", {"k": most}, nearest(found.paid)[0], headline=True)
+    yield mean("burden_at_k", {"k": most}, nearest(found.paid)[0], headline=True)
     free = found.turn[-1]
     for k in range(1, most + 1):
-        yield _share("coverage_at_k", {"k": k}, _within(free, k), headline=k == most)
+        yield share("coverage_at_k", {"k": k}, _within(free, k), headline=k == most)
 
 
 def coverage(found: Explained, limits: Limits) -> Iterator[Tally]:
@@ -41,8 +41,8 @@ def coverage(found: Explained, limits: Limits) -> Iterator[Tally]:
         for d, level in zip(limits.of_d.tolist(), limits.at_d, strict=True):
             covered = _within(found.turn[level], k)
             at = {"k": k, "d": curves.as_said(d)}
-            yield _share("coverage", at | {"denominator": "all"}, covered, compared=False)
-            yield _share("coverage", at | {"denominator": "feasible"}, covered, found.feasible, compared=False)
+            yield share("coverage", at | {"denominator": "all"}, covered, compared=False)
+            yield share("coverage", at | {"denominator": "feasible"}, covered, found.feasible, compared=False)
 
 
 def areas(found: Explained, limits: Limits) -> Iterator[Tally]:
@@ -67,7 +67,7 @@ def changes(found: Explained, problem: Problem) -> Iterator[Tally]:
     differs = here != there
     for number, name in enumerate(problem.features):
         columns = problem.feature_of_column == number
-        yield _share("acf", {"attribute": name}, differs[:, columns].any(axis=1) & served, served)
+        yield share("acf", {"attribute": name}, differs[:, columns].any(axis=1) & served, served)
 
 
 def face(cost: str, paid: Floats, optimum: Floats) -> Iterator[Tally]:
@@ -83,7 +83,7 @@ def face(cost: str, paid: Floats, optimum: Floats) -> Iterator[Tally]:
         assigned = nearest(paid[:, :k])[0]
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where((assigned == 0) & (optimum == 0), 1.0, assigned / optimum)
-        yield _mean("cost_over_face", {"cost": cost, "k": k}, np.where(np.isfinite(ratio), ratio, np.nan))
+        yield mean("cost_over_face", {"cost": cost, "k": k}, np.where(np.isfinite(ratio), ratio, np.nan))
 
 
 def _within(turn: Ints, k: int) -> Bools:
@@ -93,31 +93,5 @@ def _within(turn: Ints, k: int) -> Bools:
 def _area(
     measure: str, at: Mapping[str, float | str], found: Explained, values: Floats, headline: bool
 ) -> Iterator[Tally]:
-    yield _mean(measure, {**at, "denominator": "all"}, values, headline, share=True)
-    yield _mean(measure, {**at, "denominator": "feasible"}, np.where(found.feasible, values, np.nan), share=True)
-
-
-def _share(
-    measure: str,
-    parameters: Mapping[str, float | str],
-    yes: Bools,
-    of: Bools | None = None,
-    *,
-    headline: bool = False,
-    compared: bool = True,
-) -> Tally:
-    """A share as a distribution of 0 and 1, and of NaN over the rows on which it says nothing."""
-    n, of = len(yes), np.ones(len(yes), dtype=bool) if of is None else of
-    said, met = int(of.sum()), int((yes & of).sum())
-    values, counts = (
-        (_SHARE, [said - met, met]) if said == n else (np.append(_SHARE, np.nan), [said - met, met, n - said])
-    )
-    return Tally(0, 0, measure, parameters, values, np.array(counts), headline, compared, share=True)
-
-
-def _mean(
-    measure: str, parameters: Mapping[str, float | str], values: Floats, headline: bool = False, share: bool = False
-) -> Tally:
-    """Distinct values, NaN last, and their counts."""
-    distinct, counts = np.unique(values, return_counts=True)
-    return Tally(0, 0, measure, parameters, distinct, counts.astype(np.int64), headline, share=share)
+    yield mean(measure, {**at, "denominator": "all"}, values, headline=headline, share=True)
+    yield mean(measure, {**at, "denominator": "feasible"}, np.where(found.feasible, values, np.nan), share=True)

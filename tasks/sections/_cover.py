@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from schemas.models import Model
 from tasks.sections import MethodSection, _headlines
 from tasks.sections._limits import Limits, limits, swapped
 from tasks.sections._material import Material, listed
@@ -61,10 +62,8 @@ def _subject(material: Material) -> str:
 
 def _strip(material: Material) -> tuple[tuple[str, str], ...]:
     s = material.settings
-    named = ", ".join(PurePath(path.replace("\\", "/")).name for path in s.source.paths) or s.source.kind
+    named = ", ".join(_file_name(path) for path in s.source.paths) or s.source.kind
     rounding = "" if material.policy.round_to == 1 else f", others rounded to {material.policy.round_to}"
-    fitted = f"{s.model.kind.replace('_', ' ')}, {s.model.split}"
-    model = {"none": "none", "rule": "a given rule"}.get(s.model.kind, fitted)
     return (
         ("Run", s.run),
         ("Audit", f"{s.name}, {s.year}"),
@@ -73,7 +72,7 @@ def _strip(material: Material) -> tuple[tuple[str, str], ...]:
         ("Code digest", s.code),
         ("Evenhand version", s.version),
         ("Profile", s.profile),
-        ("Model", model),
+        ("Model", _model(s.model)),
         ("Missing values", {"exclude": "rows refused", "impute": "filled in"}.get(s.missing, s.missing)),
         ("Limits set", str(len(s.thresholds))),
         ("Intervals", f"{100 * s.bootstrap.level:g} %, {s.bootstrap.draws:,} bootstrap draws"),
@@ -81,6 +80,18 @@ def _strip(material: Material) -> tuple[tuple[str, str], ...]:
         ("Disclosure", f"{s.disclosure.profile}: counts below {material.policy.smallest} withheld{rounding}"),
         ("Seed", str(s.seed)),
     )
+
+
+def _model(model: Model) -> str:
+    if model.file is not None:
+        return f"a given model ({_file_name(model.file.path)})"
+    fitted = f"{model.kind.replace('_', ' ')}, {model.split}"
+    return {"none": "none", "rule": "a given rule"}.get(model.kind, fitted)
+
+
+def _file_name(path: str) -> str:
+    """The last part of a path of whatever system: where a file lies is nobody's business."""
+    return PurePath(path.replace("\\", "/")).name
 
 
 def _rates(material: Material) -> TableView:

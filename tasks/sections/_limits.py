@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tasks.algorithms.disclosure import rounded, small
 from tasks.methods import METHODS
-from tasks.sections import MethodSection
+from tasks.sections import MethodSection, _missingness
 from tasks.sections._material import Material, Measure, View, listed
 from tasks.sections._numbers import count, percent
 from tasks.sections._section import Notice
@@ -78,6 +78,7 @@ def _of_the_rows(material: Material, falls: tuple[Waterfall, ...]) -> Iterator[s
             "approval rates speak of the others only; the reasons are listed under Exclusions."
         )
     yield from _of_missingness(material, fall)
+    yield from _missingness.limits(material, falls)
 
 
 def _of_missingness(material: Material, fall: Waterfall) -> Iterator[str]:
@@ -130,7 +131,7 @@ def _counts(material: Material, attribute: str) -> list[Measure]:
 
 def _of_the_run(material: Material) -> Iterator[str]:
     s = material.settings
-    features = [name for name, column in s.columns.items() if column.role != "excluded"]
+    features = [name for name, column in s.columns.items() if column.used]
     shown = [s.columns[name].label or name for name in features]
     score = any(word in name.lower() for name in features for word in _SCORES)
     text = f"The audit sees {len(features)} features: {listed(shown)}. What else the lender looked at is unknown to it"
@@ -139,6 +140,12 @@ def _of_the_run(material: Material) -> Iterator[str]:
         yield (
             "The rule that is audited here was given; it was not made from the lender's decisions. Its results "
             "describe the rule, and the lender only where it follows it."
+        )
+    elif s.model.kind == "file":
+        yield (
+            "The model that is audited here was given as a file; it was not fitted here. It may have learnt from these "
+            "very rows, so that its metrics may flatter it. What counts as favourable is its second class or high "
+            "scores; the file cannot say so."
         )
     elif s.model.kind != "none":
         yield (

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from schemas.causal import CausalGraph
+from schemas.models import Model
 from schemas.settings import (
     Bootstrap,
     ColumnSpec,
@@ -19,7 +20,6 @@ from schemas.settings import (
     Disclosure,
     Explain,
     Methods,
-    Model,
     Protected,
     StageSettings,
     Threshold,
@@ -175,6 +175,10 @@ class Material:
     facts: tuple[Mapping[str, Any], ...]
     causal_checks: tuple[Mapping[str, Any], ...]
     causal_effects: tuple[Mapping[str, Any], ...]
+    missingness: tuple[Mapping[str, Any], ...] = ()
+    mediator_effects: tuple[Mapping[str, Any], ...] = ()
+    generator_checks: tuple[Mapping[str, Any], ...] = ()
+    generator_history: tuple[Mapping[str, Any], ...] = ()
 
     @classmethod
     def of(cls, settings: ReportSettings, measures: pa.Table, *others: pa.Table) -> "Material":
@@ -206,7 +210,8 @@ class Material:
         """Whose decisions, in words."""
         if maker == DecisionMaker.LENDER:
             return "the lender's own decisions"
-        return {"rule": "the rule that is audited", "model": "the model of the lender's decisions"}[self.model]
+        given = {"rule": "the rule that is audited", "file": "the model that is audited, given as a file"}
+        return given.get(self.settings.model.kind, "the model of the lender's decisions")
 
     def makers(self, method: str) -> tuple[str, ...]:
         """Whose decisions the method looked at, the model first."""

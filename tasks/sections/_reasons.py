@@ -114,7 +114,7 @@ def reasons(material: Material, maker: str) -> Iterator[Reasons]:
     if settings is None:
         return
     columns = material.settings.columns.items()
-    financial = frozenset(name for name, column in columns if column.role is Role.FINANCIAL)
+    financial = frozenset(name for name, column in columns if Role.FINANCIAL in column.role)
     for view in material.views("cec", maker):
         yield Reasons(view, settings, material.settings.bootstrap.minimum_n, financial)
 

@@ -1,6 +1,6 @@
 """Charts of CEC: scores beside their floor, the plane of scores and decisions, regimes, theta, and features.
 
-Here belongs drawing alone. Nothing is told by colour alone: pairs and regimes bear their number or letter.
+Here belongs drawing alone. Nothing is told by colour alone: pairs, models and regimes bear their number or letter.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,9 +13,9 @@ from tasks.sections.charts import ACCENT, QUIET, ROWS, WARM, panel
 
 SCORE, OWN_GROUP, FLOOR = "CEC", "within the group", "matching floor"
 POINT, CORNER, EDGE = "point", "corner", "edge"
-"""What a row of the plane is: a pair of groups, the name of a regime, or a line between regimes."""
+"""What a row of the plane is: a pair of groups or a model, the name of a regime, or a line between regimes."""
 _FLIPS = "pairs decided on differently"
-_LABELS = 190
+_LABELS = 215
 """Pixels that the name of a row may take."""
 _WIDE = 0.06
 """Share from which on a bar has room for its letter."""
@@ -47,20 +47,20 @@ def beside_floor(title: str, label: str, rows: Rows, order: Sequence[str]) -> Pa
 
 
 def plane(title: str, label: str, rows: Rows) -> Panel:
-    """Flips across, scores upwards: each pair of groups a numbered point above its floor, among the four regimes.
+    """Flips across, scores upwards: each pair of groups, or each model, a numbered point above its floor.
 
     Args:
         title: of the panel.
         label: for a screen reader.
-        rows: ``part``; of a ``POINT`` ``pair``, ``number``, ``reference`` (whether matched with the reference group),
-            ``flip``, ``cec``, their ends ``flip_low``, ``flip_high``, ``low`` and ``high``, ``floor`` if known, and
-            ``shown``; of a ``CORNER`` ``flip``, ``cec``, ``words`` and
-            ``right``, whether its words end there; of an ``EDGE`` either ``flip`` or ``cec``.
+        rows: ``part``; of a ``POINT`` ``of`` (the pair or the model), ``number``, ``right`` (on which side the number
+            stands), ``flip``, ``cec``, their ends ``flip_low``, ``flip_high``, ``low`` and ``high``, ``floor`` if
+            known, and ``shown``; of a ``CORNER`` ``flip``, ``cec``, ``words`` and ``right``, whether its words end
+            there; of an ``EDGE`` either ``flip`` or ``cec``.
     """
     unit = alt.Scale(domain=[0, 1])
     x = alt.X("flip:Q", title=_FLIPS, scale=unit, axis=alt.Axis(format="%", tickCount=5))
     y = alt.Y("cec:Q", title=SCORE, scale=unit, axis=alt.Axis(tickCount=5))
-    said = [alt.Tooltip("pair:N"), alt.Tooltip("shown:N", title="CEC; flips")]
+    said = [alt.Tooltip("of:N"), alt.Tooltip("shown:N", title="CEC; flips")]
     point = alt.Chart(ROWS).transform_filter(alt.datum.part == POINT).encode(x=x, y=y, tooltip=said)
     edge = alt.Chart(ROWS).transform_filter(alt.datum.part == EDGE).mark_rule(color=QUIET, strokeDash=[4, 3])
     floor, whisker = alt.Y("floor:Q", title=SCORE), {"color": ACCENT, "strokeWidth": 3, "opacity": 0.4}
@@ -73,15 +73,15 @@ def plane(title: str, label: str, rows: Rows) -> Panel:
         point.mark_rule(**whisker).encode(y=alt.Y("low:Q", title=SCORE), y2="high:Q"),
         point.mark_rule(**whisker).encode(x=alt.X("flip_low:Q", title=_FLIPS), x2="flip_high:Q"),
         point.mark_point(filled=True, color=ACCENT, size=60, opacity=1),
-        *(_numbers(point, reference) for reference in (False, True)),
+        *(_numbers(point, right) for right in (False, True)),
     ]
     return panel(title, label, alt.layer(*layers), rows, 330, span="half")
 
 
-def _numbers(point: alt.Chart, reference: bool) -> Any:
-    """The numbers of the pairs on either side of their points, since both directions of a pair lie close."""
-    side = {"dx": 9, "dy": 10} if reference else {"dx": -9, "dy": -10}
-    return point.transform_filter(alt.datum.reference == reference).mark_text(**side).encode(text="number:N")
+def _numbers(point: alt.Chart, right: bool) -> Any:
+    """The numbers on either side of their points, since both directions of a pair lie close."""
+    side = {"dx": 9, "dy": 10} if right else {"dx": -9, "dy": -10}
+    return point.transform_filter(alt.datum.right == right).mark_text(**side).encode(text="number:N")
 
 
 def _corners(right: bool, x: alt.X, y: alt.Y) -> Any:
@@ -90,14 +90,14 @@ def _corners(right: bool, x: alt.X, y: alt.Y) -> Any:
 
 
 def regimes(title: str, label: str, rows: Rows, order: Sequence[str], kinds: Mapping[str, Swatch]) -> Panel:
-    """Shares of the regimes as one bar for each pair of groups.
+    """Shares of the regimes as one bar for each pair of groups, or for each model.
 
-    ``rows`` hold ``pair``, ``regime``, ``start``, ``middle``, ``end``, ``value`` and ``shown``.
+    ``rows`` hold ``of``, ``regime``, ``start``, ``middle``, ``end``, ``value`` and ``shown``.
     """
     colours = alt.Scale(domain=list(kinds), range=[swatch.colour for swatch in kinds.values()])
     base = alt.Chart(ROWS).encode(
-        y=_named("pair", order),
-        tooltip=[alt.Tooltip("pair:N"), alt.Tooltip("regime:N"), alt.Tooltip("shown:N", title="share")],
+        y=_named("of", order),
+        tooltip=[alt.Tooltip("of:N"), alt.Tooltip("regime:N"), alt.Tooltip("shown:N", title="share")],
     )
     x = alt.X("start:Q", title=None, axis=alt.Axis(format="%", tickCount=5), scale=alt.Scale(domain=[0, 1]))
     bar = base.mark_bar(opacity=0.55).encode(x=x, x2="end:Q", color=alt.Color("regime:N", legend=None, scale=colours))

@@ -79,9 +79,13 @@ def _ends(m: Measure) -> tuple[float | None, float | None]:
 def _plane(s: Reasons) -> Iterator[Panel]:
     points = [row for pair in s.pairs for row in _in_plane(s, pair)]
     if points:
-        label = "; ".join(f"{row['pair']}: {row['shown']}" for row in points)
+        label = "; ".join(f"{row['of']}: {row['shown']}" for row in points)
         title = "Against decisions that differ"
-        yield plane(title, f"CEC against the share of pairs decided on differently. {label}", [*points, *_frame(s)])
+        yield plane(
+            title,
+            f"CEC against the share of pairs decided on differently. {label}",
+            [*points, *frame(s.settings.theta)],
+        )
 
 
 def _in_plane(s: Reasons, pair: Pair) -> Iterator[dict[str, Any]]:
@@ -90,17 +94,17 @@ def _in_plane(s: Reasons, pair: Pair) -> Iterator[dict[str, Any]]:
         return
     (low, high), (flip_low, flip_high) = _ends(score), _ends(flips)
     yield {
-        **{"part": POINT, "pair": pair.words, "number": str(pair.number), "group": pair.group},
-        **{"reference": pair.to == s.view.reference},
+        **{"part": POINT, "of": pair.words, "number": str(pair.number), "group": pair.group},
+        **{"right": pair.to == s.view.reference},
         **{"flip": flips.value, "flip_low": flip_low, "flip_high": flip_high},
         **{"cec": score.value, "low": low, "high": high, "floor": floor.value if floor else None},
         "shown": f"{value(score, 'number')}; {value(flips, 'rate')}",
     }
 
 
-def _frame(s: Reasons) -> Iterator[dict[str, Any]]:
+def frame(theta: float) -> Iterator[dict[str, Any]]:
     """The lines between the regimes, and their names in the corners."""
-    yield {"part": EDGE, "cec": s.settings.theta}
+    yield {"part": EDGE, "cec": theta}
     yield {"part": EDGE, "flip": _HALF}
     for words, (flip, cec) in _CORNERS.items():
         yield {"part": CORNER, "flip": flip, "cec": cec, "words": words, "right": flip > _HALF}

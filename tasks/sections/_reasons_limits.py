@@ -9,7 +9,7 @@ from schemas.terms import Role
 from tasks.sections._material import Material, Measure, listed
 from tasks.sections._numbers import count, percent, significant
 from tasks.sections._reasons import Pair, Reasons, reasons
-from tasks.sections._reasons_matches import SUBSTITUTED
+from tasks.sections._reasons_matches import GIVEN, PIECEWISE, SUBSTITUTED, attributions
 from tasks.sections._reasons_read import HEADLINE
 
 LENDER = (
@@ -36,7 +36,7 @@ def limits(material: Material) -> Iterator[str]:
         "Members of a pair have the same outcome: the lender's own decision, unless the audit spec names another "
         "column for it. Where the lender decided unequally, those who are made comparable already differ by that."
     )
-    yield from _of_matches(found)
+    yield from _of_matches(material, found)
     yield from _of_reuse(found)
     yield from _of_few(found)
     yield from _of_attributions(material, found)
@@ -83,11 +83,11 @@ def _of_the_floor(found: list[Reasons]) -> Iterator[str]:
 
 
 def _of_features(material: Material) -> Iterator[str]:
-    columns = {name: c for name, c in material.settings.columns.items() if c.role is not Role.EXCLUDED}
-    matched = [c.label or name for name, c in columns.items() if c.role is Role.FINANCIAL]
+    columns = {name: c for name, c in material.settings.columns.items() if c.used}
+    matched = [c.label or name for name, c in columns.items() if Role.FINANCIAL in c.role]
     rule = material.settings.model.rule
     used = {name: c for name, c in columns.items() if rule is None or name in rule.weights}
-    others = [c.label or name for name, c in used.items() if c.role is not Role.FINANCIAL]
+    others = [c.label or name for name, c in used.items() if Role.FINANCIAL not in c.role]
     yield (
         f"Comparable means near in {listed(matched)}, which the author of the audit spec declared to be financial. "
         "Other columns would make other pairs."
@@ -101,7 +101,13 @@ def _of_features(material: Material) -> Iterator[str]:
         )
 
 
-def _of_matches(found: list[Reasons]) -> Iterator[str]:
+def _of_matches(material: Material, found: list[Reasons]) -> Iterator[str]:
+    if material.settings.model.kind == "file":
+        yield (
+            "The model came as a file, which does not say whom it learnt from: it may have learnt from applicants and "
+            "matches alike, or from either alone. Its reasons for those whom it knew need not be its reasons for "
+            "newcomers."
+        )
     left = [(s, p, m) for s, p, m in _measured(found, "unmatched_share") if m.events]
     if left:
         yield (
@@ -156,6 +162,8 @@ def _of_attributions(material: Material, found: list[Reasons]) -> Iterator[str]:
             "along a path, a substitute that is not integrated gradients: scores are not those that the method's "
             "paper speaks of."
         )
+    if kind in (PIECEWISE, GIVEN):
+        yield attributions(material)
     wrong = [(s, p, m) for s, p, m in _measured(found, "incomplete_share") if m.value]
     if wrong:
         named = listed(f"{percent(m.value or 0.0)} in {p.group} ({s.view.attribute})" for s, p, m in wrong)

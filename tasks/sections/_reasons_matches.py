@@ -37,7 +37,13 @@ QUANTILES = (0.5, 0.9, 0.99)
 EXACT = ("rule", "logistic_regression")
 SUBSTITUTED = {"random_forest": "random forest", "gradient_boosting": "model of boosted trees"}
 """Kinds of models by how their attributions are made; those without a gradient in words."""
+PIECEWISE, GIVEN = "net", "file"
+"""The kind whose attributions are exact piece by piece, and the one that does not tell how they were made."""
 
+_DIFFERENCES = (
+    "Of a model without a gradient they are differences of its log odds along the straight way, the substitute that "
+    "was chosen for this audit: these always add up, and that says nothing of their quality."
+)
 _MATCHING = {
     True: "One applicant may be the match of several.",
     False: "No applicant is the match of more than one: later ones are matched with whoever is left.",
@@ -58,10 +64,18 @@ def attributions(material: Material) -> str:
             "of its log odds along the straight way from the baseline stand in. They always add up, and that says "
             "nothing of their quality."
         )
+    if kind == PIECEWISE:
+        return (
+            "The attributions are exact: integrated gradients of a network of ReLUs, in closed form piece by piece of "
+            "the straight way. Such a network is not linear in its inputs, so that what an input adds hangs on the "
+            "baseline and on the other inputs."
+        )
+    chosen = material.settings.methods.cec is not None and material.settings.methods.cec.substitute
     return (
-        "The attributions are integrated gradients: in closed form where the model's layers allow it, else by "
-        "quadrature, whose error stands with the attributions below."
-    )
+        "How the attributions were made depends on what the file holds. Those of linear models and of chains of ReLU "
+        "layers are integrated gradients in closed form, and so exact; those of other networks are by quadrature, "
+        "whose error stands with the attributions below."
+    ) + (f" {_DIFFERENCES}" if chosen else "")
 
 
 def words(s: Reasons) -> tuple[str, ...]:

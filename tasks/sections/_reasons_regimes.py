@@ -56,24 +56,24 @@ def figures(s: Reasons) -> tuple[Figure, ...]:
 
 
 def _bars(s: Reasons) -> Figure:
-    rows = {pair: _segments([s.get(pair, "regime_share", regime=r) for r in REGIME_LINES]) for pair in s.pairs}
-    drawn = [{**row, "pair": pair.numbered, "group": pair.group} for pair, segments in rows.items() for row in segments]
-    order = [pair.numbered for pair, segments in rows.items() if segments]
+    rows = {pair: segments([s.get(pair, "regime_share", regime=r) for r in REGIME_LINES]) for pair in s.pairs}
+    drawn = [{**row, "of": pair.numbered, "group": pair.group} for pair, parts in rows.items() for row in parts]
+    order = [pair.numbered for pair, parts in rows.items() if parts]
     legend = tuple(Swatch(swatch.text, swatch.colour, shape="square") for swatch in REGIME_LINES.values())
     caption = (
         "Pairs of comparable applicants by whether the model decides on both alike, and whether its reasons count as "
         f"the same (CEC up to theta = {s.settings.theta:g}). A model that knows only the financial features would "
         "have pairs in B and D as well."
     )
-    caption += s.counted + undrawn_pairs(s.pairs, {pair.words for pair, segments in rows.items() if segments})
+    caption += s.counted + undrawn_pairs(s.pairs, {pair.words for pair, parts in rows.items() if parts})
     title = f"Regimes, by {s.view.attribute}"
     label = f"{title}; the numbers are in the table below."
     panels = (regimes(title, label, drawn, order, REGIME_LINES),) if drawn else ()
     return Figure(title, panels, caption, legend)
 
 
-def _segments(found: list[Measure | None]) -> list[dict[str, Any]]:
-    """The bar of one pair, or nothing where a part of it is withheld: its gap would tell what is."""
+def segments(found: list[Measure | None]) -> list[dict[str, Any]]:
+    """One bar, or nothing where a part of it is withheld: its gap would tell what is."""
     shares = [m.value for m in found if m is not None and m.value is not None]
     if len(shares) < len(REGIME_LINES):
         return []

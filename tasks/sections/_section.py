@@ -63,7 +63,7 @@ class Swatch:
     colour: str
     dash: str = ""
     shape: str = ""
-    """Of a point; a line has none."""
+    """Of a point: circle, square, triangle, triangle-down, diamond or cross; a line has none."""
 
 
 @dataclass(frozen=True)

@@ -48,10 +48,10 @@ def beside_chance(title: str, label: str, rows: Rows, order: Sequence[str], most
     return panel(title, label, band + whisker + dot, rows, 45 + 44 * len(order), span="half")
 
 
-def differences(
-    title: str, label: str, rows: Rows, order: Sequence[str], kinds: Mapping[str, Swatch], most: float
+def bins(
+    title: str, label: str, rows: Rows, order: Sequence[str], kinds: Mapping[str, Swatch], most: float, of: str
 ) -> Panel:
-    """Shares of complainants by bins of their difference, as bars with intervals.
+    """Shares of people by bins of ``of``, as bars with intervals.
 
     ``rows`` hold ``bin``, ``kind`` and as a share's; ``order`` gives the bins from top to bottom; the scale ends at
     ``most``.
@@ -61,7 +61,7 @@ def differences(
     base = alt.Chart(ROWS).encode(
         y=_named("bin", order),
         color=alt.Color("kind:N", legend=None, scale=colours),
-        tooltip=[alt.Tooltip("bin:N", title="delta"), alt.Tooltip("shown:N", title="share")],
+        tooltip=[alt.Tooltip("bin:N", title=of), alt.Tooltip("shown:N", title="share")],
     )
     whisker = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=None), x2="high:Q")
     return panel(title, label, base.mark_bar(opacity=0.5).encode(x=share) + whisker, rows, 45 + 20 * len(order))

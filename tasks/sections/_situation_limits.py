@@ -5,6 +5,7 @@ The limits of these data come with their numbers, as measured; the others are se
 
 from collections.abc import Iterator
 
+from tasks.sections import _situation_worth
 from tasks.sections._causes import failed_and_tested
 from tasks.sections._detected import HEADLINE, SHARED, is_small
 from tasks.sections._material import Material, listed
@@ -19,6 +20,7 @@ def limits(material: Material) -> Iterator[str]:
     yield from _of_chance(material, found)
     yield SHARED
     yield from _of_small_groups(found)
+    yield from _situation_worth.limits(found)
     yield (
         "Who is like whom is decided by the columns that the audit sees, and by the distance. Two applicants who are "
         "alike in these may differ in what the lender saw."

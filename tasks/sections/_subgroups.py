@@ -20,7 +20,7 @@ MEASURES = {
 }
 _KINDS: Mapping[str, tuple[str, str]] = {
     "nodes": (charts.QUIET, "circle"),
-    "candidates": (charts.ACCENT, "triangle-up"),
+    "candidates": (charts.ACCENT, "triangle"),
     "factuals": (charts.WARM, "square"),
 }
 

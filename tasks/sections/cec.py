@@ -1,7 +1,8 @@
 """CEC's section: whether a model has the same reasons for comparable applicants of different groups.
 
 Here belongs the order of the chapter: the score above its floor first, then the regimes with the theta that they hang
-on, then where reasons part, and last what the pairs and the attributions are worth. Each part is a module of its own.
+on, then where reasons part, then what the pairs and the attributions are worth, and last the models that were trained
+for consistency, where there are any. Each part is a module of its own.
 """
 
 from collections.abc import Iterator
@@ -13,15 +14,24 @@ from tasks.sections import (
     _reasons_matches,
     _reasons_read,
     _reasons_regimes,
+    _trained_found,
+    _trained_read,
 )
 from tasks.sections._material import Material, anchor
 from tasks.sections._reasons import Reasons, reasons
 from tasks.sections._section import Section
+from tasks.sections._trained import Comparison, comparisons, of_the_audited
 
 __all__ = ["GLOSSARY", "MEASURES", "QUESTION", "chapter", "limits"]
 
 QUESTION = "Does the model have the same reasons for comparable applicants of different groups with the same outcome?"
-MEASURES = _reasons_found.MEASURES | _reasons_regimes.MEASURES | _reasons_features.MEASURES | _reasons_matches.MEASURES
+MEASURES = {
+    **_reasons_found.MEASURES,
+    **_reasons_regimes.MEASURES,
+    **_reasons_features.MEASURES,
+    **_reasons_matches.MEASURES,
+    **_trained_found.MEASURES,
+}
 GLOSSARY = {
     "CEC": "counterfactual explanation consistency: how far the model's reasons for two comparable applicants lie "
     "apart, from 0 (the same) to 1 (opposite); half the distance of the directions of their attributions",
@@ -33,18 +43,21 @@ GLOSSARY = {
     **_reasons_regimes.GLOSSARY,
     **_reasons_features.GLOSSARY,
     **_reasons_matches.GLOSSARY,
+    **_trained_read.GLOSSARY,
 }
 
 
 def limits(material: Material) -> tuple[str, ...]:
     """What comparing explanations cannot show."""
-    return tuple(_reasons_limits.limits(material))
+    return (*_reasons_limits.limits(of_the_audited(material)), *_trained_read.limits(material))
 
 
 def chapter(material: Material) -> Section:
-    """The question, then what was found in the model."""
-    parts = tuple(_maker(material, maker) for maker in material.makers("cec"))
-    return Section("Reasons: counterfactual explanation consistency (CEC)", "cec", _question(material), parts=parts)
+    """The question, then what was found in the model, then what training for consistency would come to."""
+    own, trained = of_the_audited(material), tuple(comparisons(material))
+    parts = tuple(_maker(own, maker) for maker in own.makers("cec"))
+    title = "Reasons: counterfactual explanation consistency (CEC)"
+    return Section(title, "cec", _question(own), parts=(*parts, _trained(trained)) if trained else parts)
 
 
 def _question(material: Material) -> tuple[str, ...]:
@@ -107,3 +120,26 @@ def _below(s: Reasons, name: str) -> Iterator[Section]:
         _reasons_matches.words(s),
         tables=_reasons_matches.tables(s),
     )
+
+
+def _trained(found: tuple[Comparison, ...]) -> Section:
+    attributes = dict.fromkeys(c.view.attribute for c in found)
+    parts = tuple(_trained_by(tuple(c for c in found if c.view.attribute == name)) for name in attributes)
+    words = (*_trained_read.WORDS, *_trained_read.CHOOSING)
+    return Section("Models trained for consistency", "cec-trained", words, parts=parts)
+
+
+def _trained_by(found: tuple[Comparison, ...]) -> Section:
+    attribute = found[0].view.attribute
+    name = anchor("cec", "trained", attribute)
+    parts = tuple(
+        Section(
+            c.pair,
+            f"{name}-{number}",
+            points=_trained_read.readings(c),
+            figures=_trained_found.figures(c),
+            tables=_trained_found.tables(c),
+        )
+        for number, c in enumerate(found, 1)
+    )
+    return Section(f"By {attribute}", name, parts=parts)

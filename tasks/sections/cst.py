@@ -7,7 +7,16 @@ its own.
 
 from collections.abc import Iterator
 
-from tasks.sections import _causes, _detected, _differences, _imagined, _multiple, _sensitivity, _situation_limits
+from tasks.sections import (
+    _causes,
+    _detected,
+    _differences,
+    _imagined,
+    _multiple,
+    _sensitivity,
+    _situation_limits,
+    _situation_worth,
+)
 from tasks.sections._material import Material, anchor
 from tasks.sections._section import Section
 from tasks.sections._situations import CF, CST, Situations, situations
@@ -15,7 +24,7 @@ from tasks.sections._situations import CF, CST, Situations, situations
 __all__ = ["GLOSSARY", "MEASURES", "QUESTION", "chapter", "limits"]
 
 QUESTION = "Would comparable applicants have been decided on alike, had they belonged to the reference group?"
-_PARTS = (_detected, _differences, _sensitivity, _multiple)
+_PARTS = (_detected, _differences, _sensitivity, _multiple, _situation_worth)
 MEASURES = {measure: shown for part in _PARTS for measure, shown in part.MEASURES.items()}
 GLOSSARY = {
     "complainant": "a member of a group other than the reference group, whatever was decided on it",
@@ -130,3 +139,6 @@ def _below(material: Material, s: Situations, name: str) -> Iterator[Section]:
     figures, tables = _sensitivity.arrows(material, s)
     yield Section("Assumptions: without an arrow", f"{name}-3", figures=figures, tables=tables)
     yield Section("Several attributes at once", f"{name}-4", tables=_multiple.tables(s))
+    yield Section(
+        "Worth: what was clipped, and intervals without width", f"{name}-5", tables=_situation_worth.tables(s)
+    )

@@ -97,6 +97,12 @@ def chapter(material: Material, falls: tuple[Waterfall, ...]) -> Section:
     return Section("Exclusions: from the source to the rows used", "waterfall", words, parts=parts)
 
 
+def withheld_lines(fall: Waterfall, policy: Policy) -> set[tuple[str, str, str]]:
+    """Lines of refusals whose total is withheld: it must not be printed elsewhere either."""
+    totals = _hidden(fall, policy)[1]
+    return {line for line, gone in zip(fall.lines, totals[:-1], strict=True) if gone}
+
+
 def _hidden(fall: Waterfall, policy: Policy) -> tuple[Bools, Bools]:
     """Withheld cells ``(lines + 1, groups)``, the last line the rows used, and withheld totals ``(lines + 1,)``."""
     table = np.vstack([fall.refused, fall.used])
@@ -140,12 +146,13 @@ def _giving_away(since: Longs, after: Bools, left: Longs) -> Bools:
 def _line(words: str, counts: Longs, policy: Policy, hidden: Bools | None = None, total: bool = False) -> Row:
     few = (counts > 0) & (counts < policy.smallest)
     gone = complement(few if hidden is None else few | hidden, counts)
-    cells = [_count(int(counts.sum()), policy, total)]
-    cells += [_count(int(n), policy, bool(h)) for n, h in zip(counts, gone, strict=True)]
+    cells = [count_cell(int(counts.sum()), policy, total)]
+    cells += [count_cell(int(n), policy, bool(h)) for n, h in zip(counts, gone, strict=True)]
     return (Cell(words), *cells)
 
 
-def _count(n: int, policy: Policy, hidden: bool) -> Cell:
+def count_cell(n: int, policy: Policy, hidden: bool) -> Cell:
+    """A number of people as published."""
     if hidden or 0 < n < policy.smallest:
         return Cell("withheld", "none")
     return Cell(count(rounded(policy, n)), "number")
@@ -162,8 +169,8 @@ def _rates(fall: Waterfall, policy: Policy) -> TableView:
         hidden = np.array([small(policy, int(a), int(b)) for a, b in zip(n, events, strict=True)]) | cells[i]
         hidden = complement(hidden, n)
         alone = hidden.sum() == 1
-        whole = _rate(int(n.sum()), int(events.sum()), policy, bool(totals[i] or alone))
-        each = [_rate(int(a), int(b), policy, bool(h)) for a, b, h in zip(n, events, hidden, strict=True)]
+        whole = rate_cell(int(n.sum()), int(events.sum()), policy, bool(totals[i] or alone))
+        each = [rate_cell(int(a), int(b), policy, bool(h)) for a, b, h in zip(n, events, hidden, strict=True)]
         words = f"{stage}: {reason.replace('_', ' ')}" + (f" ({column})" if column else "")
         rows.append((Cell(words), whole, *each))
     title = f"The lender's approval rate among refused rows, by {fall.attribute}"
@@ -171,7 +178,8 @@ def _rates(fall: Waterfall, policy: Policy) -> TableView:
     return TableView(title, ("Refused by", _ALL, *fall.groups), tuple(rows), note)
 
 
-def _rate(n: int, events: int, policy: Policy, hidden: bool) -> Cell:
+def rate_cell(n: int, events: int, policy: Policy, hidden: bool) -> Cell:
+    """A share of people as published: by rounded counts where the policy rounds."""
     if n == 0:
         return Cell("–", "none")
     if hidden or small(policy, n, events):

@@ -16,7 +16,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from schemas.errors import Location, SpecError, nearest
 from schemas.source import Source, Synthetic
-from tasks.algorithms import synthetic_lending
+from tasks.algorithms import mediated_lending, synthetic_lending
+from tasks.algorithms.mediated_lending import Synthetic as MediatedLending
 from tasks.algorithms.synthetic_lending import SyntheticLending
 from tasks.sources._raw import Raw
 
@@ -99,8 +100,26 @@ def _lending(settings: SyntheticLending, rng: np.random.Generator) -> dict[str, 
     rows = synthetic_lending.generate(settings, rng)
     own = dict(zip(synthetic_lending.names(settings), rows.features.T, strict=True))
     group = np.where(rows.protected, "protected", "other")
-    return {**own, "group": group, "label": np.where(rows.favourable, "favourable", "unfavourable")}
+    return {**own, "group": group, "label": _labels(rows.favourable)}
 
 
-GENERATORS = {"lending": _Generator(SyntheticLending, _lending_names, _lending)}
+def _mediated_names(_: MediatedLending) -> list[str]:
+    return ["x", "m", "group", "label"]
+
+
+def _mediated(settings: MediatedLending, rng: np.random.Generator) -> dict[str, "np.ndarray[Any, Any]"]:
+    """What would have been in the other group is known to the generator and is no column."""
+    rows = mediated_lending.synthetic(settings, rng)
+    own = {"x": rows.covariates[:, 0], "m": rows.mediators[:, 0]}
+    return {**own, "group": np.where(rows.category == 1, "A1", "A0"), "label": _labels(rows.favourable)}
+
+
+def _labels(favourable: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
+    return np.where(favourable, "favourable", "unfavourable")
+
+
+GENERATORS = {
+    "lending": _Generator(SyntheticLending, _lending_names, _lending),
+    "mediated": _Generator(MediatedLending, _mediated_names, _mediated),
+}
 """By the name in the audit spec."""

@@ -341,3 +341,26 @@ def test_a_problem_without_applicants_is_refused():
 def test_units_are_the_rows_with_findings():
     problem = random_problem(10)
     assert np.flatnonzero(cst.units(problem)).tolist() == detect(problem).findings.row.tolist()
+
+
+@pytest.mark.parametrize(("control", "test", "flagged"), [([False] * 2, [True] * 2, 1), ([False, True], [True] * 2, 0)])
+def test_a_wald_interval_without_width_is_flagged(control, test, flagged):
+    """Both shares 0 or 1 on the first complainant; the two in its control group have other neighbours."""
+    problem = one_complainant(False, False, control, test)
+    found = detect(problem, interval="wald")
+    tests = found.findings.tested
+    without = tests.low == tests.high
+    assert without[0] == flagged
+    assert mean(found, 1, "no_width_share") == without.mean()
+    assert not any(t.measure == "no_width_share" for t in detect(problem).tallies), "Newcombe's has a width"
+
+
+def test_clipped_are_the_complainants_beyond_the_quantiles_of_all_applicants():
+    problem = random_problem(4, n=300, dependence=2.0)
+    income = problem.applicants.columns.values[:, 0]
+    low, high = np.quantile(income, (0.01, 0.99), method="inverted_cdf")
+    own = income[problem.group == 1]
+    found = detect(problem, clip=True)
+    assert 0 < mean(found, 1, "clipped_share", attribute="income") == ((own < low) | (own > high)).mean()
+    assert {t.parameters["attribute"] for t in found.tallies if t.measure == "clipped_share"} == {"income"}
+    assert not any(t.measure == "clipped_share" for t in detect(problem).tallies)

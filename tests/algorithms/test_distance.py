@@ -115,8 +115,9 @@ def test_clips_outliers_and_counts_them():
     income = np.append(np.arange(1.0, 200.0), 1e6)
     columns = loans(np.column_stack([income, np.arange(200) % 4, np.zeros(200), np.zeros(200)]))
     raw, clipped = fitted(columns), fitted(columns, CstSettings())
-    assert raw.clipped.tolist() == [0, 0]
-    assert clipped.clipped.tolist() == [3, 0]  # 1, and from 199 on; orders are never clipped
+    assert not distance.beyond(columns, CstSettings(clip=False))[1].any()
+    names, beyond = distance.beyond(columns, CstSettings())
+    assert (names, beyond.sum(axis=0).tolist()) == (columns.names[:1], [3])  # 1, and from 199 on; never of orders
     assert (clipped.low[0], clipped.high[0]) == (2, 198)
     one, other = distance.place(columns, raw).numeric[:, 0], distance.place(columns, clipped).numeric[:, 0]
     assert abs(one[100] - one[0]) < 0.001

@@ -175,6 +175,41 @@ def test_few_undefined_units_are_withheld_under_strict() -> None:
     assert publication.withheld([covered], POLICIES["strict"]) == {(family, "Black")}
 
 
+def test_a_mean_of_shares_over_folds_is_told_no_finer_than_two_decimals_under_strict() -> None:
+    """Three folds of 100 rows each: 7, 8 and 9 of them. 8 of 300 rows less would show in the fourth decimal."""
+    of_folds = Given(
+        replace(FAMILY, measure="trained_flip_share"), "Black", 0.0817, 300, np.zeros(0), False, False, "", 25
+    )
+    count = replace(of_folds, value=25.0)
+    strict, public = POLICIES["strict"], POLICIES["public"]
+    assert publication.coarsened_given(of_folds, strict).value == 0.08
+    assert publication.coarsened_given(of_folds, public).value == 0.0817
+    assert publication.coarsened_given(count, strict).value == 25.0
+
+
+@pytest.mark.parametrize(("share", "withheld"), [(True, True), (False, False)])
+def test_a_mean_with_few_undefined_units_is_kept_unless_it_is_an_area_between_0_and_1(
+    share: bool, withheld: bool
+) -> None:
+    """Of a mean nothing is printed but its n, all units included and rounded; areas have two denominators."""
+    family = replace(FAMILY, measure="cec")
+    scores = Statistic(family, "Black", np.array([0.25, 0.5, np.nan]), np.array([90, 110, 3]), False, share=share)
+    assert publication.withheld([scores], POLICIES["strict"]) == ({(family, "Black")} if withheld else set())
+    (m,) = publication.published(summarise([scores], {}, PLAN), set(), POLICIES["strict"])
+    assert (m.n, m.events, m.value) == (205, None, 0.39)
+
+
+def test_nothing_that_is_printed_of_a_mean_depends_on_how_many_of_few_lack_a_value() -> None:
+    """The same group with three to seven rows without a value: n, value and counts read alike."""
+    made = []
+    for missing in (3, 4, 5, 6, 7):
+        counts = np.array([100, 100, missing])
+        scores = Statistic(FAMILY, "Black", np.array([0.25, 0.5, np.nan]), counts, headline=False, share=False)
+        (m,) = publication.published(summarise([scores], {}, PLAN), set(), POLICIES["strict"])
+        made.append((m.n, m.events, m.value))
+    assert set(made) == {(205, None, 0.38)}
+
+
 def test_a_part_of_a_group_cannot_be_had_by_subtraction() -> None:
     parts = [
         Statistic(replace(FAMILY, subgroup=i), "white", np.array([0.0, 1.0]), np.array(counts), headline=False)

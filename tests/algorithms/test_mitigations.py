@@ -1,16 +1,22 @@
 """The mitigations of fairlearn on the project's net: decisions, scores, and a net only where there is one logit."""
 
+from dataclasses import replace
+from typing import get_args
+
 import numpy as np
 import pytest
 import torch
 
+from schemas.training import Mitigation
 from tasks.algorithms.mitigations import (
     MITIGATIONS,
+    NetClassifier,
     Split,
     adversarial,
     disparate_impact_remover,
     exponentiated_gradient,
     grid_search,
+    mitigate,
     threshold_optimizer,
     unconstrained,
 )
@@ -59,3 +65,29 @@ def test_what_no_library_has_is_a_row_with_its_reason(data):
     assert found.predicted is None
     assert "no kept library" in found.reason
     assert "disparate_impact_remover" in MITIGATIONS
+
+
+def test_the_spec_knows_the_mitigations_by_the_names_they_have_here():
+    assert set(get_args(Mitigation)) == set(MITIGATIONS) - {"unconstrained"}
+
+
+@pytest.mark.parametrize("name", ["grid_search", "exponentiated_gradient", "threshold_optimizer"])
+def test_by_its_name_a_mitigation_is_the_same_and_a_reduction_takes_its_most_fits(data, name, monkeypatch):
+    split, _ = data
+    fitted = []
+    fit = NetClassifier.fit
+    monkeypatch.setattr(NetClassifier, "fit", lambda self, *args, **more: fitted.append(1) or fit(self, *args, **more))
+    few = mitigate(name, split, SMALL, 2)
+    counted = len(fitted)
+    direct = MITIGATIONS[name](split, SMALL, *([2] if name != "threshold_optimizer" else []))
+    assert (few.predicted == direct.predicted).all()
+    assert len(fitted) == 2 * counted
+    mitigate(name, split, SMALL, 6)
+    assert (len(fitted) - 2 * counted > counted) == (name != "threshold_optimizer")
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_training_by_the_library_that_ends_in_no_numbers_is_a_reason(data):
+    found = adversarial(data[0], replace(SMALL, learning_rate=1e30))
+    assert (found.predicted, found.scores, found.net) == (None, None, None)
+    assert "diverged" in found.reason

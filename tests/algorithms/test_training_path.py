@@ -52,6 +52,17 @@ def test_switches_followed_are_switches_multiplied_out():
     assert torch.allclose(followed, multiplied_out(factors, start, change, *at, 16), atol=1e-12)
 
 
+@pytest.mark.parametrize("steps", [1, 2, 33])
+def test_switches_at_the_ends_and_together_are_followed(steps):
+    rng = np.random.default_rng(6)
+    start, change = (torch.from_numpy(rng.integers(-1, 2, (40, 12)).astype(float)) for _ in range(2))
+    change = change * torch.from_numpy(rng.choice([1.0, 3.0], (40, 12)))  # ends at 0, at a third, or does not move
+    at = torch.from_numpy(rng.normal(size=(5, 12))), torch.from_numpy(rng.normal(size=5))
+    out = torch.from_numpy(rng.normal(size=5))
+    followed = mean_unit_gradient(start, change, *at, out, steps)
+    assert torch.allclose(followed, multiplied_out(at[0] * out[:, None], start, change, *at, steps), atol=1e-12)
+
+
 def test_gradient_is_that_of_small_differences():
     net, inputs, baseline = case(1)
     _, gradients = loss_and_gradients(integrated_gradients, net, inputs, baseline, 8)

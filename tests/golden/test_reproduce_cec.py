@@ -1,6 +1,7 @@
 """``evenhand reproduce cec``: tables and remarks, what is joined for the nets, and one fold of German Credit."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,13 +9,15 @@ from conftest import SHARED
 
 from flows.reproduce import reproduce
 from flows.reproducing import published
-from flows.reproducing.cec import lending, obtained, printed
+from flows.reproducing.cec import baselines, lending, obtained, printed
 from flows.reproducing.cec.experiments import BASELINES, EXPERIMENTS, NOT_RUN, Experiments
-from flows.reproducing.lines import Cell, Verdict
+from flows.reproducing.lines import Cell, Figure, Verdict, compare
+from flows.reproducing.show import summary
 from flows.reproducing.specs import paper_spec
 from schemas.errors import InfrastructureError, SpecError
 from tasks.algorithms.attributions import of_network
 from tasks.algorithms.held_out import Bridge
+from tasks.algorithms.mitigations import Split
 from tasks.algorithms.networks import of_module
 from tasks.algorithms.synthetic_lending import SyntheticLending
 from tasks.algorithms.training import folds
@@ -31,9 +34,9 @@ def test_a_table_has_tolerances_for_the_models_that_are_judged():
     said = {"table": [{"dataset": "d", **table, "models": {"a": [1, 2], "b": [3, 4]}}, {"dataset": "other"}]}
     found = [(f.cell.group, f.cell.quantity, f.value, f.tolerance) for f in printed.figures(said, "d")]
     assert found == [("a", "f1", 1.0, 0.0), ("a", "cec", 2.0, 0.1), ("b", "f1", 3.0, 0.0), ("b", "cec", 4.0, 0.0)]
-    beside = {figure.cell for figure in printed.beside(["a"], printed.figures(said, "d"))}
-    assert Cell("cec_floor", "a") in beside
-    assert not beside & {Cell("f1", "a"), Cell("cec", "a")}
+    told = {Cell("f1", "a"), Cell("cec_floor", "a"), Cell("positive_rate", "b"), Cell("auc", "b")}
+    beside = [figure.cell for figure in printed.beside(["a"], printed.figures(said, "d"), told)]
+    assert beside == [Cell("cec_floor", "a")]
 
 
 @pytest.mark.parametrize("dataset", EXPERIMENTS)
@@ -41,7 +44,10 @@ def test_every_figure_has_a_tolerance_or_a_reason(dataset):
     said = published.read("cec")
     figures = list(printed.figures(said, dataset))
     judged = [figure for figure in figures if figure.tolerance]
-    figures += printed.beside(printed.QUANTITIES, figures)
+    told = {Cell(quantity, "told") for quantity in (*printed.QUANTITIES, *printed.UNPRINTED)}
+    figures += printed.beside(["told"], figures, told)
+    assert len(told) == sum(figure.value == printed.NOT_PRINTED for figure in figures)
+    assert {figure.cell.group for figure in figures} >= set(BASELINES) == set(baselines.MITIGATION_OF)
     remarks = published.remarks(said, dataset)
     for figure in figures:
         reasons = [remark for remark in remarks if remark.fits(figure, NOT_RUN)]
@@ -120,6 +126,43 @@ def test_cells_are_means_over_folds_by_the_names_of_both_tables(bridge):
     assert Cell("cec", "CEC model") not in suffixed
 
 
+def test_baselines_are_told_of_as_far_as_they_can_be(bridge):
+    people, hits = bridge.rows.population, dict[str, list[float]]()
+    for fold, _ in zip(folds.split(people, 5, 0), range(2), strict=False):
+        fitted, held = fold.train, fold.test
+        label, group = people.favourable, people.protected
+        split = Split(fold.inputs[fitted], label[fitted], group[fitted], fold.inputs[held], group[held])
+        for column in ("Hardt", "adversarial"):
+            decided = baselines.MITIGATION_OF[column](split, obtained.SETTINGS).predicted
+            right = (decided & label[held]).sum()
+            hits.setdefault(column, []).append(2 * right / (decided.sum() + label[held].sum()))
+    found = baselines.cells(bridge.rows, ("Hardt", "adversarial", "DIR"), 2)
+    for column, f1 in hits.items():
+        assert found[Cell("f1", column)] == pytest.approx(np.mean(f1))
+    assert 0 < found[Cell("cec", "adversarial")] < 1
+    assert found[Cell("auc", "Hardt")] == baselines.NO_SCORES
+    assert found[Cell("cec", "Hardt")] == found[Cell("regime_b_percent", "Hardt")] == baselines.NO_LOGIT
+    assert Cell("cec_floor", "Hardt") not in found
+    assert {found[Cell(quantity, "DIR")] for quantity in printed.QUANTITIES} == {baselines.NO_MODEL}
+
+
+def test_what_a_fold_lacks_has_no_mean(bridge):
+    net = obtained.Told(obtained.outcomes(bridge.rows, obtained.variants(whole=False), 1)[0].performance, {"cec": 0.2})
+    found = obtained.means([net, replace(net, consistency={})])
+    assert found["f1"] == net.performance.f1
+    assert "cec" not in found
+    assert dict(baselines._figures([net, replace(net, consistency={})]))["cec"] == baselines.NO_LOGIT
+    assert set(dict(baselines._figures([net, None])).values()) == {baselines.NO_MODEL}
+
+
+def test_what_is_told_beside_is_counted_apart():
+    figures = [Figure("Table 2", False, Cell("cec", "a"), 0.2, 0.1), *printed.beside(["b"], [], {Cell("cec", "b")})]
+    lines = compare("d", figures, {Cell("cec", "a"): 0.25, Cell("cec", "b"): 0.3}, [])
+    assert "printed figures, 1: agrees 1, differs 0" in summary(lines)
+    assert "told beside them, without a figure to compare with, 1" in summary(lines)
+    assert "beside" not in summary(lines[:1])
+
+
 @here
 def test_german_credit_has_integer_codes_and_gender_from_the_personal_status():
     rows, columns = lending.of_spec(paper_spec("german-credit-gender.yaml", {"source.path": str(GERMAN)}))
@@ -139,7 +182,7 @@ def test_german_credit_has_integer_codes_and_gender_from_the_personal_status():
 
 @here
 def test_one_fold_of_german_credit_is_within_tolerance():
-    lines = Experiments().lines("german", SHARED)
+    lines = Experiments(baselines=False).lines("german", SHARED)
     counts = Counter(line.verdict for line in lines)
     assert (counts[Verdict.AGREES], counts[Verdict.DIFFERS]) == (8, 0)
     by = {line.figure.cell: line for line in lines}
@@ -149,10 +192,13 @@ def test_one_fold_of_german_credit_is_within_tolerance():
     for model in ("unconstrained", "CEC model", "unconstrained, one-hot"):
         assert 0.2 < by[Cell("cec_floor", model)].obtained < 0.3
         assert by[Cell("collapsed_folds", model)].figure.value == printed.NOT_PRINTED
+    assert "printed figures, 58: agrees 8, differs 0, information 50" in summary(lines)
 
 
 def test_folds_and_files(tmp_path):
     with pytest.raises(SpecError, match="reproduce cst takes no --folds; reproduce cec does"):
         reproduce("cst", tmp_path, folds=2)
+    with pytest.raises(SpecError, match="reproduce fgce takes no --baselines"):
+        reproduce("fgce", tmp_path, baselines=True)
     with pytest.raises(InfrastructureError, match=r"with data/german_credit/german\.data\.gz in it"):
         reproduce("cec", tmp_path, ["german"])

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import report_cec
 import report_tables
+import report_trained
 from report_tables import HOSTILE, REFERENCE, Rows
 
 from schemas.counterfactuals import CAUSAL_CHECKS, CAUSAL_EFFECTS
@@ -21,6 +22,8 @@ GROUPS = (*COMPLAINANTS, NOBODY)
 KS, K, TAUS = (15, 30, 50), 15, (0.0, 0.1)
 ENDS = (-1.0, -0.5, -0.2, -0.1, -0.05, 0.0, 0.05, 0.1, 0.2, 0.5, 1.0)
 EDGES = ("race -> income", "race -> purpose")
+CLIPPED = {"income": 0.0234, "amount": 0.0321}
+"""Share clipped by attribute, before what a group adds."""
 FOUND = {"cst": 0.3, "st": 0.06, "cst_with_centres": 0.32}
 """Share significant by variant, before what a group and k add."""
 
@@ -63,10 +66,10 @@ def of_all(**changes) -> AuditSpec:
 def tables_of_all():
     """The tables that the report reads, with the measures of all methods."""
     first, *other = report_tables.tables()
-    further = [*measures().to_pylist(), *report_cec.measures().to_pylist()]
+    further = [m for made in (measures(), report_cec.measures(), report_trained.measures()) for m in made.to_pylist()]
     rows = [*first.to_pylist(), *(m for m in further if m["method"] in ("cst", "cec"))]
     of_all = MEASURES.build(**{c.name: [row[c.name] for row in rows] for c in MEASURES.columns})
-    return (of_all, *other[:6], checks(), effects())
+    return (of_all, *other[:6], checks(), effects(), *other[8:])
 
 
 def settings(audit: AuditSpec | None = None) -> ReportSettings:
@@ -110,6 +113,9 @@ class Group:
             for variant in (v for v in variants if v != "cst_with_centres"):
                 self.put(f"{share}_null", 0.02 + found, n=20, k=K, variant=variant)
         self.put("share_significant_null_difference", FOUND[headline] + 0.07 * self.number - 0.02)
+        self.put("no_width_share", 0.0)
+        for attribute, found in CLIPPED.items():
+            self.put("clipped_share", found + 0.01 * self.number, attribute=attribute)
         for number, (low, high) in enumerate(pairwise(ENDS)):
             self.put("delta_share", 0.02 * (number + 1) - 0.01, **{"from": low, "to": high})
 

@@ -12,6 +12,7 @@ from schemas.applications import ENCODINGS, MEMBERSHIPS, MODEL_METRICS, REFUSALS
 from schemas.counterfactuals import CAUSAL_CHECKS, CAUSAL_EFFECTS
 from schemas.graph import FEASIBILITY_FACTS
 from schemas.measures import MEASURES
+from schemas.missingness import ANY, MISSINGNESS
 from schemas.settings import AuditSpec
 from schemas.validations import VALIDATIONS
 from tasks.sections._material import ReportSettings
@@ -139,7 +140,7 @@ def _encodings():
         {"feature": "purpose", "feature_index": 2, **purpose, "encoded": "purpose=buy", "category": "buy"},
         {"feature": "purpose", "feature_index": 2, **purpose, "encoded": "purpose=refinance", "category": "refinance"},
     ]
-    usual = {"clipped": 0, "implausible": 0, "role": "feature", "constraint": "free"}
+    usual = {"clipped": 0, "implausible": 0, "roles": "feature", "constraint": "free"}
     return ENCODINGS.build(**{c.name: [(usual | row).get(c.name) for row in rows] for c in ENCODINGS.columns})
 
 
@@ -152,6 +153,28 @@ def _metrics():
     groups, metrics, values, n = zip(*rows, strict=True)
     return MODEL_METRICS.build(
         protected_attribute=["race"] * len(rows), group=groups, metric=metrics, value=values, n=n
+    )
+
+
+def missingness(auc=0.6123, **changes):
+    """Who lacks what, as the refusals have it: 40 of 130 without a loan-to-value ratio lack the debt ratio too."""
+    rows = {
+        "debt_to_income": (220, 77, 0, 0),
+        "loan_to_value": (130, 46, 40, 14),
+        ANY: (310, 109, 310, 109),
+    } | changes
+    each = [(name, *counts) for name, counts in rows.items()]
+    names, missing, favourable, elsewhere, approved = zip(*each, strict=True)
+    return MISSINGNESS.build(
+        feature=names,
+        reason=[ANY if name == ANY else "missing_covariate" for name in names],
+        missing=missing,
+        favourable_missing=favourable,
+        present=[5392 - n for n in missing],
+        favourable_present=[4321 - n for n in favourable],
+        elsewhere=elsewhere,
+        favourable_elsewhere=approved,
+        auc=[auc if name == ANY else None for name in names],
     )
 
 
@@ -214,4 +237,5 @@ def tables(approval: dict[str, float] | None = None) -> tuple[pa.Table, ...]:
         facts,
         CAUSAL_CHECKS.empty(),
         CAUSAL_EFFECTS.empty(),
+        missingness(),
     )

@@ -18,8 +18,8 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import LinearSVC
 
 from schemas.errors import IntegrityError, SpecError
-from tasks import _models
-from tasks._explaining import ModelFile, attributor, format_of
+from tasks import _explaining, _models
+from tasks._models import ModelFile, format_of, read
 from tasks._onnx import network_of
 from tasks.algorithms.attributions import Piecewise, Quadrature, completeness_error
 from tasks.algorithms.attributions.differences import CLIP, Differences
@@ -48,6 +48,10 @@ def torchscript(module: torch.nn.Module) -> bytes:
 
 def given(content: bytes, **options) -> ModelFile:
     return ModelFile(content, "model.bin", **options)
+
+
+def attributor(file: ModelFile, substitute: bool = False):
+    return _explaining.attributor(read(file), file.name, substitute)
 
 
 def sha256(content: bytes) -> str:
@@ -90,7 +94,7 @@ def test_models_without_a_gradient_need_the_substitute(estimator):
     content = _models.kept(fitted)
     with pytest.raises(SpecError, match="no gradient to integrate; choose the substitute"):
         attributor(given(content))
-    model = attributor(given(content, substitute=True))
+    model = attributor(given(content), substitute=True)
     assert isinstance(model, Differences)
     chance = np.clip(fitted.predict_proba(X)[:, 1], CLIP, 1 - CLIP)
     np.testing.assert_allclose(1 / (1 + np.exp(-model.logit(X))), chance, rtol=1e-9)
@@ -100,12 +104,12 @@ def test_models_without_a_gradient_need_the_substitute(estimator):
 
 def test_scikit_learn_models_that_do_not_fit_are_refused():
     with pytest.raises(SpecError, match="LinearSVC without probabilities"):
-        attributor(given(skops.io.dumps(LinearSVC().fit(X, Y)), substitute=True))
+        attributor(given(skops.io.dumps(LinearSVC().fit(X, Y))), substitute=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it need not converge
         unknown = MLPClassifier((3,), max_iter=2).fit(X, Y)
     with pytest.raises(SpecError, match="AdamOptimizer"):
-        attributor(given(skops.io.dumps(unknown), substitute=True))
+        attributor(given(skops.io.dumps(unknown)), substitute=True)
 
 
 def test_torchscript_is_read_only_where_its_digest_is_stated():

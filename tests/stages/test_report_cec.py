@@ -7,7 +7,9 @@ from itertools import pairwise
 
 import pytest
 import report_cec
+import report_trained
 from report_cec import FEATURES, GROUPS, NOBODY, SIZES, THETA, WITHHELD
+from report_chapters import SPACE, drawn, drawn_of, sections, table, under
 from report_tables import HOSTILE, REFERENCE
 
 from tasks.algorithms.measures import base_name
@@ -16,7 +18,6 @@ from tasks.report import report
 from tasks.sections import _reasons_found, _reasons_read, _reasons_regimes, cec
 from tasks.sections._reasons import reasons
 
-SPACE = "\N{NO-BREAK SPACE}"
 FIRST, SECOND = HOSTILE
 
 
@@ -28,28 +29,6 @@ def material():
 @pytest.fixture(scope="module")
 def chapter(material):
     return cec.chapter(material)
-
-
-def sections(section):
-    """A section and all below it."""
-    return [section, *(deeper for part in section.parts for deeper in sections(part))]
-
-
-def under(chapter, anchor):
-    """The section of that anchor."""
-    return next(s for s in sections(chapter) if s.anchor == anchor)
-
-
-def table(section, start):
-    """The one table of a section and those below whose title starts so."""
-    found = [t for s in sections(section) for t in s.tables if t.title.startswith(start)]
-    assert len(found) == 1, [t.title for s in sections(section) for t in s.tables]
-    return found[0]
-
-
-def drawn(figure):
-    """All rows of a figure's panels."""
-    return [row for panel in figure.panels for row in panel.spec["datasets"]["rows"]]
 
 
 def changed(material, measure, group=FIRST, parameters=None, **fields):
@@ -87,7 +66,7 @@ def limit(material, words):
 
 def test_every_measure_of_the_method_has_words():
     assert set(METHODS["cec"].measures) == set(cec.MEASURES)
-    made = {base_name(m.measure) for m in report_cec.material().measures if m.method == "cec"}
+    made = {base_name(m.measure) for m in report_trained.material().measures if m.method == "cec"}
     assert made == set(cec.MEASURES)
 
 
@@ -114,11 +93,6 @@ def test_the_curve_over_theta_passes_through_the_numbers_of_its_table(chapter):
         if row[0].text in (FIRST, SECOND):
             at = [points[row[0].text, row[1].text, theta] for theta in thetas]
             assert [f"{100 * value:.1f}{SPACE}%" for value in at] == [cell.text for cell in row[3:]]
-
-
-def drawn_of(panel):
-    """The rows of one panel."""
-    return panel.spec["datasets"]["rows"]
 
 
 def test_every_panel_draws_marks(chapter):
@@ -233,7 +207,7 @@ def test_nobody_compared_and_withheld_are_no_pass(material):
 
 def test_regimes_fill_the_bar_and_a_withheld_one_is_not_given_away_by_its_gap(material):
     bars = drawn(_reasons_regimes.figures(by_race(material))[0])
-    first = [row for row in bars if row["pair"].startswith("1 ")]
+    first = [row for row in bars if row["of"].startswith("1 ")]
     assert [row["regime"] for row in first] == list("ABCD")
     assert first[-1]["end"] == pytest.approx(1)
     assert all(row["start"] == before["end"] for before, row in pairwise(first))

@@ -11,6 +11,7 @@ import report_cst
 import report_tables
 from hypothesis import given
 from hypothesis import strategies as st
+from report_chapters import SPACE, drawn, sections, table, under
 from report_cst import COMPLAINANTS, EDGES, GROUPS, NOBODY, WITHHELD
 from report_tables import HOSTILE, REFERENCE
 
@@ -23,7 +24,6 @@ from tasks.sections._causal_chart import layout
 from tasks.sections._imagined import shifted
 from tasks.sections._situations import situations
 
-SPACE = "\N{NO-BREAK SPACE}"
 FIRST = HOSTILE[0]
 
 
@@ -35,28 +35,6 @@ def material():
 @pytest.fixture(scope="module")
 def chapter(material):
     return cst.chapter(material)
-
-
-def sections(section):
-    """A section and all below it."""
-    return [section, *(deeper for part in section.parts for deeper in sections(part))]
-
-
-def under(chapter, anchor):
-    """The section of that anchor."""
-    return next(s for s in sections(chapter) if s.anchor == anchor)
-
-
-def table(section, start):
-    """The one table of a section and those below whose title starts so."""
-    found = [t for s in sections(section) for t in s.tables if t.title.startswith(start)]
-    assert len(found) == 1, [t.title for s in sections(section) for t in s.tables]
-    return found[0]
-
-
-def drawn(figure):
-    """All rows of a figure's panels."""
-    return [row for panel in figure.panels for row in panel.spec["datasets"]["rows"]]
 
 
 def changed(material, measure, group, value=None, **fields):
@@ -314,7 +292,7 @@ def test_the_causal_graph_has_the_whole_width(chapter):
 
 def test_names_from_the_data_are_escaped():
     other = report_tables.tables()
-    tables = (report_cst.measures(), *other[1:7], report_cst.checks(), report_cst.effects())
+    tables = (report_cst.measures(), *other[1:7], report_cst.checks(), report_cst.effects(), *other[9:])
     page = report.function(*tables, settings=report_cst.settings()).files["report.html"].decode()
     assert FIRST not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;: 30.0" in page
@@ -371,3 +349,26 @@ def test_no_line_of_the_graph_runs_through_a_box_and_no_boxes_overlap(pairs):
 def test_complainants_are_listed_by_size(chapter):
     said = [p.split(":")[0] for p in under(chapter, "cst-model-race").points]
     assert said[:2] == list(COMPLAINANTS)[:2]
+
+
+def test_what_was_clipped_stands_by_group_and_attribute(chapter):
+    t = table(under(chapter, "cst-model-race-5"), "Share of complainants clipped")
+    assert t.header == ("Group", "Complainants", "income, thousands", "amount")
+    assert [cell.text for cell in t.rows[0]] == [FIRST, "610", f"2.3{SPACE}%", f"3.2{SPACE}%"]
+    told = {row[0].text: [cell.text for cell in row[1:]] for row in t.rows}
+    assert told[WITHHELD][1:] == ["withheld"] * 2
+    assert told[NOBODY] == ["not computed"] * 3
+
+
+def test_intervals_without_width_are_flagged_where_there_are_any(chapter, material):
+    assert table(under(chapter, "cst-model-race-5"), "Intervals without width").rows[0][2].text == f"0.0{SPACE}%"
+    assert not any("no width" in limit for limit in cst.limits(material))
+    flagged = changed(material, "no_width_share", FIRST, 0.123)
+    (said,) = (limit for limit in cst.limits(flagged) if "no width" in limit)
+    assert f"12.3{SPACE}% in {FIRST} (race)" in said
+
+
+def test_another_interval_or_no_clipping_leaves_no_table(material):
+    kept = tuple(m for m in material.measures if m.measure not in ("no_width_share", "clipped_share"))
+    bare = cst.chapter(dataclasses.replace(material, measures=kept))
+    assert "cst-model-race-5" not in {s.anchor for s in sections(bare)}

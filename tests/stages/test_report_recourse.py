@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 import report_fgce
 import report_tables
+from report_chapters import drawn, sections
 from report_tables import HOSTILE, NOBODY, REFERENCE, SIZES
 
 from tasks.algorithms.measures import SUFFIXES
@@ -23,18 +24,13 @@ GROUPS = (*SIZES, NOBODY)
 
 @pytest.fixture(scope="module")
 def material():
-    measures, *_, metrics, facts, checks, effects = report_tables.tables()
-    return Material.of(report_tables.settings(), measures, metrics, facts, checks, effects)
+    measures, *others = report_tables.tables()
+    return Material.of(report_tables.settings(), measures, *others[4:])
 
 
 @pytest.fixture(scope="module")
 def chapter(material):
     return fgce.chapter(material)
-
-
-def sections(section):
-    """A section and all below it."""
-    return [section, *(deeper for part in section.parts for deeper in sections(part))]
 
 
 def named(chapter, start, maker="model"):
@@ -49,11 +45,6 @@ def table(section, start):
     found = [t for t in section.tables if t.title.startswith(start)]
     assert len(found) == 1, [t.title for t in section.tables]
     return found[0]
-
-
-def drawn(figure):
-    """All rows of a figure's panels."""
-    return [row for panel in figure.panels for row in panel.spec["datasets"]["rows"]]
 
 
 def test_every_measure_of_the_method_has_words_and_every_part_is_there(chapter):

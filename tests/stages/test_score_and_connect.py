@@ -16,7 +16,7 @@ from flows.bench import call_plainly
 from flows.plan import plan
 from schemas.errors import DataQualityError, SpecError
 from schemas.settings import AuditSpec
-from tasks._models import kept, scorer
+from tasks._models import ModelFile, kept, probabilities, read
 
 UNTIL_CONNECT = 4
 
@@ -72,7 +72,7 @@ def test_a_model_is_kept_as_the_same_bytes_whenever_it_is_fitted() -> None:
         time.sleep(2.1)  # what is written in an archive has the time, in steps of two seconds
         again = clone(estimator).fit(x, y)
         assert kept(again) == first
-        assert scorer(first)(x) == pytest.approx(again.predict_proba(x)[:, 1], abs=0)
+        assert probabilities(read(ModelFile(first, "model")), x) == pytest.approx(again.predict_proba(x)[:, 1], abs=0)
 
 
 RULE = {"kind": "rule", "rule": {"weights": {"income": 1.0, "amount": -0.1}, "limit": 40.0, "above": True}}

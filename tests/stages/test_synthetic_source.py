@@ -1,5 +1,8 @@
 """Drawn applicants as a source: the generator's rows, its coefficients from the spec, and what is no coefficient."""
 
+from dataclasses import fields
+from pathlib import Path
+
 import numpy as np
 import pytest
 from conftest import REPOSITORY
@@ -7,12 +10,13 @@ from conftest import REPOSITORY
 from schemas.errors import SpecError
 from schemas.settings import AuditSpec
 from schemas.spec_file import read_spec
-from tasks.algorithms import synthetic_lending
+from tasks.algorithms import mediated_lending, synthetic_lending
 from tasks.algorithms.synthetic_lending import SyntheticLending
 from tasks.ingest import ingest, settings_of
-from tasks.sources import registry
+from tasks.sources import registry, synthetic
 
 SPEC = REPOSITORY / "data" / "audits" / "synthetic-lending.yaml"
+MEDIATED = REPOSITORY / "data" / "audits" / "synthetic-mediated.yaml"
 DRAW = "source.synthetic.parameters"
 
 
@@ -31,11 +35,31 @@ def test_the_applications_are_the_generators_rows_to_the_last_bit() -> None:
     assert made.refusals.num_rows == 0
 
 
-def test_the_specs_coefficients_are_the_generators_defaults() -> None:
-    plain = spec_of(source__synthetic__parameters="{}")
-    assert registry.digest(plain.source) == registry.digest(
-        spec_of(**{"source__synthetic__parameters__rows": "10000"}).source
-    )
+@pytest.mark.parametrize("file", [SPEC, MEDIATED], ids=lambda file: file.stem)
+def test_the_specs_coefficients_are_the_generators_defaults(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    plain, given = (read_spec(text, file.name, said).spec.source for said in ({DRAW: "{}"}, {}))
+    assert registry.digest(plain) == registry.digest(given)
+    assert given.synthetic is not None
+    kind = synthetic.GENERATORS[given.synthetic.generator].parameters
+    assert list(given.synthetic.parameters) == [field.name for field in fields(kind)]
+
+
+def test_mediated_rows_are_the_generators_and_their_group_moves_the_mediator() -> None:
+    said = {f"{DRAW}.rows": "4000", f"{DRAW}.beta_3": "2.0", f"{DRAW}.noise": "0.5"}
+    given = read_spec(MEDIATED.read_text(encoding="utf-8"), MEDIATED.name, said).spec
+    registry.check_columns(given)
+    made = ingest.function(settings=settings_of(given)).tables
+    settings = mediated_lending.Synthetic(rows=4000, beta_3=2.0, noise=0.5)
+    drawn = mediated_lending.synthetic(settings, np.random.default_rng(0))
+    table = made["applications"]
+    assert np.array_equal(table["x"].to_numpy(), drawn.covariates[:, 0])
+    assert np.array_equal(table["m"].to_numpy(), drawn.mediators[:, 0])
+    assert np.array_equal(table["favourable"].to_numpy(zero_copy_only=False), drawn.favourable)
+    groups = made["memberships"].to_pandas().set_index("row_id").loc[table["row_id"].to_pylist(), "group"]
+    assert np.array_equal(groups.to_numpy() == "A1", drawn.category == 1)
+    noise = table["m"].to_numpy() - table["x"].to_numpy() - 2.0 * (drawn.category == 1)
+    assert noise.std() == pytest.approx(0.5, rel=0.05)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def of_spec(spec: AuditSpec) -> tuple[Lending, Columns]:
     columns = columns_of(given.applicants, given.encodings)
     grouped = groups_of(given.memberships, given.ids, spec.protected)[spec.protected[0].name]
     labels = tables["applications"].select(["row_id", "outcome"]).to_pandas().set_index("row_id")["outcome"]
-    chosen = [at for at, name in enumerate(columns.names) if spec.columns[name].role is Role.FINANCIAL]
+    chosen = [at for at, name in enumerate(columns.names) if Role.FINANCIAL in spec.columns[name].role]
     rows = Lending(
         Population(columns.values, labels.loc[given.ids].to_numpy(bool), grouped.group != grouped.reference),
         np.arange(len(columns.names), dtype=np.int32),

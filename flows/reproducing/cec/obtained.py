@@ -5,7 +5,7 @@ Here belong the settings of the paper and the cells. Matching and scoring are in
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
@@ -17,6 +17,7 @@ from tasks.algorithms.held_out import Bridge, Lending
 from tasks.algorithms.training import folds
 from tasks.algorithms.training.folds import Outcome
 from tasks.algorithms.training.frontier import Variant, ablation
+from tasks.algorithms.training.performance import Performance
 from tasks.algorithms.training.settings import PAPER, TrainingSettings
 
 log = logging.getLogger("evenhand")
@@ -29,6 +30,15 @@ SETTINGS: Final = replace(TrainingSettings(device="cpu"), **PAPER)
 
 TABLE_2: Final = {"pred": UNCONSTRAINED, "full": CEC_MODEL}
 """What Table 2 calls two of the variants of Table 4."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What is told of one model on one fold."""
+
+    performance: Performance
+    consistency: Mapping[str, float]
+    """Empty where there is no logit to explain."""
 
 
 def outcomes(rows: Lending, variants: Sequence[Variant], number: int) -> list[Outcome]:
@@ -55,14 +65,17 @@ def cells(told: Iterable[Outcome], suffix: str = "") -> Mapping[Cell, Value]:
     found: dict[Cell, Value] = {}
     for variant, several in of.items():
         for name in {variant, TABLE_2.get(variant, variant)}:
-            found |= {Cell(quantity, name + suffix): value for quantity, value in _means(several).items()}
+            told_of = [Told(each.performance, each.consistency) for each in several]
+            found |= {Cell(quantity, name + suffix): value for quantity, value in means(told_of).items()}
     return found
 
 
-def _means(several: Sequence[Outcome]) -> dict[str, float]:
-    by_fold = [{**vars(outcome.performance), **outcome.consistency} for outcome in several]
-    means = {name: float(np.mean([each[name] for each in by_fold])) for name in by_fold[0]}
-    return means | {"collapsed_folds": float(sum(outcome.performance.collapsed for outcome in several))}
+def means(several: Sequence[Told]) -> dict[str, float]:
+    """Means over folds, by the name of the quantity, of what every fold has; and in how many the model collapsed."""
+    by_fold = [{**vars(each.performance), **each.consistency} for each in several]
+    common = [name for name in by_fold[0] if all(name in each for each in by_fold)]
+    found = {name: float(np.mean([each[name] for each in by_fold])) for name in common}
+    return found | {"collapsed_folds": float(sum(each.performance.collapsed for each in several))}
 
 
 def _cec(outcome: Outcome) -> float:

@@ -3,15 +3,13 @@
 Here belongs the layout of tables: a row for each model. The figures are in the data file.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any
 
 from flows.reproducing.lines import Cell, Figure
+from flows.reproducing.published import BESIDE
 
 UNCONSTRAINED, CEC_MODEL = "unconstrained", "CEC model"
-
-BESIDE = "beside"
-"""Source of what is told beside the tables."""
 
 NOT_PRINTED = "not printed"
 
@@ -38,10 +36,10 @@ def figures(said: Mapping[str, Any], dataset: str) -> Iterator[Figure]:
                     yield Figure(table["source"], False, Cell(quantity, model), float(value), tolerance)
 
 
-def beside(models: Iterable[str], printed: Iterable[Figure]) -> Iterator[Figure]:
+def beside(models: Iterable[str], printed: Iterable[Figure], told: Container[Cell]) -> Iterator[Figure]:
     """A line for all that is told of a model and that no table prints."""
     known = {figure.cell for figure in printed}
     for model in models:
         for quantity in (*QUANTITIES, *UNPRINTED):
-            if Cell(quantity, model) not in known:
+            if Cell(quantity, model) in told and Cell(quantity, model) not in known:
                 yield Figure(BESIDE, False, Cell(quantity, model), NOT_PRINTED, 0.0)

@@ -35,7 +35,7 @@ class Module:
         """``(n,)`` logits of rows ``(n, p)``.
 
         Raises:
-            SpecError: The module does not give one number per row.
+            SpecError: The module does not give one number per row, or no probability where it should.
         """
         parts = [x[start : start + ROWS_AT_ONCE] for start in range(0, len(x), ROWS_AT_ONCE)]
         logits = [self._logits(self._tensor(part)).detach().cpu().double().numpy() for part in parts]
@@ -62,4 +62,10 @@ class Module:
             message = f"a module gives {tuple(out.shape)} for {len(tensor)} rows; expected ({len(tensor)},) or "
             raise SpecError(f"{message}({len(tensor)}, 1), the {self.output} of the favourable decision")
         out = out.reshape(-1)
-        return out.logit(CLIP) if self.output == "probability" else out
+        if self.output == "logit":
+            return out
+        if ((out < 0) | (out > 1)).any():
+            low, high = float(out.detach().min()), float(out.detach().max())
+            message = f"a module gives numbers from {low:g} to {high:g}, which are no probabilities"
+            raise SpecError(f"{message}; if they are logits, say so: output: logit")
+        return out.logit(CLIP)

@@ -2,16 +2,23 @@
 
 A checkpoint is tensors by name and a few words, which is what a safetensors file holds. Random numbers are no part of
 it: those of an epoch are drawn from the seed and the epoch's number alone.
+
+Here belong the state and its bytes. Where they are kept is up to a ``Keeper``.
 """
 
 import hashlib
+import json
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from schemas.errors import IntegrityError
+from tasks.algorithms.repeatable import digest_of
 from tasks.algorithms.training.settings import TrainingSettings
 
 _HISTORY = "history"
@@ -35,13 +42,21 @@ class Checkpoint:
         return self.tensors[_HISTORY]
 
 
+class Keeper(Protocol):
+    """Keeps the states of training runs, so that a run that was stopped can go on."""
+
+    def kept(self, run: str) -> Checkpoint | None:
+        """The last state of a run, by its name; None where there is none."""
+        ...
+
+    def keep(self, run: str, state: Checkpoint) -> None:
+        """Keep a state in place of the one before."""
+        ...
+
+
 def fingerprint(settings: TrainingSettings, *arrays: np.ndarray) -> str:
     """SHA-256 of rows and settings. More epochs, or another device, are still the same run."""
-    digest = hashlib.sha256(repr(replace(settings, epochs=0, device="auto")).encode())
-    for array in arrays:
-        digest.update(repr((array.shape, array.dtype.str)).encode())
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
+    return digest_of(replace(settings, epochs=0, device="auto"), *arrays)
 
 
 def take(net: nn.Sequential, optimizer: torch.optim.Adam, history: Tensor, mark: str) -> Checkpoint:
@@ -73,3 +88,35 @@ def restore(checkpoint: Checkpoint, net: nn.Sequential, optimizer: torch.optim.A
             for number in range(len(list(net.parameters())))
         }
         optimizer.load_state_dict(state)
+
+
+def to_bytes(checkpoint: Checkpoint) -> bytes:
+    """A checkpoint as safetensors; in its metadata epoch, fingerprint and a digest of the tensors."""
+    said = {"epoch": str(checkpoint.epoch), "fingerprint": checkpoint.fingerprint}
+    return save(checkpoint.tensors, {**said, "digest": _digest(checkpoint.tensors)})
+
+
+def of_bytes(content: bytes) -> Checkpoint:
+    """The checkpoint that ``to_bytes`` wrote.
+
+    Raises:
+        IntegrityError: It is damaged, or was never one.
+    """
+    try:
+        tensors = load(content)
+        length = int.from_bytes(content[:8], "little")
+        said = json.loads(content[8 : 8 + length])["__metadata__"]
+        if said["digest"] != _digest(tensors):
+            raise IntegrityError("a checkpoint's tensors are not those that were written; train from the start")
+        return Checkpoint(int(said["epoch"]), tensors, said["fingerprint"])
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise IntegrityError("a checkpoint cannot be read as one; train from the start") from error
+
+
+def _digest(tensors: dict[str, Tensor]) -> str:
+    """SHA-256 of tensors and their names: the format itself does not notice a bit that has turned."""
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        array = tensors[name].contiguous().numpy()
+        digest.update(repr((name, array.shape, array.dtype.str)).encode() + array.tobytes())
+    return digest.hexdigest()

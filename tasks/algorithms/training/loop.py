@@ -6,7 +6,6 @@ number of threads and torch's global generator are left as they were found.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,8 +14,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from schemas.errors import DataQualityError
+from schemas.errors import DataQualityError, InfrastructureError
 from tasks.algorithms.detector import Bools, Floats, Longs
+from tasks.algorithms.repeatable import INITIAL, Device, chosen_device, draws, one_thread
 from tasks.algorithms.training.checkpoint import Checkpoint, fingerprint, restore, take
 from tasks.algorithms.training.losses import (
     equalised_odds,
@@ -34,9 +34,6 @@ UNMATCHED: Final = -1
 TERMS: Final = ("loss", "prediction", "odds", "consistency")
 """Columns of a history: the whole loss and its terms before they are weighted."""
 
-_INITIAL = 2**32 - 1
-"""Stands for an epoch where the first weights are drawn."""
-
 
 class DivergedError(DataQualityError):
     """A loss or a weight that is no number; the last good state is kept."""
@@ -48,6 +45,8 @@ class DivergedError(DataQualityError):
             f"{last_good.epoch} is kept; lower learning_rate or the lambdas, or look for extreme inputs"
         )
         self.epoch, self.batch, self.last_good = epoch, batch, last_good
+        self.run = ""
+        """Name of the run, where several are trained."""
 
 
 @dataclass(frozen=True)
@@ -101,17 +100,18 @@ def train(
         DivergedError: If the loss is no longer finite; it keeps the state of the epoch before.
         DataQualityError: If the rows have labels of one kind only or inputs that are not finite.
         IntegrityError: If ``resume`` is of other rows or settings.
+        InfrastructureError: If a CUDA device is asked for and there is none.
     """
     _check(rows)
-    device = torch.device(_device(settings.device))
-    net = build(rows.inputs.shape[1], settings.net, _draws(settings.seed, _INITIAL)).to(device)
+    device = _device(settings.device)
+    net = build(rows.inputs.shape[1], settings.net, draws(settings.seed, INITIAL)).to(device)
     optimizer = torch.optim.Adam(net.parameters(), settings.learning_rate, fused=True)
     mark = fingerprint(settings, rows.inputs, rows.favourable, rows.protected, rows.match, _weights(rows))
     state = resume or take(net, optimizer, torch.zeros(0, len(TERMS), dtype=torch.float64), mark)
     restore(state, net, optimizer, mark)
-    with _one_thread():
+    with one_thread():
         for epoch in range(state.epoch, settings.epochs):
-            losses = _epoch(net, optimizer, rows, settings, _draws(settings.seed, epoch))
+            losses = _epoch(net, optimizer, rows, settings, draws(settings.seed, epoch))
             _require_finite(losses, net, state)
             mean = losses.double().mean(0, keepdim=True)
             state = take(net, optimizer, torch.cat([state.history, mean]), mark)
@@ -221,22 +221,12 @@ def _weights(rows: TrainingRows) -> Floats:
     return np.ones(len(rows.inputs)) if rows.weight is None else rows.weight
 
 
-def _draws(seed: int, epoch: int) -> np.random.Generator:
-    """The random numbers of an epoch, whatever was drawn before."""
-    return np.random.default_rng([seed, epoch])
+def _device(wanted: Device) -> torch.device:
+    """The device by name.
 
-
-def _device(wanted: str) -> str:
-    """The device by name, CUDA for ``auto`` where there is one."""
-    return ("cuda" if torch.cuda.is_available() else "cpu") if wanted == "auto" else wanted
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """One thread for torch, and then as many as before."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+    Raises:
+        InfrastructureError: If it is not there.
+    """
+    if wanted == "cuda" and not torch.cuda.is_available():
+        raise InfrastructureError("training is to run on a CUDA device and there is none; set device to auto or cpu")
+    return chosen_device(wanted)

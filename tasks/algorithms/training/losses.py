@@ -58,11 +58,12 @@ def pairs_looked_at(batch: int, share: float) -> int:
 
 
 def directions(attributions: Tensor) -> Tensor:
-    """Attribution vectors ``(r, d)`` over their length plus 1e-8; nothing stays nothing, and has a derivative of 0."""
-    squares = attributions.square().sum(1, keepdim=True)
-    nothing = squares == 0
-    length = torch.where(nothing, 1.0, squares).sqrt()  # the root has no derivative at 0
-    return attributions / (torch.where(nothing, 0.0, length) + _NO_DIRECTION)
+    """Attribution vectors ``(r, d)`` over their length plus 1e-8; nothing stays nothing.
+
+    To torch a length of 0 has a derivative of 0.
+    """
+    length: Tensor = torch.linalg.vector_norm(attributions, dim=1, keepdim=True)
+    return attributions / (length + _NO_DIRECTION)
 
 
 def inconsistency(factual: Tensor, counterfactual: Tensor, weights: Tensor) -> Tensor:

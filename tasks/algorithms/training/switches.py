@@ -58,84 +58,99 @@ class _Followed(Function):
     def forward(
         ctx: Any, factors: Tensor, start: Tensor, change: Tensor, weight: Tensor, bias: Tensor, steps: int
     ) -> Tensor:
-        on = start > 0
-        stays = start + change > 0
-        intercept = torch.addmm(bias, start * on, weight.T)
-        slope = (change * on) @ weight.T
-        switch_row, switch_unit = np.nonzero((on != stays).numpy())
+        columns = weight.T.contiguous()
+        on, stays = (torch.sign(each).relu_() for each in (start, start + change))  # numbers: torch is slow with bools
+        turns = (on - stays).numpy()
+        intercept, slope = torch.addmm(bias, torch.relu(start), columns), (change * on) @ columns
+        row, unit, turn, *chains = _switches(start.numpy(), change.numpy(), turns, np.count_nonzero(turns), steps)
         counts, at_switch = _follow(
-            start.numpy(), change.numpy(), intercept.numpy(), slope.numpy(), weight.T.contiguous().numpy(),
-            switch_row, switch_unit, steps,
-        )  # fmt: skip
-        ctx.counts, ctx.stays, ctx.switches = torch.from_numpy(counts), stays, (switch_row, switch_unit, at_switch)
+            intercept.numpy(), slope.numpy(), columns.numpy(), start.numpy(), change.numpy(), unit, turn, *chains
+        )
+        switches = row, unit, turn, at_switch
+        ctx.counts, ctx.stays, ctx.switches = torch.from_numpy(counts), stays, switches
         summed: Tensor = (ctx.counts @ factors) * stays
-        _add_switches(summed.numpy(), factors.T.contiguous().numpy(), start.numpy(), *ctx.switches)
-        ctx.start = start
+        _add_switches(summed.numpy(), factors.T.contiguous().numpy(), *switches)
         return summed
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         by_unit = (gradient * ctx.stays).T @ ctx.counts
-        _add_gradient(by_unit.numpy(), gradient.contiguous().numpy(), ctx.start.numpy(), *ctx.switches)
+        _add_gradient(by_unit.numpy(), gradient.contiguous().numpy(), *ctx.switches)
         return by_unit.T, None, None, None, None, None
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _switches(
+    start: Array, change: Array, turns: Array, number: int, steps: int
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Row, unit and turn of each switch; and chains of those of a row that come before the same step.
+
+    A chain begins at ``first[row, step]``, goes on at ``following[switch]`` and ends with -1. Nothing is sorted: the
+    order within a chain is of no account. ``turns`` is 1 where a unit switches off, -1 where it switches on, and 0
+    where it does neither; ``number`` of them are not 0.
+    """
+    first = np.full((len(start), steps + 1), -1, np.int32)
+    row, unit, following = np.empty(number, np.int32), np.empty(number, np.int32), np.empty(number, np.int32)
+    turn = np.empty(number, start.dtype)
+    switch = 0
+    for r in range(start.shape[0]):
+        for i in range(start.shape[1]):
+            if turns[r, i]:
+                step = min(max(int(np.ceil(-start[r, i] / change[r, i] * steps - 0.5)), 0), steps)
+                row[switch], unit[switch], turn[switch] = r, i, turns[r, i]
+                following[switch], first[r, step] = first[r, step], switch
+                switch += 1
+    return row, unit, turn, first, following
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _follow(
-    start: Array, change: Array, intercept: Array, slope: Array, columns: Array, row: Array, unit: Array, steps: int
-) -> tuple[Array, Array]:
+    intercept: Array, slope: Array, columns: Array, start: Array, change: Array,
+    unit: Array, turn: Array, first: Array, following: Array,
+) -> tuple[Array, Array]:  # fmt: skip
     """Count for each row the steps at which second-layer units are on: in all, ``(r, q)``, and before each switch.
 
     ``intercept`` and ``slope`` of the second layer are those at the start of the path and are overwritten; ``columns``
-    is ``(p, q)``. Switches are given by row.
+    is ``(p, q)``. Those that switch after the last step are chained to one more.
     """
-    rows, units = intercept.shape
+    (rows, units), steps = intercept.shape, first.shape[1] - 1
+    one, none = start.dtype.type(1), start.dtype.type(0)
     counts = np.zeros((rows, units), dtype=start.dtype)
-    at_switch = np.zeros((len(row), units), dtype=start.dtype)
-    first = 0
+    at_switch = np.empty((len(unit), units), dtype=start.dtype)
     for r in range(rows):
-        last = first
-        while last < len(row) and row[last] == r:
-            last += 1
-        when = -start[r, unit[first:last]] / change[r, unit[first:last]] * steps - 0.5
-        order = np.argsort(when)
-        place = 0
-        for t in range(steps):
-            while place < len(order) and when[order[place]] <= t:
-                switch = first + order[place]
-                i = unit[switch]
-                sign = -1.0 if start[r, i] > 0 else 1.0
-                z, dz = start.dtype.type(sign * start[r, i]), start.dtype.type(sign * change[r, i])
+        for t in range(steps + 1):
+            at = first[r, t]
+            while at >= 0:
+                i = unit[at]
+                z, dz = turn[at] * start[r, i], turn[at] * change[r, i]
                 for j in range(units):
-                    at_switch[switch, j] = counts[r, j]
-                    intercept[r, j] += z * columns[i, j]
-                    slope[r, j] += dz * columns[i, j]
-                place += 1
-            s = start.dtype.type((t + 0.5) / steps)
-            for j in range(units):
-                counts[r, j] += intercept[r, j] + s * slope[r, j] > 0
-        for left in range(place, len(order)):  # switches after the last midpoint
-            at_switch[first + order[left]] = counts[r]
-        first = last
+                    at_switch[at, j] = counts[r, j]
+                    intercept[r, j] -= z * columns[i, j]
+                    slope[r, j] -= dz * columns[i, j]
+                at = following[at]
+            if t < steps:
+                s = start.dtype.type((t + 0.5) / steps)
+                for j in range(units):
+                    counts[r, j] += one if intercept[r, j] + s * slope[r, j] > 0 else none
     return counts, at_switch
 
 
 @numba.njit(cache=True, fastmath=True)  # type: ignore[untyped-decorator]
-def _add_switches(summed: Array, rows_of_factors: Array, start: Array, row: Array, unit: Array, counts: Array) -> None:
+def _add_switches(summed: Array, rows_of_factors: Array, row: Array, unit: Array, turn: Array, counts: Array) -> None:
     """Add what units that switch off saw before, and take away what units that switch on did not see."""
     for switch in range(len(row)):
-        r, i = row[switch], unit[switch]
+        i = unit[switch]
         seen = counts[switch, 0] * rows_of_factors[i, 0]
         for j in range(1, counts.shape[1]):
             seen += counts[switch, j] * rows_of_factors[i, j]
-        summed[r, i] += seen if start[r, i] > 0 else -seen
+        summed[row[switch], i] += turn[switch] * seen
 
 
 @numba.njit(cache=True, fastmath=True)  # type: ignore[untyped-decorator]
-def _add_gradient(by_unit: Array, gradient: Array, start: Array, row: Array, unit: Array, counts: Array) -> None:
+def _add_gradient(by_unit: Array, gradient: Array, row: Array, unit: Array, turn: Array, counts: Array) -> None:
     """The derivative of ``_add_switches`` by the factors, ``(p, q)``."""
     for switch in range(len(row)):
-        r, i = row[switch], unit[switch]
-        slope = gradient[r, i] if start[r, i] > 0 else -gradient[r, i]
+        i = unit[switch]
+        slope = turn[switch] * gradient[row[switch], i]
         for j in range(counts.shape[1]):
             by_unit[i, j] += slope * counts[switch, j]

@@ -1,0 +1,211 @@
+"""Generators of mediators for the rows of an audit: who they learn from, their training, and its states on the way.
+
+Every stage that asks generators makes them here, so that all imagine the same mediators. Importing this loads torch.
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from schemas.errors import DataQualityError, IntegrityError
+from schemas.settings import Protected
+from tasks._groups import Grouped, groups_of
+from tasks._progress import progress
+from tasks._scratch import Scratch
+from tasks.algorithms import gcfn_groups
+from tasks.algorithms.columns import Columns
+from tasks.algorithms.conditional_quantiles import FEWEST_ROWS, fit_quantiles
+from tasks.algorithms.detector import Floats, Longs
+from tasks.algorithms.gan.checkpoint import Checkpoint, GanDivergedError
+from tasks.algorithms.gan.convergence import Convergence, convergence, log_loss_alone
+from tasks.algorithms.gan.loop import train
+from tasks.algorithms.gan.settings import GanSettings
+from tasks.algorithms.gcfn_groups import Categories, some
+from tasks.algorithms.mediation import Mediation
+from tasks.algorithms.training import checkpoint as states
+from tasks.mediate import GeneratorSettings
+
+log = logging.getLogger("evenhand")
+
+_TOLD = 10
+"""Times that a training tells how far it has come."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One protected attribute, and its applicants as generators take them."""
+
+    protected: Protected
+    number: int
+    """Of the attribute: its name may hold what a file's name may not."""
+    grouped: Grouped
+    columns: Columns
+    """All features of all applicants."""
+    categories: Categories
+    settings: GeneratorSettings
+
+    @property
+    def places(self) -> list[int]:
+        """The mediators among the columns."""
+        return [self.columns.names.index(name) for name in self.settings.mediators_of(self.protected)]
+
+    @cached_property
+    def rows(self) -> Mediation:
+        """The applicants of all categories, in order."""
+        own = self.columns.rows(self.categories.rows)
+        covariates = [own.names.index(name) for name in self.settings.covariates_of(self.protected)]
+        known = self.categories.groups
+        names = tuple(self.grouped.groups[number] for number in known)
+        category = np.searchsorted(known, self.grouped.group[self.categories.rows])
+        return Mediation(some(own, covariates), category, names, some(own, self.places))
+
+    @cached_property
+    def trained(self) -> Longs:
+        """Those of ``rows`` that generators learn from."""
+        rng = np.random.default_rng([self.settings.seed, self.number])
+        return gcfn_groups.drawn(self.rows.category, self.settings.gcfn.rows, fewest(self.settings), rng)
+
+
+@dataclass(frozen=True)
+class Generated:
+    """What generators imagine of the applicants of a case."""
+
+    imagined: Floats
+    """``(s, k, n, p)``."""
+    state: Checkpoint | None = None
+    """Of adversarial generators, after the last epoch."""
+    convergence: Convergence | None = None
+
+
+def cases(
+    columns: Columns,
+    memberships: pa.Table,
+    ids: "np.ndarray[tuple[int], np.dtype[np.object_]]",
+    settings: GeneratorSettings,
+) -> Iterator[Case]:
+    """One case for each protected attribute."""
+    grouped = groups_of(memberships, ids, settings.protected)
+    for number, attribute in enumerate(settings.protected):
+        own = grouped[attribute.name]
+        places = [columns.names.index(name) for name in settings.mediators_of(attribute)]
+        sizes = len(own.groups), own.reference
+        found = gcfn_groups.categories(own.group, *sizes, columns.values[:, places], fewest(settings))
+        yield Case(attribute, number, own, columns, found, settings)
+
+
+def fewest(settings: GeneratorSettings) -> int:
+    """Rows that a category has to have."""
+    return settings.gcfn.batch if settings.gcfn.generator == "gan" else FEWEST_ROWS
+
+
+def generate(case: Case, scratch: Scratch) -> Generated:
+    """Train or fit generators, and let them imagine.
+
+    Raises:
+        DataQualityError: Training diverged; the last good state is kept in ``scratch``.
+        IntegrityError: What ``scratch`` holds is of another training run.
+    """
+    rows, seed = case.rows.rows(case.trained), case.settings.seed
+    if case.settings.gcfn.generator == "quantile":
+        return Generated(fit_quantiles(rows, seed).imagine(case.rows))
+    told = gan_settings(case.settings)
+    kept = _States(scratch, f"generators {case.number}.safetensors", f"{case.protected.name}: ")
+    with kept.explained(), progress(_TOLD, f"generators for {case.protected.name}") as tell:
+
+        def on_epoch(state: Checkpoint) -> None:
+            kept.keep(state)
+            if state.epoch * _TOLD // told.epochs > (state.epoch - 1) * _TOLD // told.epochs:
+                tell(_said(state, told.epochs))
+
+        found = train(rows, told, on_epoch, kept.last())
+    settled = convergence(found.checkpoint, found.imaginer.encoder.width, log_loss_alone(rows, seed))
+    return Generated(found.imaginer.imagine(case.rows), found.checkpoint, settled)
+
+
+def regenerated(case: Case, content: bytes | None) -> Floats:
+    """What the generators of a case imagine, ``(s, k, n, p)``, from the state that ``generate`` left.
+
+    Args:
+        case: The same rows and settings.
+        content: The state; None for a map of quantiles, which is fitted again.
+
+    Raises:
+        IntegrityError: The state is damaged, or of other rows or settings.
+    """
+    rows = case.rows.rows(case.trained)
+    if content is None:
+        return fit_quantiles(rows, case.settings.seed).imagine(case.rows)
+    return train(rows, gan_settings(case.settings), resume=of_bytes(content)).imaginer.imagine(case.rows)
+
+
+def gan_settings(settings: GeneratorSettings) -> GanSettings:
+    """What a training is told: settings of the same names."""
+    told = {field.name: getattr(settings.gcfn, field.name, None) for field in fields(GanSettings)}
+    return GanSettings(**{name: value for name, value in told.items() if value is not None}, seed=settings.seed)
+
+
+def to_bytes(state: Checkpoint) -> bytes:
+    """A state as safetensors, with epoch, fingerprint and a digest."""
+    return states.to_bytes(states.Checkpoint(state.epoch, dict(state.tensors), state.fingerprint))
+
+
+def of_bytes(content: bytes) -> Checkpoint:
+    """The state that ``to_bytes`` wrote.
+
+    Raises:
+        IntegrityError: It is damaged, or was never one.
+    """
+    found = states.of_bytes(content)
+    return Checkpoint(found.epoch, found.tensors, found.fingerprint)
+
+
+@dataclass(frozen=True)
+class _States:
+    """The state of one training, as a file that is replaced after each epoch."""
+
+    scratch: Scratch
+    name: str
+    of: str
+    """Begins what is said of it."""
+
+    @property
+    def path(self) -> Path | None:
+        return self.scratch.path(self.name)
+
+    def last(self) -> Checkpoint | None:
+        """None where there is none that is whole, so that training begins from the start."""
+        content = self.scratch.read(self.name)
+        if content is None:
+            return None
+        try:
+            return of_bytes(content)
+        except IntegrityError as error:
+            log.warning("%s: %s", self.path, error)
+            return None
+
+    def keep(self, state: Checkpoint) -> None:
+        self.scratch.write(self.name, to_bytes(state))
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Errors of a training with where its state is."""
+        try:
+            yield
+        except GanDivergedError as error:
+            self.keep(error.last_good)
+            where = "" if self.path is None else f" (in {self.path})"
+            raise DataQualityError(f"{self.of}{error}{where}. These are settings of methods.gcfn") from error
+        except IntegrityError as error:
+            raise IntegrityError(f"{self.of}{error}; remove {self.path} to train from the start") from error
+
+
+def _said(state: Checkpoint, epochs: int) -> str:
+    """An epoch in a line."""
+    missed, _, accuracy = state.history[-1].mean(0).tolist()
+    return f"epoch {state.epoch} of {epochs}: reconstruction {missed:.3f}, discriminators right in {accuracy:.2f}"

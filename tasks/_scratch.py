@@ -1,0 +1,47 @@
+"""A place for what a long stage has worked out so far, so that it can go on after it was stopped.
+
+It lies in the lake under ``unfinished/<stage>-<key>``: whoever holds the lock of the key may read and write it. It is
+kept when the process dies or the stage fails, and removed once the stage's partition is published. Nothing in it is
+part of a result until then, so that nobody else reads it.
+"""
+
+import shutil
+from pathlib import Path
+from typing import Final
+
+from tasks._store import Lake
+
+
+class Scratch:
+    """Files of one key of one stage; without a lake nothing is kept."""
+
+    def __init__(self, lake: Lake | None = None, stage: str = "", key: str = "") -> None:
+        """Nothing is made on disk before the first file is written."""
+        self._lake, self._folder = lake, f"unfinished/{stage}-{key}"
+
+    def path(self, name: str) -> Path | None:
+        """Where a file is, or would be."""
+        return None if self._lake is None else self._lake.root / self._folder / name
+
+    def read(self, name: str) -> bytes | None:
+        """The content of a file; None where there is none. Whoever wrote it has to tell whether it is whole."""
+        path = self.path(name)
+        return path.read_bytes() if path is not None and path.is_file() else None
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file in one step, over the one that was there: it is read as it was before, or as it is then.
+
+        Raises:
+            InfrastructureError: the disk is full or fails.
+        """
+        if self._lake is not None:
+            self._lake.write_file(f"{self._folder}/{name}", content, draft=f"{self._folder}/.{name}")
+
+    def clear(self) -> None:
+        """Remove all files."""
+        if self._lake is not None:
+            shutil.rmtree(self._lake.root / self._folder, ignore_errors=True)
+
+
+NOWHERE: Final = Scratch()
+"""For a stage that is called as the plain function that it is."""

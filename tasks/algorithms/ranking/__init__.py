@@ -1,0 +1,7 @@
+"""Rankings by recourse cost and their re-ranking (RAGUEL; Haldar, Cunningham and Ferhatosmanoglu 2022).
+
+``actions`` says what an applicant may change; ``targets`` and ``stepped`` find the counterfactual point and its cost;
+``records`` is the list that these make. ``reranking`` is Algorithm 1, ``blocks`` Algorithm 2 with ``streaming`` behind
+it, ``any_depth`` our form that reaches further down; all give a ``reranked`` list. ``representation``, ``ratios`` and
+``quality`` say of any list how fair it is, and ``fair_top`` is the baseline FA*IR.
+"""

@@ -1,0 +1,89 @@
+"""Algorithm 2 of RAGUEL: the sorted list cut into blocks, each of which is to represent the groups fairly.
+
+From a block that does not, the lowest-ranked record of an over-represented group goes to the next block, and the
+highest-ranked record of an under-represented group there is modified to take its place, at a cost that lets the
+block's recourse ratio not fall (Equation 3, with both its ends). Nobody crosses more than one border.
+
+Here belong the settings and the list in memory. Lists that do not fit are for ``streaming``.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from schemas.errors import SpecError
+from tasks.algorithms.ranking import ratios, swapping
+from tasks.algorithms.ranking.records import Records
+from tasks.algorithms.ranking.representation import Representation
+from tasks.algorithms.ranking.reranked import Reranked, by_record, movable, ranks
+from tasks.algorithms.ranking.swapping import Swaps, Window
+
+
+@dataclass(frozen=True)
+class BlockRules:
+    """What the paper leaves open, and how it is decided."""
+
+    rule: Literal["improve", "strict"] = "improve"
+    """A swap never lets a block's ratio fall; under ``strict`` (the paper's) it has to end at 1 - delta or more too."""
+    direction: Literal["worse_off", "both"] = "worse_off"
+    """Modify only the group with the higher mean cost, or any (``both``, the paper's)."""
+    delta: float = 0.1
+    """Tolerance of the recourse ratio."""
+    probes: int = 200
+    """Records that are tried for one place where they may come from any depth; one border needs no limit."""
+
+    def swaps(self, worst: int, groups: int) -> Swaps:
+        """As the kernels read it, for a list whose worst-off group is ``worst``."""
+        return Swaps(movable(worst, groups, self.direction), 1.0 - self.delta if self.rule == "strict" else 0.0)
+
+
+def block_size(records: int, blocks: int) -> int:
+    """Records of a block if a list is cut into so many, the last of them with what is left.
+
+    Raises:
+        SpecError: If there are more blocks than records, or fewer than one.
+    """
+    if not 1 <= blocks <= records:
+        raise SpecError(f"{records} records cannot be cut into {blocks} blocks; ask for 1 to {records} blocks")
+    return -(-records // blocks)
+
+
+def rerank_blocks(records: Records, held: Representation, size: int, settings: BlockRules) -> Reranked:
+    """Re-rank a list block by block (Algorithm 2).
+
+    Args:
+        records: All with a cost.
+        held: The bounds that every block is to keep.
+        size: Records of a block.
+        settings: Direction and rule of acceptance.
+
+    Raises:
+        SpecError: If a block is to have fewer than one record.
+    """
+    require_size(size)
+    before, groups = records.ranked(), len(held.shares)
+    listed = records.listed(before)
+    start = np.append(np.arange(0, len(before), size), len(before))
+    block = np.arange(len(before)) // size
+    crossed = np.zeros(len(before), np.bool_)
+    window = Window(start, listed.cost[start[1:] - 1], crossed, block.copy(), listed)
+    swaps = settings.swaps(ratios.worst_off(records.cost, records.group, groups), groups)
+    left = swapping.swap(window, records.rules, held.bounds, swaps)
+    order = before[swapping.sorted_blocks(window.block, listed.cost, before, len(left))]
+    return Reranked(
+        order,
+        ranks(before),
+        ranks(order),
+        by_record(listed.cost, before),
+        by_record(listed.values, before),
+        np.flatnonzero(left),
+        block_before=by_record(block, before),
+        block=by_record(window.block, before),
+    )
+
+
+def require_size(size: int) -> None:
+    """Raise SpecError if a block is to have fewer than one record."""
+    if size < 1:
+        raise SpecError(f"a block of {size} records was asked for; give at least 1")
