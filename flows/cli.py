@@ -115,7 +115,7 @@ def doctor(lake: LakeOption = Path("data/lake"), as_json: JsonOption = False) ->
 
 @app.command(epilog="Example: evenhand bench fgce --data DIR, or: evenhand bench overhead --spec SPEC.yaml")
 def bench(
-    name: Annotated[str, typer.Argument(help="Name of the benchmark: overhead, fgce, cst or cec.")],
+    name: Annotated[str, typer.Argument(help="Name of the benchmark: overhead, fgce, cst, cec or gcfn.")],
     spec: Annotated[Path | None, typer.Option(help="overhead: audit spec; the bundled boston1990 if left out.")] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="overhead: set any key of the spec.")
@@ -124,16 +124,20 @@ def bench(
         Path | None, typer.Option(help="fgce, cst, cec: directory with data/ (cst: and golden/) in it.")
     ] = None,
     rows: Annotated[
-        int | None, typer.Option(min=1, help="fgce, cst, cec: at most so many rows, for a quick look.")
+        int | None, typer.Option(min=1, help="fgce, cst, cec, gcfn: at most so many rows, for a quick look.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Time the same work two ways and print the ratio; fgce, cst and cec also print times and memory beside targets."""
+    """Time the same work two ways and print the ratio; all but overhead print times beside targets, too."""
     _refuse_options_of_others(name, {"--spec": spec, "--set": set_, "--data": data, "--rows": rows})
     if name == "overhead":
         from flows.bench import overhead
 
         said = overhead(load_spec(spec, dict(_pair(s) for s in set_ or [])).spec)
+    elif name == "gcfn":
+        from flows.bench_gcfn import gcfn
+
+        said = gcfn(rows)
     elif data is None:
         raise SpecError(f"bench {name} needs --data DIR, the directory that holds data/")
     elif name == "fgce":
@@ -156,13 +160,13 @@ def bench(
 
 @app.command(epilog="Example: evenhand reproduce fgce --data shared --only german")
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="The method, by its paper's acronym: fgce, cst or cec.")],
+    paper: Annotated[str, typer.Argument(help="The method, by its paper's acronym: fgce, cst, cec or gcfn.")],
     data: Annotated[Path, typer.Option(help="Directory with data/ and golden/ in it.")],
     only: Annotated[
         list[str] | None,
         typer.Option(
             help="This data set only: german, compas or adult of fgce, loan or law of cst, german, adult or synthetic "
-            "of cec; may be given again."
+            "of cec, synthetic, law-sigmoid, law-sin or compas of gcfn; may be given again."
         ),
     ] = None,
     folds: Annotated[
@@ -176,6 +180,15 @@ def reproduce(
             "left out.",
         ),
     ] = None,
+    networks: Annotated[
+        int | None, typer.Option(min=1, help="gcfn: generators trained together; the paper's ten if left out.")
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, help="gcfn: passes over 10,000 rows; the paper's 300 if left out.")
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, max=5, help="gcfn: runs that means are taken over; five if left out.")
+    ] = None,
     every_cell: Annotated[bool, typer.Option("--every-cell", help="Print the cells that agree, too.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -186,7 +199,8 @@ def reproduce(
     from flows.reproducing.show import print_lines
 
     _show_progress()
-    lines = run(paper, data, only or (), folds, baselines)
+    size = {"folds": folds, "baselines": baselines, "networks": networks, "epochs": epochs, "seeds": seeds}
+    lines = run(paper, data, only or (), **size)
     if as_json:
         console.print_json(json.dumps(plain(lines)))
     else:
@@ -240,6 +254,7 @@ _BENCHES = {
     "fgce": ("--data", "--rows"),
     "cst": ("--data", "--rows"),
     "cec": ("--data", "--rows"),
+    "gcfn": ("--rows",),
 }
 """The benchmarks, and the options that they take."""
 

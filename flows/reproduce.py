@@ -6,13 +6,15 @@ in ``reproducing``, a package for each method.
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from flows.reproducing.cec.experiments import Experiments as Cec
 from flows.reproducing.cst import experiments as cst
 from flows.reproducing.fgce import experiments as fgce
+from flows.reproducing.gcfn.experiments import Experiments as Gcfn
 from flows.reproducing.lines import Line
 from flows.reproducing.specs import require
 from schemas.errors import SpecError, nearest
@@ -36,34 +38,29 @@ class Paper(Protocol):
         ...
 
 
-PAPERS: Mapping[str, Paper] = {"fgce": fgce, "cst": cst, "cec": Cec()}
+PAPERS: Mapping[str, Paper] = {"fgce": fgce, "cst": cst, "cec": Cec(), "gcfn": Gcfn()}
 
-TRAINED: Mapping[str, Callable[..., Paper]] = {"cec": Cec}
-"""Papers that train on folds, and take ``folds`` and ``baselines``."""
+TRAINED: Mapping[str, type[Any]] = {"cec": Cec, "gcfn": Gcfn}
+"""Papers of which nets are trained: dataclasses, whose fields say how much."""
 
 
-def reproduce(
-    paper: str, data: Path, only: Sequence[str] = (), folds: int | None = None, baselines: bool | None = None
-) -> list[Line]:
+def reproduce(paper: str, data: Path, only: Sequence[str] = (), **size: int | bool | None) -> list[Line]:
     """A line per figure of the paper and of the reference, data set by data set.
 
     Args:
         paper: The method, by its paper's acronym.
         data: Directory that holds ``data/`` and ``golden/``.
         only: Data sets; all if there is none.
-        folds: Of a paper that cross-validates, folds to work on; one if not said.
-        baselines: Of such a paper, whether its baselines are run; they are if not said.
+        **size: Of a paper of which nets are trained, how much, by the fields of its experiments: ``folds`` and
+            ``baselines``, or ``networks``, ``epochs`` and ``seeds``. None where it is not said.
 
     Raises:
-        SpecError: The paper or a data set is not known, or the paper has no folds or baselines.
+        SpecError: The paper or a data set is not known, or the paper has no such field.
         InfrastructureError: A file is missing; nothing is run then.
     """
     if paper not in PAPERS:
         raise SpecError(f"no paper {paper!r}; {nearest(paper, list(PAPERS))}")
-    said = {name: value for name, value in (("folds", folds), ("baselines", baselines)) if value is not None}
-    if said and paper not in TRAINED:
-        raise SpecError(f"reproduce {paper} takes no --{next(iter(said))}; reproduce {' and '.join(TRAINED)} does")
-    experiments = TRAINED[paper](**said) if said else PAPERS[paper]
+    experiments = _of_size(paper, {name: value for name, value in size.items() if value is not None})
     known = experiments.datasets()
     for name in only:
         if name not in known:
@@ -71,6 +68,16 @@ def reproduce(
     chosen = [name for name in known if not only or name in only]
     require(data, [file for name in chosen for file in experiments.files(name, data)])
     return [line for name in chosen for line in _lines(experiments, name, data)]
+
+
+def _of_size(paper: str, size: Mapping[str, int | bool]) -> Paper:
+    """The experiments of a paper, at another size than their own if one is said."""
+    for name in size:
+        taking = [each for each, kind in TRAINED.items() if name in {field.name for field in fields(kind)}]
+        if paper not in taking:
+            raise SpecError(f"reproduce {paper} takes no --{name}; reproduce {' and '.join(taking)} does")
+    sized: Paper = TRAINED[paper](**size) if size else PAPERS[paper]
+    return sized
 
 
 def _lines(experiments: Paper, name: str, data: Path) -> list[Line]:

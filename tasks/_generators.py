@@ -1,20 +1,17 @@
-"""Generators of mediators for the rows of an audit: who they learn from, their training, and its states on the way.
+"""Generators of mediators for the rows of an audit: who they learn from, and what they imagine.
 
 Every stage that asks generators makes them here, so that all imagine the same mediators. Importing this loads torch.
 """
 
-import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from schemas.errors import DataQualityError, IntegrityError
 from schemas.settings import Protected
+from tasks._generator_states import States, of_bytes
 from tasks._groups import Grouped, groups_of
 from tasks._progress import progress
 from tasks._scratch import Scratch
@@ -22,16 +19,13 @@ from tasks.algorithms import gcfn_groups
 from tasks.algorithms.columns import Columns
 from tasks.algorithms.conditional_quantiles import FEWEST_ROWS, fit_quantiles
 from tasks.algorithms.detector import Floats, Longs
-from tasks.algorithms.gan.checkpoint import Checkpoint, GanDivergedError
+from tasks.algorithms.gan.checkpoint import Checkpoint
 from tasks.algorithms.gan.convergence import Convergence, convergence, log_loss_alone
 from tasks.algorithms.gan.loop import train
 from tasks.algorithms.gan.settings import GanSettings
 from tasks.algorithms.gcfn_groups import Categories, some
 from tasks.algorithms.mediation import Mediation
-from tasks.algorithms.training import checkpoint as states
 from tasks.mediate import GeneratorSettings
-
-log = logging.getLogger("evenhand")
 
 _TOLD = 10
 """Times that a training tells how far it has come."""
@@ -48,6 +42,8 @@ class Case:
     columns: Columns
     """All features of all applicants."""
     categories: Categories
+    learnt: Longs
+    """The rows of all groups that were drawn to be learnt from; only those of categories are."""
     settings: GeneratorSettings
 
     @property
@@ -65,11 +61,10 @@ class Case:
         category = np.searchsorted(known, self.grouped.group[self.categories.rows])
         return Mediation(some(own, covariates), category, names, some(own, self.places))
 
-    @cached_property
+    @property
     def trained(self) -> Longs:
         """Those of ``rows`` that generators learn from."""
-        rng = np.random.default_rng([self.settings.seed, self.number])
-        return gcfn_groups.drawn(self.rows.category, self.settings.gcfn.rows, fewest(self.settings), rng)
+        return np.flatnonzero(np.isin(self.categories.rows, self.learnt))
 
 
 @dataclass(frozen=True)
@@ -90,18 +85,19 @@ def cases(
     settings: GeneratorSettings,
 ) -> Iterator[Case]:
     """One case for each protected attribute."""
-    grouped = groups_of(memberships, ids, settings.protected)
+    grouped, least = groups_of(memberships, ids, settings.protected), fewest(settings)
     for number, attribute in enumerate(settings.protected):
         own = grouped[attribute.name]
-        places = [columns.names.index(name) for name in settings.mediators_of(attribute)]
-        sizes = len(own.groups), own.reference
-        found = gcfn_groups.categories(own.group, *sizes, columns.values[:, places], fewest(settings))
-        yield Case(attribute, number, own, columns, found, settings)
+        mediators = columns.values[:, [columns.names.index(name) for name in settings.mediators_of(attribute)]]
+        rng = np.random.default_rng([settings.seed, number])
+        learnt = gcfn_groups.drawn(own.group, settings.gcfn.rows, least, rng)
+        known = gcfn_groups.categories(own.group, len(own.groups), own.reference, mediators, learnt, least)
+        yield Case(attribute, number, own, columns, known, learnt, settings)
 
 
 def fewest(settings: GeneratorSettings) -> int:
-    """Rows that a category has to have."""
-    return settings.gcfn.batch if settings.gcfn.generator == "gan" else FEWEST_ROWS
+    """Rows that a category has to have: a batch, and enough for quantiles, which adversarial generators are held to."""
+    return max(FEWEST_ROWS, settings.gcfn.batch if settings.gcfn.generator == "gan" else 0)
 
 
 def generate(case: Case, scratch: Scratch) -> Generated:
@@ -115,7 +111,7 @@ def generate(case: Case, scratch: Scratch) -> Generated:
     if case.settings.gcfn.generator == "quantile":
         return Generated(fit_quantiles(rows, seed).imagine(case.rows))
     told = gan_settings(case.settings)
-    kept = _States(scratch, f"generators {case.number}.safetensors", f"{case.protected.name}: ")
+    kept = States(scratch, f"generators {case.number}.safetensors", case.protected.name)
     with kept.explained(), progress(_TOLD, f"generators for {case.protected.name}") as tell:
 
         def on_epoch(state: Checkpoint) -> None:
@@ -148,61 +144,6 @@ def gan_settings(settings: GeneratorSettings) -> GanSettings:
     """What a training is told: settings of the same names."""
     told = {field.name: getattr(settings.gcfn, field.name, None) for field in fields(GanSettings)}
     return GanSettings(**{name: value for name, value in told.items() if value is not None}, seed=settings.seed)
-
-
-def to_bytes(state: Checkpoint) -> bytes:
-    """A state as safetensors, with epoch, fingerprint and a digest."""
-    return states.to_bytes(states.Checkpoint(state.epoch, dict(state.tensors), state.fingerprint))
-
-
-def of_bytes(content: bytes) -> Checkpoint:
-    """The state that ``to_bytes`` wrote.
-
-    Raises:
-        IntegrityError: It is damaged, or was never one.
-    """
-    found = states.of_bytes(content)
-    return Checkpoint(found.epoch, found.tensors, found.fingerprint)
-
-
-@dataclass(frozen=True)
-class _States:
-    """The state of one training, as a file that is replaced after each epoch."""
-
-    scratch: Scratch
-    name: str
-    of: str
-    """Begins what is said of it."""
-
-    @property
-    def path(self) -> Path | None:
-        return self.scratch.path(self.name)
-
-    def last(self) -> Checkpoint | None:
-        """None where there is none that is whole, so that training begins from the start."""
-        content = self.scratch.read(self.name)
-        if content is None:
-            return None
-        try:
-            return of_bytes(content)
-        except IntegrityError as error:
-            log.warning("%s: %s", self.path, error)
-            return None
-
-    def keep(self, state: Checkpoint) -> None:
-        self.scratch.write(self.name, to_bytes(state))
-
-    @contextmanager
-    def explained(self) -> Iterator[None]:
-        """Errors of a training with where its state is."""
-        try:
-            yield
-        except GanDivergedError as error:
-            self.keep(error.last_good)
-            where = "" if self.path is None else f" (in {self.path})"
-            raise DataQualityError(f"{self.of}{error}{where}. These are settings of methods.gcfn") from error
-        except IntegrityError as error:
-            raise IntegrityError(f"{self.of}{error}; remove {self.path} to train from the start") from error
 
 
 def _said(state: Checkpoint, epochs: int) -> str:

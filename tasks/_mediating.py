@@ -5,9 +5,7 @@ to all. A row for each network would be ten times as many, and the others follow
 the model decides is kept of every network, since the worst of them counts.
 """
 
-import json
-import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,19 +22,17 @@ from schemas.counterfactuals import (
 )
 from schemas.table import Column, Table
 from schemas.terms import DecisionMaker, Kind
+from tasks import _generator_tables as tables
 from tasks._columns import columns_of
 from tasks._deciding import Decide, decider
-from tasks._generators import Case, Generated, cases, generate, to_bytes
+from tasks._generators import Case, cases, generate
 from tasks._scratch import Scratch
 from tasks._stage import Produced
-from tasks.algorithms import effects, gcfn_checks
+from tasks.algorithms import gcfn_checks
 from tasks.algorithms.columns import Columns
 from tasks.algorithms.counterfactual_quality import spread
 from tasks.algorithms.detector import Floats, Longs
-from tasks.algorithms.gcfn_checks import Check
 from tasks.mediate import MediateSettings
-
-log = logging.getLogger("evenhand")
 
 Ids = np.ndarray[tuple[int], np.dtype[np.object_]]
 
@@ -56,15 +52,15 @@ def mediated(
     decide = decider(settings.model, models, encodings, decisions)
     declared = MEDIATED.extended(_own(columns, settings))
     writes = (declared, MEDIATED_DECISIONS, MEDIATOR_EFFECTS, GENERATOR_CHECKS, GENERATOR_HISTORY, GENERATORS)
-    tables = {table.name: [table.empty()] for table in writes}
+    parts = {table.name: [table.empty()] for table in writes}
     expected = 0
     for case in cases(columns, memberships, ids, settings):
         expected += _expected(case)
-        tables[MEDIATED.name].append(_refused(case, ids, declared))
+        parts[MEDIATED.name].append(_refused(case, ids, declared))
         if len(case.categories.groups):
             for name, table in _of_case(case, ids, declared, decide, scratch):
-                tables[name].append(table)
-    produced = {name: pa.concat_tables(parts) for name, parts in tables.items()}
+                parts[name].append(table)
+    produced = {name: pa.concat_tables(each) for name, each in parts.items()}
     return Produced(produced, rows_in=expected, declared={MEDIATED.name: declared})
 
 
@@ -87,18 +83,16 @@ def _of_case(
 ) -> Iterator[tuple[str, pa.Table]]:
     """All tables of a protected attribute whose groups can be learnt from."""
     found = generate(case, scratch)
-    there = [Moved.of(case, found.imagined, to) for to in range(len(case.rows.categories))]
-    yield from ((MEDIATED.name, _imagined(case, moved, ids, declared)) for moved in there)
-    yield from ((MEDIATOR_EFFECTS.name, _effects(case, moved)) for moved in there)
-    if decide is not None:
-        now = decide(case.columns.rows(case.categories.rows), case.categories.rows)
-        for moved in there:
-            then = [decide(_as_members(case, moved, values), case.categories.rows[moved.at]) for values in moved.values]
-            yield MEDIATED_DECISIONS.name, _decided(case, moved, ids, now, then)
-    yield GENERATOR_CHECKS.name, _checks(case, found)
+    for to in range(len(case.rows.categories)):
+        moved = Moved.of(case, found.imagined, to)
+        yield MEDIATED.name, _imagined(case, moved, ids, declared)
+        yield MEDIATOR_EFFECTS.name, tables.mediator_effects(case, moved.to, moved.at, moved.values)
+        if decide is not None:
+            yield MEDIATED_DECISIONS.name, _decided(case, moved, ids, decide)
+    yield GENERATOR_CHECKS.name, tables.checks(case, found)
     if found.state is not None:
-        yield GENERATOR_HISTORY.name, _history(case, found.state.history.double().numpy())
-        yield GENERATORS.name, _state(case, to_bytes(found.state))
+        yield GENERATOR_HISTORY.name, tables.history(case, found.state)
+        yield GENERATORS.name, tables.generators(case, found.state)
 
 
 @dataclass(frozen=True)
@@ -185,12 +179,11 @@ def _as_members(case: Case, moved: Moved, mediators: Floats) -> Columns:
     return replace(case.columns, values=values)
 
 
-def _decided(
-    case: Case, moved: Moved, ids: Ids, now: tuple[Any, Floats], then: Sequence[tuple[Any, Floats]]
-) -> pa.Table:
-    """Decisions and scores of all rows of the case as they are, and of those moved by network."""
+def _decided(case: Case, moved: Moved, ids: Ids, decide: Decide) -> pa.Table:
+    """Whether the model decides otherwise on the mediators of each network, and by how much scores move."""
     rows = case.categories.rows[moved.at]
-    favourable, score = now[0][moved.at], now[1][moved.at]
+    favourable, score = decide(case.columns.rows(rows), rows)
+    then = [decide(_as_members(case, moved, values), rows) for values in moved.values]
     return MEDIATED_DECISIONS.build(
         **_named(case, rows, ids, moved.to),
         decision_maker=[DecisionMaker.MODEL] * len(rows),
@@ -203,71 +196,3 @@ def _lists(values: Floats) -> pa.Array:
     """A list for each row of ``(n, s)``."""
     ends = np.arange(0, values.size + 1, values.shape[1], dtype=np.int32)
     return pa.ListArray.from_arrays(ends, np.ascontiguousarray(values).ravel())
-
-
-def _effects(case: Case, moved: Moved) -> pa.Table:
-    """Group by group of those who were moved."""
-    group = case.rows.category[moved.at]
-    parts = (_effects_of(case, moved, int(number), np.flatnonzero(group == number)) for number in np.unique(group))
-    return pa.concat_tables(parts)
-
-
-def _effects_of(case: Case, moved: Moved, number: int, at: Longs) -> pa.Table:
-    mediators, names = case.rows.mediators, case.rows.categories
-    pooled = moved.values[:, at].reshape(-1, len(mediators.names))
-    members = np.flatnonzero(case.rows.category == moved.to)
-    before, after = mediators.rows(moved.at[at]), mediators.rows(members).values
-    told = list(effects.effects(before, pooled, mediators.names))
-    there = [each.imagined for each in effects.effects(before, after, mediators.names)]
-    n = len(told)
-    return MEDIATOR_EFFECTS.build(
-        protected_attribute=[case.protected.name] * n,
-        group=[names[number]] * n,
-        to_group=[names[moved.to]] * n,
-        **{name: [getattr(each, name) for each in told] for name in effects.Effect._fields},
-        there=there,
-        n=[len(at)] * n,
-        n_there=[len(members)] * n,
-    )
-
-
-def _checks(case: Case, found: Generated) -> pa.Table:
-    rows, seed = case.rows, case.settings.seed
-    checks = list(gcfn_checks.of_networks(found.imagined, rows, case.trained, seed))
-    if found.convergence is not None:
-        checks += gcfn_checks.of_training(found.convergence, len(case.trained))
-    leaks = list(gcfn_checks.of_covariates(rows, seed))
-    for leak in leaks:
-        if leak.doubtful:
-            log.warning(
-                "%s: %s foretells the group with an AUC of %.3f, so that mediators in another group are guessed where "
-                "nobody of it is; take the role of a covariate away from what gives the group away",
-                *(case.protected.name, leak.column, leak.value),
-            )
-    checks += leaks
-    n = len(checks)
-    return GENERATOR_CHECKS.build(
-        protected_attribute=[case.protected.name] * n,
-        generator=[case.settings.gcfn.generator] * n,
-        **{name: [getattr(check, name) for check in checks] for name in Check._fields},
-    )
-
-
-def _history(case: Case, history: Floats) -> pa.Table:
-    """``(epochs, s, 3)`` as rows, network by network."""
-    epochs, networks, _ = history.shape
-    reconstruction, log_loss, accuracy = history.transpose(1, 0, 2).reshape(-1, history.shape[2]).T
-    return GENERATOR_HISTORY.build(
-        protected_attribute=[case.protected.name] * (epochs * networks),
-        network=np.repeat(np.arange(networks), epochs),
-        epoch=np.tile(np.arange(1, epochs + 1), networks),
-        reconstruction=reconstruction,
-        log_loss=log_loss,
-        accuracy=accuracy,
-    )
-
-
-def _state(case: Case, content: bytes) -> pa.Table:
-    said = (case.rows.categories, case.rows.covariates.names, case.rows.mediators.names)
-    names = dict(zip(("categories", "covariates", "mediators"), ([json.dumps(each)] for each in said), strict=True))
-    return GENERATORS.build(protected_attribute=[case.protected.name], content=[content], **names)

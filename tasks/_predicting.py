@@ -108,8 +108,7 @@ def _trained(case: Case, lending: Lending, settings: PredictSettings) -> list[Pr
                 found.append(one)
                 tell(f"{one.model}, lambda {one.fairness:g}")
     except DataQualityError as error:
-        message = f"{case.protected.name}: {error}. These are settings of methods.gcfn.prediction"
-        raise DataQualityError(message) from error
+        raise DataQualityError(f"{case.protected.name}: {error} (methods.gcfn.prediction)") from error
     return found
 
 

@@ -134,7 +134,7 @@ METHODS = {
                 *("score_change", "score_change_absolute", "score_change_squared", "score_change_quantile"),
                 *("not_identified_share", "mediator_spread", "mediator_spread_share", "unmediated_share"),
                 *("fair_accuracy", "fair_ppv", "fair_fpr", "fair_fnr", "fair_unfairness", "fair_utility"),
-                *("fair_score_share", "treated_differently_share"),
+                *("fair_score_change", "fair_score_share", "treated_differently_share"),
             ),
             {
                 "decision_flip_share": "decision changes (GCFN)",

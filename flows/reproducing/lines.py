@@ -2,7 +2,7 @@
 
 Two kinds of source say figures: the reference outputs, which ours must equal, and the paper, which in places deviates
 from its authors' own code. Where ours equals the reference and the paper does not, the paper prints otherwise, and that
-is no failure. A cell that our code did not fill differs.
+is no failure. Some figures are errors, of which ours may be less. A cell that our code did not fill differs.
 
 Here belongs comparing. Where figures come from is in ``published``, ``golden`` and ``obtained``.
 """
@@ -51,6 +51,8 @@ class Figure:
     value: Value
     """NaN where the source has no value because there is none to have."""
     tolerance: float
+    at_most: bool = False
+    """Whether ours agrees wherever it is not above, too: the less the better."""
 
 
 @dataclass(frozen=True)
@@ -123,5 +125,6 @@ def _line(dataset: str, figure: Figure, ours: Value | None, confirmed: set[Cell]
 def _equal(ours: Value | None, figure: Figure) -> bool:
     said = figure.value
     if isinstance(ours, float) and isinstance(said, float):
-        return (math.isnan(ours) and math.isnan(said)) or abs(ours - said) <= figure.tolerance
+        above = ours - said
+        return (math.isnan(ours) and math.isnan(said)) or (above if figure.at_most else abs(above)) <= figure.tolerance
     return ours == said

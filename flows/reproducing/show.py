@@ -98,6 +98,7 @@ def _plain(line: Line) -> dict[str, Any]:
         "obtained": _finite(line.obtained),
         "difference": line.difference,
         "tolerance": line.figure.tolerance,
+        "at_most": line.figure.at_most,
         "verdict": line.verdict.value,
         "why": line.why,
     }
@@ -140,7 +141,8 @@ def _row(line: Line) -> tuple[str | Text, ...]:
     verdict = Text(line.verdict.value, style=_STYLE[line.verdict])
     if line.why:
         verdict.append(f": {line.why}")
-    shown = (_number(line.figure.value), _number(line.obtained), difference)
+    published = _number(line.figure.value)
+    shown = (f"at most {published}" if line.figure.at_most else published, _number(line.obtained), difference)
     what = f"{_words(cell.quantity)}, {at}" if at else _words(cell.quantity)
     return (line.figure.source, Text(what), cell.group, *shown, verdict)
 

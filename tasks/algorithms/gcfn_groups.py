@@ -50,7 +50,7 @@ class Categories:
         return others if to == self.reference else there
 
 
-def categories(group: Ints, groups: int, reference: int, mediators: Floats, fewest: int) -> Categories:
+def categories(group: Ints, groups: int, reference: int, mediators: Floats, learnt: Longs, fewest: int) -> Categories:
     """Tell categories from groups that are none.
 
     Args:
@@ -58,10 +58,11 @@ def categories(group: Ints, groups: int, reference: int, mediators: Floats, fewe
         groups: Number of groups.
         reference: The reference group.
         mediators: ``(n, p)``.
-        fewest: Rows that a category has to have.
+        learnt: ``(r,)`` the rows that generators are to learn from.
+        fewest: Of them, those that a category has to have.
     """
-    reasons = tuple(_reason(mediators[group == number], fewest) for number in range(groups))
-    return Categories(group, reference, reasons)
+    own = (mediators[learnt[group[learnt] == number]] for number in range(groups))
+    return Categories(group, reference, tuple(_reason(values, fewest) for values in own))
 
 
 def _reason(mediators: Floats, fewest: int) -> str:
@@ -70,7 +71,7 @@ def _reason(mediators: Floats, fewest: int) -> str:
     return Refusal.CONSTANT_MEDIATOR if (mediators == mediators[:1]).all(axis=0).any() else ""
 
 
-def drawn(category: Longs, most: int | None, fewest: int, rng: np.random.Generator) -> Longs:
+def drawn(category: Ints | Longs, most: int | None, fewest: int, rng: np.random.Generator) -> Longs:
     """Rows to learn from, ascending: at most so many, by the sizes of the categories.
 
     Args:

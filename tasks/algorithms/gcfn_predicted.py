@@ -89,7 +89,7 @@ def aggregates(
     resamples: int,
     rng: np.random.Generator,
 ) -> Iterator[Aggregate]:
-    """CF and utility of every predictor on the rows of one group, all resampled alike.
+    """CF, its root on the scale of the score, and utility of every predictor on the rows of one group, resampled alike.
 
     Args:
         found: The predictors.
@@ -105,6 +105,7 @@ def aggregates(
     for number, one in enumerate(found):
         accuracy, moved = again[:, 2 * number], again[:, 2 * number + 1]
         yield _aggregate("fair_unfairness", one.named, moved, len(rows))
+        yield _aggregate("fair_score_change", one.named, np.sqrt(moved), len(rows))
         for gamma in gammas:
             yield _aggregate("fair_utility", {**one.named, "gamma": gamma}, accuracy - gamma * moved, len(rows))
 

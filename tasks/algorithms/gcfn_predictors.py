@@ -15,7 +15,7 @@ import numpy as np
 from schemas.gcfn import GcfnPrediction
 from tasks.algorithms.conditional_moments import fit_mean, residuals
 from tasks.algorithms.detector import Bools, Floats, Longs
-from tasks.algorithms.fair_prediction.inputs import Applicants, Scales, seen_by
+from tasks.algorithms.fair_prediction.inputs import Scales, seen_by
 from tasks.algorithms.fair_prediction.settings import CFAN, CFUA, UNCONSTRAINED, PredictorSettings, Variant
 from tasks.algorithms.fair_prediction.training import train
 from tasks.algorithms.gcfn_groups import drawn
@@ -56,20 +56,19 @@ def predicted(lending: Lending, settings: GcfnPrediction, device: Device, seed: 
     Raises:
         DataQualityError: The training rows have outcomes of one kind only, or a weight is no longer finite.
     """
-    learnt, test = split(lending.rows, lending.label, settings.test, seed)
-    scales, noise = Scales.of(lending.rows.rows(learnt)), _noise(lending.rows, learnt, seed)
+    parts = split(lending.rows, lending.label, settings.test, seed)
+    scales, noise = Scales.of(lending.rows.rows(parts[0])), _noise(lending.rows, parts[0], seed)
+    laid_out = [
+        scales.applicants(lending.rows.rows(part), lending.imagined[:, :, part], lending.label[part]) for part in parts
+    ]
     for variant in variants(lending.rows, settings):
         told = replace(_told(settings), fairness=variant.fairness, device=device, seed=seed)
-        here, there = (
-            seen_by(variant.sees, _applicants(scales, lending, part), None if noise is None else noise[part])
-            for part in (learnt, test)
+        learnt, test = (
+            seen_by(variant.sees, applicants, None if noise is None else noise[part])
+            for applicants, part in zip(laid_out, parts, strict=True)
         )
-        net = train(here, told)
-        yield Predicted(variant.name, variant.fairness, net.scores(there), net.imagined_scores(there))
-
-
-def _applicants(scales: Scales, lending: Lending, part: Longs) -> Applicants:
-    return scales.applicants(lending.rows.rows(part), lending.imagined[:, :, part], lending.label[part])
+        net = train(learnt, told)
+        yield Predicted(variant.name, variant.fairness, net.scores(test), net.imagined_scores(test))
 
 
 def _noise(rows: Mediation, learnt: Longs, seed: int) -> Floats | None:

@@ -9,7 +9,7 @@ from typing import Any
 from tasks.sections._material import Measure, Shown, undrawn
 from tasks.sections._numbers import MINUS, number_cell, value, value_cell
 from tasks.sections._section import Cell, Figure, Panel, Row, Swatch, TableView
-from tasks.sections._situation_charts import differences
+from tasks.sections._situation_charts import bins
 from tasks.sections._situations import Situations, name
 from tasks.sections.charts import QUIET, WARM
 
@@ -76,7 +76,7 @@ def _points(s: Situations, group: str) -> list[dict[str, Any]]:
 
 def _panel(group: str, rows: list[dict[str, Any]], order: list[str], most: float) -> Panel:
     label = f"Distribution of delta in {group}. " + "; ".join(f"{row['bin']}: {row['shown']}" for row in rows)
-    return differences(group, label, rows, order, _KINDS, most)
+    return bins(group, label, rows, order, _KINDS, most, "delta")
 
 
 def tables(s: Situations) -> tuple[TableView, ...]:

@@ -84,15 +84,14 @@ def generators(material: Material) -> Iterator[Generators]:
     """One for each protected attribute of which anything was imagined, in the order of the audit spec."""
     settings = material.settings.methods.gcfn
     for p in material.settings.protected if settings else ():
-        own = (_own(rows, p) for rows in (material.mediator_effects, material.generator_checks))
-        effects, checks = own
+        effects, checks = _own(material.mediator_effects, p), _own(material.generator_checks, p)
         if settings and (effects or checks):
             history = _own(material.generator_history, p)
             mediators, covariates = mediators_of(material, p), _covariates_of(material, p)
             kinds = [material.settings.columns[name].type for name in mediators]
             simple = kinds == [Kind.CONTINUOUS]
-            words = (tuple(words_for(material, name) for name in names) for names in (mediators, covariates))
-            yield Generators(p, settings, *words, simple, effects, checks, history)
+            own_words, others = (tuple(words_for(material, n) for n in names) for names in (mediators, covariates))
+            yield Generators(p, settings, own_words, others, simple, effects, checks, history)
 
 
 def mediated(material: Material) -> Iterator[Mediated]:

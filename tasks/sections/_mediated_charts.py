@@ -54,16 +54,17 @@ def shares(
     return panel(title, label, whisker + mark, rows, 45 + (12 + 14 * len(kinds)) * len(order), span)
 
 
-def below(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch]) -> Panel:
+def below(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], reach: tuple[float, float]) -> Panel:
     """Which share lies below which value, a line for each kind.
 
-    ``rows`` hold ``what``, ``value``, ``share`` and ``shown``.
+    ``rows`` hold ``what``, ``value``, ``share`` and ``shown``; values are drawn from one end of ``reach`` to the other.
     """
     domain, dashes = list(kinds), [[float(d) for d in s.dash.split()] or [1, 0] for s in kinds.values()]
     colours = alt.Scale(domain=domain, range=[s.colour for s in kinds.values()])
-    form = "~s" if max(abs(row["value"]) for row in rows) >= _LARGE else "~r"
+    form = "~s" if max(map(abs, reach)) >= _LARGE else "~r"
+    scale = alt.Scale(domain=list(reach), zero=False, nice=False, padding=6)
     base = alt.Chart(ROWS).encode(
-        x=alt.X("value:Q", title=None, axis=alt.Axis(format=form, tickCount=4), scale=alt.Scale(zero=False)),
+        x=alt.X("value:Q", title=None, axis=alt.Axis(format=form, tickCount=4), scale=scale),
         y=alt.Y("share:Q", title="lie below", axis=alt.Axis(format="%", tickCount=5), scale=alt.Scale(domain=[0, 1])),
         order="share:Q",
         color=alt.Color("what:N", legend=None, scale=colours),

@@ -1,71 +1,122 @@
-"""GCFN's section: whose decision would change, had mediators been those of another group, and who is identified."""
+"""GCFN's section: whose decision would change, had its mediators been those of a member of another group.
 
-from tasks.sections._material import Material, Shown, View
-from tasks.sections._numbers import n_cell, value_cell
-from tasks.sections._section import Cell, Row, Section, TableView
+Here belongs the order of the chapter: what would change first, with how much of that is identified; then what the
+generators imagine and what speaks against them, which all else rests on; last the predictors that were trained to be
+fair by them, where there are any. Each part is a module of its own.
+"""
 
-QUESTION = (
-    "Would the model have decided otherwise, had what it sees of an applicant been what it would have been in "
-    "another group?"
+from collections.abc import Iterator
+
+from tasks.sections import (
+    _fair_found,
+    _fair_read,
+    _mediated_checks,
+    _mediated_found,
+    _mediated_limits,
+    _mediated_shift,
+    _mediated_spread,
 )
-MEASURES = {
-    "decision_flip_share": Shown("decisions that would change, under the worst network", "rate"),
-    "flip_direction_share": Shown("decisions that would change, by direction", "rate"),
-    "score_change": Shown("mean change of the score", "number"),
-    "score_change_absolute": Shown("mean size of the change of the score", "number"),
-    "score_change_squared": Shown("mean square of the change of the score", "number"),
-    "score_change_quantile": Shown("large change of the score", "number"),
-    "not_identified_share": Shown("applicants who are not identified", "rate"),
-    "mediator_spread": Shown("mean spread of the networks", "number"),
-    "mediator_spread_share": Shown("applicants by spread of the networks", "rate"),
-    "unmediated_share": Shown("applicants who could not be imagined", "rate"),
-    "fair_accuracy": Shown("accuracy", "rate"),
-    "fair_ppv": Shown("positive predictive value", "rate"),
-    "fair_fpr": Shown("false positive rate", "rate"),
-    "fair_fnr": Shown("false negative rate", "rate"),
-    "fair_unfairness": Shown("counterfactual unfairness (CF)", "number"),
-    "fair_utility": Shown("utility", "number"),
-    "fair_score_share": Shown("applicants by score", "rate"),
-    "treated_differently_share": Shown("decided on otherwise than by the audited model", "rate"),
-}
+from tasks.sections._fair import Fair, fair
+from tasks.sections._material import Material, anchor
+from tasks.sections._mediated import METHOD, Generators, Mediated, generators, mediated
+from tasks.sections._section import Section
+
+__all__ = ["GLOSSARY", "MEASURES", "QUESTION", "chapter", "limits"]
+
+QUESTION = "Would the model have decided otherwise, had what the protected attribute moves been as in another group?"
+MEASURES = {**_mediated_found.MEASURES, **_mediated_spread.MEASURES, **_fair_found.MEASURES}
 GLOSSARY = {
-    "mediator": "a feature that a protected attribute may influence, and through it decisions",
-    "not identified": "an applicant about whom the networks disagree: whether the decision changes, or by how much "
-    "more than the limit on the spread its mediators would move",
+    "mediator": "a column that the protected attribute is assumed to move, such as income",
+    "covariate": "a column that the protected attribute is assumed not to move",
+    "generator": "what imagines mediators: adversarial networks, or the map of conditional quantiles",
+    "people alike": "applicants with the same covariates",
+    **_mediated_spread.GLOSSARY,
+    **_mediated_checks.GLOSSARY,
+    **_fair_read.GLOSSARY,
 }
-_HEAD = ("decision_flip_share", "not_identified_share", "score_change", "score_change_absolute", "unmediated_share")
 
 
 def limits(material: Material) -> tuple[str, ...]:
-    """What imagined mediators cannot show."""
-    if not any(m.method == "gcfn" and m.decision_maker == "model" for m in material.measures):
-        return ("No model was asked about imagined applicants. Nothing can be said of them, and that is no pass.",)
-    return (
-        "Mediators in another group are never observed. Data alone leave at least two answers open for every "
-        "applicant, ranks kept and ranks turned round; networks that agree with each other may agree on the wrong one.",
-        "What is a mediator, and that covariates are not influenced by the protected attribute, is assumed.",
-        "A lender cannot be asked about imagined applicants, so that nothing is said of its own decisions.",
-    )
+    """What counterfactual mediators cannot show."""
+    return (*_mediated_limits.limits(material), *_fair_read.limits(material))
 
 
 def chapter(material: Material) -> Section:
-    """The question, then a table for each protected attribute."""
-    views = material.views("gcfn", "model")
-    parts = tuple(Section(f"By {v.attribute}", f"gcfn-{n}", tables=(_table(v),)) for n, v in enumerate(views, 1))
-    return Section("Mediators: generative counterfactual fairness (GCFN)", "gcfn", (QUESTION,), parts=parts)
+    """The question, the audit of the model, the generators, and the fair predictors."""
+    title = "Mediators: generative counterfactual fairness network (GCFN)"
+    return Section(title, METHOD, tuple(_question(material)), parts=tuple(_parts(material)))
 
 
-def _table(view: View) -> TableView:
-    header = ("Group", "Applicants", *(MEASURES[name].words.capitalize() for name in _HEAD))
-    return TableView(f"Decisions in another group, by {view.attribute}", header, tuple(_rows(view)))
+def _question(material: Material) -> Iterator[str]:
+    yield (
+        f"{QUESTION} Generators learnt what the mediators of people alike are in each group. For every applicant they "
+        "imagine what its own would have been in another group: covariates are kept, and so is whatever tells the "
+        "applicant from people alike, as far as the generators can know it. Then the audited model decides again."
+    )
+    yield (
+        "The share decided otherwise is not read alone. Beside it stand how many applicants are not identified, since "
+        "generators part about them, and the checks of the generators: a generator that imagines the mean of people "
+        "alike for everybody makes flips that are nobody's own."
+    )
+    yield _mediated_limits.LENDER if any(mediated(material)) else _mediated_limits.NO_MODEL
 
 
-def _rows(view: View) -> list[Row]:
-    return [
-        (
-            Cell(group),
-            n_cell(view.get(group, _HEAD[0])),
-            *(value_cell(view.get(group, name), MEASURES[name].unit) for name in _HEAD),
-        )
-        for group in view.groups
-    ]
+def _parts(material: Material) -> Iterator[Section]:
+    made = {g.attribute.name: g for g in generators(material)}
+    audits = tuple(_audit(material, m, made.get(m.view.attribute)) for m in mediated(material))
+    if audits:
+        yield Section("What the audited model would decide", "gcfn-model", parts=audits)
+    if made:
+        parts = tuple(_generators(material, g) for g in made.values())
+        yield Section("What the generators imagine, and what speaks against them", "gcfn-generators", parts=parts)
+    trained = tuple(_fair(f) for f in fair(material))
+    if trained:
+        yield Section("Predictors trained to be fair", "gcfn-fair", _fair_read.WORDS, parts=trained)
+
+
+def _audit(material: Material, m: Mediated, g: Generators | None) -> Section:
+    name = anchor("gcfn", m.view.maker, m.view.attribute)
+    spread = Section(
+        "Identification: how far the generators part",
+        f"{name}-1",
+        _mediated_spread.words(g) if g else (),
+        figures=_mediated_spread.figures(m),
+        tables=_mediated_spread.tables(m),
+    )
+    return Section(
+        f"By {m.view.attribute}",
+        name,
+        points=_mediated_found.readings(m),
+        figures=_mediated_found.figures(m),
+        tables=_mediated_found.tables(material, m),
+        parts=(spread,),
+    )
+
+
+def _generators(material: Material, g: Generators) -> Section:
+    name = anchor("gcfn", "generators", g.attribute.name)
+    shift = Section(
+        "Mediators as they are and as imagined",
+        f"{name}-1",
+        figures=_mediated_shift.figures(material, g),
+        tables=_mediated_shift.tables(material, g),
+    )
+    checks = Section(
+        "Checks: what the generators are worth",
+        f"{name}-2",
+        points=_mediated_checks.readings(material, g),
+        figures=_mediated_checks.figures(g),
+        tables=_mediated_checks.tables(material, g),
+    )
+    parts = tuple(part for part in (shift, checks) if part.figures or part.tables)
+    return Section(f"By {g.attribute.name}", name, notices=_mediated_checks.notices(material, g), parts=parts)
+
+
+def _fair(f: Fair) -> Section:
+    return Section(
+        f"By {f.view.attribute}",
+        anchor("gcfn", "fair", f.view.attribute),
+        points=_fair_read.readings(f),
+        figures=_fair_found.figures(f),
+        tables=_fair_found.tables(f),
+    )

@@ -7,6 +7,7 @@ small enough to be withheld, and one has nobody who could be tested.
 from itertools import pairwise
 
 import report_cec
+import report_gcfn
 import report_tables
 import report_trained
 from report_tables import HOSTILE, REFERENCE, Rows
@@ -59,17 +60,23 @@ def spec(**changes) -> AuditSpec:
 
 def of_all(**changes) -> AuditSpec:
     """An audit by all methods."""
-    own = {"ks": KS, "k": K, "taus": TAUS}
-    return spec(methods={"fgce": {}, "cst": own, "cec": {"theta_steps": report_cec.STEPS}}, **changes)
+    methods = {"fgce": {}, "cst": {"ks": KS, "k": K, "taus": TAUS}, "cec": {"theta_steps": report_cec.STEPS}}
+    columns = {
+        "income": {"type": "continuous", "role": ["financial", "mediator"], "label": "income, thousands"},
+        "purpose": {"type": "nominal", "role": "mediator"},
+        "amount": {"type": "continuous"},
+    }
+    return spec(methods={**methods, "gcfn": report_gcfn.gcfn()}, **{"columns": columns, **changes})
 
 
 def tables_of_all():
     """The tables that the report reads, with the measures of all methods."""
     first, *other = report_tables.tables()
-    further = [m for made in (measures(), report_cec.measures(), report_trained.measures()) for m in made.to_pylist()]
-    rows = [*first.to_pylist(), *(m for m in further if m["method"] in ("cst", "cec"))]
+    made = (measures(), report_cec.measures(), report_trained.measures(), report_gcfn.measures())
+    further = [m for table in made for m in table.to_pylist() if m["method"] != "outcomes"]
+    rows = [*first.to_pylist(), *further]
     of_all = MEASURES.build(**{c.name: [row[c.name] for row in rows] for c in MEASURES.columns})
-    return (of_all, *other[:6], checks(), effects(), *other[8:])
+    return (of_all, *other[:6], checks(), effects(), other[8], *report_gcfn.tables()[-3:])
 
 
 def settings(audit: AuditSpec | None = None) -> ReportSettings:

@@ -9,7 +9,13 @@ import pyarrow as pa
 import report_fgce
 
 from schemas.applications import ENCODINGS, MEMBERSHIPS, MODEL_METRICS, REFUSALS
-from schemas.counterfactuals import CAUSAL_CHECKS, CAUSAL_EFFECTS
+from schemas.counterfactuals import (
+    CAUSAL_CHECKS,
+    CAUSAL_EFFECTS,
+    GENERATOR_CHECKS,
+    GENERATOR_HISTORY,
+    MEDIATOR_EFFECTS,
+)
 from schemas.graph import FEASIBILITY_FACTS
 from schemas.measures import MEASURES
 from schemas.missingness import ANY, MISSINGNESS
@@ -238,4 +244,7 @@ def tables(approval: dict[str, float] | None = None) -> tuple[pa.Table, ...]:
         CAUSAL_CHECKS.empty(),
         CAUSAL_EFFECTS.empty(),
         missingness(),
+        MEDIATOR_EFFECTS.empty(),
+        GENERATOR_CHECKS.empty(),
+        GENERATOR_HISTORY.empty(),
     )

@@ -11,12 +11,15 @@ import report_cst
 import report_tables
 from report_tables import HOSTILE, REFERENCE
 
+from schemas.models import Model
 from schemas.report_index import REPORT_INDEX
 from tasks._validate import validate
 from tasks.algorithms.disclosure import POLICIES, withhold_table
 from tasks.methods import METHODS
 from tasks.report import report
 from tasks.sections import section_modules
+from tasks.sections._cover import cover
+from tasks.sections._material import Material
 from tasks.sections.waterfall import _giving_away, waterfall
 
 
@@ -205,6 +208,19 @@ def test_a_headline_on_few_people_is_marked_and_a_dash_is_no_number(page):
     assert not any("(few)" in row for row in rows if REFERENCE in row)
     asian = next(row for row in rows if "Asian" in row)
     assert "withheld" in asian
+
+
+@pytest.mark.parametrize("path", ["/srv/secret place/their model.onnx", "C:\\secret place\\their model.onnx"])
+def test_a_model_from_a_file_is_named_as_given_and_not_as_fitted(path):
+    spec = report_tables.spec().model_copy(update={"model": Model(kind="file", file={"path": path})})
+    measures, *others = report_tables.tables()
+    front = cover(Material.of(report_tables.settings(spec), measures, *others[4:]), (), section_modules([]))
+    assert dict(front.strip)["Model"] == "a given model (their model.onnx)"
+    assert "secret place" not in str(front)
+    (said,) = [p for each in front.limits for p in each.points if "given as a file" in p]
+    for part in ("not fitted here", "learnt from these very rows", "second class or high scores"):
+        assert part in said
+    assert "was fitted to the lender's decisions" not in str(front)
 
 
 @pytest.mark.parametrize(("model", "said"), [("rule", True), ("logistic_regression", False)])

@@ -261,7 +261,8 @@ def test_without_a_model_nothing_is_said_and_that_is_no_pass(material):
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("logistic_regression", "attributions are exact"),
+        ("logistic_regression", "attributions are exact: integrated gradients in closed form, which a model that is"),
+        ("net", "exact: integrated gradients of a network of ReLUs"),
         ("gradient_boosting", "attributions are a substitute: a model of boosted trees has no gradient"),
     ],
 )
@@ -269,6 +270,26 @@ def test_the_attributions_are_named(kind, words):
     of_kind = report_cec.material(report_cec.spec(model={"kind": kind}))
     assert words in under(cec.chapter(of_kind), "cec-model").words[0]
     assert bool(limit(of_kind, "not integrated gradients")) == (kind == "gradient_boosting")
+
+
+def test_a_net_is_exact_and_not_linear():
+    of_net = report_cec.material(report_cec.spec(model={"kind": "net"}))
+    assert limit(of_net, "not linear in its inputs")
+    assert not limit(report_cec.material(), "not linear in its inputs")
+
+
+@pytest.mark.parametrize("substitute", [True, False])
+def test_of_a_given_file_nobody_claims_to_know_how_it_was_explained_or_whom_it_learnt_from(substitute):
+    given = {"model": {"kind": "file", "file": {"path": "theirs.onnx"}}}
+    methods = {"methods": {"fgce": None, "cec": {"substitute": substitute}}}
+    of_file = report_cec.material(report_cec.spec(**given, **methods))
+    for said in (under(cec.chapter(of_file), "cec-model").words[0], limit(of_file, "what the file holds")):
+        assert "linear models and of chains of ReLU layers are integrated gradients in closed form" in said
+        assert "by quadrature" in said
+        assert ("the substitute that was chosen" in said) == substitute
+    assert limit(of_file, "it may have learnt from applicants and matches alike")
+    assert not limit(report_cec.material(), "learnt from applicants and matches alike")
+    assert under(cec.chapter(of_file), "cec-model").title == "The model that is audited, given as a file"
 
 
 def test_limits_hold_the_numbers_of_these_data(material):

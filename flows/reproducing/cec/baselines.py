@@ -26,7 +26,7 @@ from tasks.algorithms.training.settings import TrainingSettings
 log = logging.getLogger("evenhand")
 
 ADVERSARY_WEIGHT: Final = 0.3
-"""Of the adversary's gradient. At the library's own, 1, a net for synthetic applicants came to decide by group alone."""
+"""Of the adversary's gradient. At the library's own, 1, a net for synthetic applicants came to decide by group."""
 
 MITIGATION_OF: Final[Mapping[str, Callable[[Split, TrainingSettings], Mitigated]]] = {
     "Hardt": mitigations.threshold_optimizer,

@@ -20,7 +20,7 @@ from tasks.algorithms.detector import Bools, Floats, Ints, Longs
 from tasks.algorithms.ranking import counting, modification, ratios, swapping
 from tasks.algorithms.ranking.blocks import BlockRules, require_size
 from tasks.algorithms.ranking.counting import Bounds
-from tasks.algorithms.ranking.modification import Listed, Rules
+from tasks.algorithms.ranking.moves import Listed, Rules
 from tasks.algorithms.ranking.records import Records
 from tasks.algorithms.ranking.representation import Representation
 from tasks.algorithms.ranking.reranked import Reranked, by_record, ranks

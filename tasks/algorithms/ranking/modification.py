@@ -7,90 +7,16 @@ target, so that nothing immutable changes and no bound or direction is broken; o
 Here belong the kernels that modify one record. Which record, and under which limit, is for the algorithms to say.
 """
 
-from typing import NamedTuple
-
 import numba
 import numpy as np
 
-from tasks.algorithms.detector import Floats, Ints, Longs
 from tasks.algorithms.ranking import boundary
-from tasks.algorithms.ranking.boundary import ROUNDING, Slope
+from tasks.algorithms.ranking.boundary import ROUNDING
 from tasks.algorithms.ranking.combinations import next_set
+from tasks.algorithms.ranking.moves import Listed, Rules, cost_of, gain, least_steps, most_steps, moved
 
 CLOSE = 1e-12
 """Relative to a limit on cost: near enough, where an attribute may go any amount."""
-
-
-class Rules(NamedTuple):
-    """How records are modified and what they cost then. A tuple, because numba takes tuples."""
-
-    order: Longs
-    """``(k,)`` attributes that may be changed, by ascending recourse weight, then as in the data."""
-    step: Floats
-    """``(d,)`` size of a step; 0 for any amount."""
-    weight: Floats
-    """``(d,)`` recourse weights, 0 where an attribute cannot be changed."""
-    slope: Slope
-    to_boundary: bool
-    """Whether a modified record costs its cheapest way to ``slope``, and not what is left to its own target."""
-    length: float
-    """By which a score is divided to give the cost where nothing is bounded: sqrt(S)."""
-    together: int
-    """Most attributes that one offer changes."""
-
-
-class Listed(NamedTuple):
-    """Records that are being re-ranked, by their rank before. What is modified is written over."""
-
-    cost: Floats
-    group: Ints
-    values: Floats
-    target: Floats
-    rate: Floats
-    changed: Floats
-    """``(d,)`` the modified record that was found last."""
-    movable: Longs
-    """``(d,)`` room for attributes of one record that can move at all."""
-    gain: Floats
-    """``(d,)`` room for what each of them brings if it goes as far as allowed."""
-    picked: Longs
-    """``(d,)`` room for places in ``movable``."""
-
-
-def listed(cost: Floats, group: Ints, values: Floats, target: Floats, rate: Floats) -> Listed:
-    """Records by rank, ``(n,)`` and ``(n, d)``; ``cost`` and ``values`` will be written over."""
-    attributes = values.shape[1]
-    floats, ints = np.empty((2, attributes)), np.empty((2, attributes), np.int64)
-    return Listed(cost, group, values, target, rate, floats[0], ints[0], floats[1], ints[1])
-
-
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def cost_of(rules: Rules, x: Floats, target: Floats, rate: float) -> float:
-    """What a record ``(d,)`` costs, modified or not."""
-    if rules.to_boundary:
-        return float(boundary.cost(rules.slope, x))
-    squared = 0.0
-    for j in range(x.shape[0]):
-        squared += rules.weight[j] * (x[j] - target[j]) ** 2
-    return float(rate * np.sqrt(squared))
-
-
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def most_steps(rules: Rules, x: Floats, target: Floats, j: int) -> float:
-    """How far attribute ``j`` may move towards its target: whole steps, or an amount where there are none."""
-    far = abs(target[j] - x[j])
-    if rules.step[j] == 0.0:
-        return float(far)
-    return float(np.floor(far / rules.step[j] + ROUNDING))
-
-
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def moved(rules: Rules, x: Floats, target: Floats, j: int, steps: float) -> float:
-    """Attribute ``j`` after so many steps towards its target, never past it."""
-    length = steps if rules.step[j] == 0.0 else steps * rules.step[j]
-    if target[j] > x[j]:
-        return float(min(x[j] + length, target[j]))
-    return float(max(x[j] - length, target[j]))
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
@@ -109,17 +35,18 @@ def find(rules: Rules, records: Listed, i: int, floor: float, limit: float) -> f
     """
     if floor > limit:
         return np.inf
-    needed = _needed(rules, records, i, limit)
+    needed, allowed, slack = _needed(rules, records, i, floor, limit)
     count = _gains(rules, records, i)
-    for size in range(1, min(rules.together, count) + 1):
+    for size in range(_fewest_attributes(records, count, needed - slack), min(rules.together, count) + 1):
         for place in range(size):
             records.picked[place] = place
         while True:
-            gained = 0.0
-            for place in range(size):
-                gained += records.gain[records.picked[place]]
-            if gained >= needed:
-                found = _fewest(rules, records, i, limit, size)
+            before = 0.0
+            for place in range(size - 1):
+                before += records.gain[records.picked[place]]
+            enough = before + records.gain[records.picked[size - 1]] >= needed - slack
+            if enough and not (rules.additive and _overshoots(rules, records, i, size, before, needed, allowed, slack)):
+                found = _fewest(rules, records, i, limit, size, needed - slack - before)
                 if floor <= found <= limit:
                     return float(found)
             if not next_set(records.picked, size, count):
@@ -128,8 +55,8 @@ def find(rules: Rules, records: Listed, i: int, floor: float, limit: float) -> f
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _needed(rules: Rules, records: Listed, i: int, limit: float) -> float:
-    """What a set of attributes has to bring at the least, in the unit of ``_gains``, a little below for rounding.
+def _needed(rules: Rules, records: Listed, i: int, floor: float, limit: float) -> tuple[float, float, float]:
+    """What a set of attributes has to bring and what it may, in the unit of ``gain``, and how far rounding may be off.
 
     Distances to a boundary add up over attributes without regard to bounds, squared distances to a target do anyway.
     Under bounds the way to the boundary is longer than without, so that a set which does not bring this is useless.
@@ -137,9 +64,9 @@ def _needed(rules: Rules, records: Listed, i: int, limit: float) -> float:
     x, target = records.values[i], records.target[i]
     if rules.to_boundary:
         gap = abs(boundary.score(rules.slope, x))
-        return float(gap - limit * rules.length - ROUNDING * gap)
+        return gap - limit * rules.length, gap - floor * rules.length, ROUNDING * gap
     squared = cost_of(rules, x, target, records.rate[i]) ** 2
-    return float(squared - limit**2 - ROUNDING * squared)
+    return squared - limit**2, squared - floor**2, ROUNDING * squared
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
@@ -149,15 +76,42 @@ def _gains(rules: Rules, records: Listed, i: int) -> int:
     for j in rules.order:
         steps = most_steps(rules, x, target, j)
         if steps > 0.0:
-            after = moved(rules, x, target, j, steps)
-            if rules.to_boundary:
-                records.gain[count] = abs(rules.slope.slope[j] * (after - x[j]))
-            else:
-                nearer = (x[j] - target[j]) ** 2 - (after - target[j]) ** 2
-                records.gain[count] = records.rate[i] ** 2 * rules.weight[j] * nearer
+            records.gain[count] = gain(rules, records, i, j, steps)
             records.movable[count] = j
             count += 1
     return count
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _fewest_attributes(records: Listed, count: int, needed: float) -> int:
+    """How many of the attributes that bring most it takes at the least; ``count + 1`` if all together do not."""
+    best = records.changed
+    for place in range(count):
+        at = place
+        while at > 0 and best[at - 1] < records.gain[place]:
+            best[at] = best[at - 1]
+            at -= 1
+        best[at] = records.gain[place]
+    total = 0.0
+    for place in range(count):
+        total += best[place]
+        if total >= needed:
+            return place + 1
+    return count + 1
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _overshoots(
+    rules: Rules, records: Listed, i: int, size: int, before: float, needed: float, allowed: float, slack: float
+) -> bool:
+    """Whether the picked attributes bring the cost below its floor: without the last, or by its fewest steps."""
+    last = records.movable[records.picked[size - 1]]
+    if before > needed + slack:
+        return True
+    if rules.step[last] == 0.0:
+        return False
+    steps = least_steps(rules, records, i, last, needed - slack - before)
+    return bool(before + gain(rules, records, i, last, steps) > allowed + slack)
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
@@ -168,20 +122,33 @@ def accept(records: Listed, i: int, cost: float) -> None:
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _fewest(rules: Rules, records: Listed, i: int, limit: float, size: int) -> float:
-    """Move all picked attributes as far as allowed, and the last the fewest steps that bring the cost to the limit."""
+def _fewest(rules: Rules, records: Listed, i: int, limit: float, size: int, wanted: float) -> float:
+    """Move all picked attributes as far as allowed, and the last the fewest steps that bring the cost to the limit.
+
+    Args:
+        rules: Order, steps, costs.
+        records: All records.
+        i: The record.
+        limit: Largest cost.
+        size: Attributes that are picked.
+        wanted: What the last one has to bring at the least.
+    """
     records.changed[:] = records.values[i]
     for place in range(size - 1):
         j = records.movable[records.picked[place]]
-        _try(rules, records, i, j, most_steps(rules, records.values[i], records.target[i], j))
+        records.changed[j] = moved(
+            rules, records.values[i], records.target[i], j, most_steps(rules, records.values[i], records.target[i], j)
+        )
     last = records.movable[records.picked[size - 1]]
-    dearest = cost_of(rules, records.changed, records.target[i], records.rate[i])
     enough = most_steps(rules, records.values[i], records.target[i], last)
+    if rules.step[last] > 0.0:
+        return float(
+            _fewest_steps(rules, records, i, last, limit, least_steps(rules, records, i, last, wanted), enough)
+        )
+    dearest = cost_of(rules, records.changed, records.target[i], records.rate[i])
     cheapest = _try(rules, records, i, last, enough)
     if cheapest > limit or dearest <= limit:  # too little, or the last is not needed
         return np.inf
-    if rules.step[last] > 0.0:
-        return float(_fewest_steps(rules, records, i, last, limit, enough))
     return float(_least_amount(rules, records, i, last, limit, enough, dearest, cheapest))
 
 
@@ -193,9 +160,16 @@ def _try(rules: Rules, records: Listed, i: int, j: int, steps: float) -> float:
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _fewest_steps(rules: Rules, records: Listed, i: int, j: int, limit: float, enough: float) -> float:
-    """By bisection, as the cost falls with every step."""
-    below = 0.0
+def _fewest_steps(rules: Rules, records: Listed, i: int, j: int, limit: float, least: float, most: float) -> float:
+    """The least number that could do, or more, by bisection, as the cost falls with every step."""
+    if least > most:
+        return np.inf
+    found = _try(rules, records, i, j, least)
+    if found <= limit:
+        return float(found)
+    if _try(rules, records, i, j, most) > limit:
+        return np.inf
+    below, enough = least, most
     while enough - below > 1.0:
         middle = np.floor(0.5 * (below + enough))
         if _try(rules, records, i, j, middle) <= limit:

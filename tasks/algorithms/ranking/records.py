@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.algorithms.detector import Floats, Ints, Longs
-from tasks.algorithms.ranking import modification
+from tasks.algorithms.ranking import moves
 from tasks.algorithms.ranking.actions import Actions, make_actions
-from tasks.algorithms.ranking.modification import Listed, Rules
+from tasks.algorithms.ranking.moves import Listed, Rules
 from tasks.algorithms.ranking.targets import Boundary, Targets
 
 
@@ -44,7 +44,7 @@ class Records:
     def listed(self, order: Longs) -> Listed:
         """Records by rank, ``(n,)``, as the kernels read them; these are copies and may be written over."""
         ranked = self.rows(order)
-        return modification.listed(ranked.cost, ranked.group, ranked.values, ranked.target, ranked.rate)
+        return moves.listed(ranked.cost, ranked.group, ranked.values, ranked.target, ranked.rate)
 
     def ranked(self) -> Longs:
         """``(n,)`` records by rank: ascending cost, then as they come."""
@@ -105,6 +105,7 @@ def _rules(actions: Actions, boundary: Boundary | None, together: int) -> Rules:
         actions.weight,
         line.under(actions),
         boundary is not None,
+        boundary is None or actions.unbounded,
         float(np.sqrt(line.pull(actions) @ line.slope)),
         together,
     )

@@ -14,9 +14,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from tasks.algorithms.detector import Bools, Floats, Ints, Longs
-from tasks.algorithms.ranking import modification, swapping
+from tasks.algorithms.ranking import moves, swapping
 from tasks.algorithms.ranking.counting import Bounds
-from tasks.algorithms.ranking.modification import Rules
+from tasks.algorithms.ranking.moves import Rules
 from tasks.algorithms.ranking.swapping import Swaps
 
 
@@ -133,9 +133,7 @@ def _advance(pool: Blocks, edge: float, whole: int, done: int, settings: Stream)
     if not np.isnan(edge):
         edges[0] = edge
     here = slice(0, int(ends[-1]))
-    records = modification.listed(
-        pool.cost[here], pool.group[here], pool.values[here], pool.target[here], pool.rate[here]
-    )
+    records = moves.listed(pool.cost[here], pool.group[here], pool.values[here], pool.target[here], pool.rate[here])
     window = swapping.Window(ends, edges, pool.crossed[here], pool.block[here] - first, records)
     left = swapping.swap(window, settings.rules, settings.bounds, settings.swaps)
     pool.block[here] = window.block + first

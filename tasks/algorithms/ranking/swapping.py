@@ -14,7 +14,7 @@ import numpy as np
 from tasks.algorithms.detector import Bools, Floats, Longs
 from tasks.algorithms.ranking import counting, modification
 from tasks.algorithms.ranking.counting import Bounds
-from tasks.algorithms.ranking.modification import Listed, Rules
+from tasks.algorithms.ranking.moves import Listed, Rules
 
 NOBODY = -1
 

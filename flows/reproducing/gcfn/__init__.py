@@ -1,0 +1,1 @@
+"""The experiments of the GCFN paper (Ma, Melnychuk, Frauen and Feuerriegel)."""

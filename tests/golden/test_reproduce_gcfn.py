@@ -1,0 +1,215 @@
+"""``evenhand reproduce gcfn``: tables and remarks, what is told of generators and predictors, and the COMPAS score."""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from conftest import SHARED
+
+from flows.reproduce import reproduce
+from flows.reproducing import published
+from flows.reproducing.gcfn import people, printed, recidivism, tradeoff, truth
+from flows.reproducing.gcfn.experiments import COMPAS, FORMS, SOURCES, STUDENTS, Experiments
+from flows.reproducing.gcfn.printed import DEFAULT, FAIR, MEAN, PAPER, QUANTILES, SCORE, WHOLE_FILE
+from flows.reproducing.gcfn.tradeoff import FROM, TO, Told
+from flows.reproducing.lines import Cell, Figure, Verdict, compare
+from flows.reproducing.show import as_json, summary
+from flows.reproducing.specs import paper_spec
+from schemas.errors import InfrastructureError, SpecError
+from tasks.algorithms.fair_prediction.inputs import Scales
+from tasks.algorithms.fair_prediction.settings import PredictorSettings
+from tasks.algorithms.fair_prediction.training import train
+from tasks.algorithms.gan.settings import GanSettings
+from tasks.algorithms.mediated_lending import Synthetic, synthetic
+
+SMALL = GanSettings(networks=2, epochs=3, hidden=8, device="cpu")
+
+has_compas = pytest.mark.skipif(not (SHARED / COMPAS).is_file(), reason="shared/data/compas is not there")
+has_students = pytest.mark.skipif(not (SHARED / STUDENTS).is_file(), reason="shared/data/law_school is not there")
+
+
+def test_of_an_error_less_agrees_and_more_differs():
+    cell = Cell("mse", "g")
+    figure = Figure("Table 3", False, cell, 0.1, 0.0, at_most=True)
+    verdicts = {ours: compare("d", [figure], {cell: ours}, [])[0].verdict for ours in (0.0, 0.1, 0.11, float("nan"))}
+    assert list(verdicts.values()) == [Verdict.AGREES, Verdict.AGREES, Verdict.DIFFERS, Verdict.DIFFERS]
+    assert compare("d", [replace(figure, at_most=False)], {cell: 0.0}, [])[0].verdict is Verdict.DIFFERS
+    assert as_json(compare("d", [figure], {cell: 0.0}, []))["lines"][0]["at_most"]
+
+
+def test_a_row_that_is_not_judged_is_no_upper_limit():
+    rows = {"a": [0.1, 0.2], "b": [0.3, 0.4]}
+    table = {"dataset": "d", "source": "T", "quantities": ["x", "y"], "at_most": ["x"], "judged": ["a"], "rows": rows}
+    said = {"table": [{**table, "tolerance": 0.5}, {**table, "dataset": "other"}]}
+    found = [(f.cell.group, f.cell.quantity, f.value, f.tolerance, f.at_most) for f in printed.figures(said, "d")]
+    first, second = [("a", "x", 0.1, 0.5, True), ("a", "y", 0.2, 0.5, False)], [("b", "x", 0.3), ("b", "y", 0.4)]
+    assert found == [*first, *((*each, 0.0, False) for each in second)]
+    beside = [f.cell for f in printed.beside(printed.figures(said, "d"), [Cell("x", "a"), Cell("x", "c")])]
+    assert beside == [Cell("x", "c")]
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return list(truth.runs(lambda rng: synthetic(Synthetic(rows=1_500, noise=0.5), rng), SMALL, 2))
+
+
+@pytest.fixture(scope="module")
+def compared(runs):
+    return tradeoff.compared(runs[0])
+
+
+def test_every_figure_is_judged_or_has_a_reason(runs, compared):
+    said = published.read("gcfn")
+    told = [*truth.cells(runs), *(Cell(quantity, name) for name in compared for quantity in Told._fields)]
+    for dataset in SOURCES:
+        figures = list(printed.figures(said, dataset))
+        for figure in [*figures, *printed.beside(figures, () if dataset == "compas" else told)]:
+            judged = figure.at_most or figure.tolerance or figure.source == "Figure 5"
+            fits = [remark for remark in published.remarks(said, dataset) if remark.fits(figure, 0.5)]
+            assert bool(fits) != bool(judged), figure
+            assert {remark.verdict for remark in fits} <= {Verdict.INFORMATION}
+
+
+def test_table_3_has_the_limits_of_the_paper():
+    said = published.read("gcfn")
+    for dataset, limit in {"synthetic": 0.14, "law-sigmoid": 0.05, "law-sin": 0.08}.items():
+        found = {f.cell.group: f.value for f in printed.figures(said, dataset) if f.at_most}
+        assert found == dict.fromkeys((PAPER, DEFAULT, QUANTILES), limit)
+
+
+def test_runs_hold_a_fifth_out_and_draw_anew(runs):
+    for run in runs:
+        fitted, held = run.train.covariates[:, 0], run.test.covariates[:, 0]
+        assert (len(fitted), len(held), len(set(fitted) & set(held))) == (1_200, 300, 0)
+    assert not set(runs[0].train.covariates[:, 0]) & set(runs[1].train.covariates[:, 0])
+    assert list(runs[0].generators) == [PAPER, DEFAULT, QUANTILES]
+    for run in runs:
+        paper, default = (run.generators[name].imagine(run.test.mediation()) for name in (PAPER, DEFAULT))
+        assert len(paper) == len(default) == 2
+        assert (paper != default).any()
+
+
+def test_cells_of_table_3_are_means_over_runs_and_networks(runs):
+    found, rows = truth.cells(runs), [run.test for run in runs]
+    errors, factual, by_mean = [], [], []
+    for run, test in zip(runs, rows, strict=True):
+        imagined, other = run.generators[DEFAULT].imagine(test.mediation()), 1 - test.category
+        apart = np.mean([(test.potential[a, i, 0] - test.mediators[i, 0]) ** 2 for i, a in enumerate(other)])
+        for network in imagined:
+            pairs = [(network[a, i, 0], test.potential[a, i, 0]) for i, a in enumerate(other)]
+            errors.append(np.mean([(made - true) ** 2 for made, true in pairs]) / apart)
+            factual.append(np.mean([(network[a, i, 0] - test.mediators[i, 0]) ** 2 for i, a in enumerate(other)]))
+        by_mean.append(np.mean([(test.potential[a, i, 0] - test.mean[a, i, 0]) ** 2 for i, a in enumerate(other)]))
+    assert found[Cell(truth.ERROR, DEFAULT)] == pytest.approx(np.mean(errors))
+    assert found[Cell(f"{truth.ERROR}_worst_network", DEFAULT)] == pytest.approx(max(errors))
+    assert found[Cell("mse_factual_generated", DEFAULT)] == pytest.approx(np.mean(factual))  # the effect is 1
+    assert found[Cell(truth.ERROR, MEAN)] == pytest.approx(np.mean(by_mean))
+    assert found[Cell("slope_on_true_noise", QUANTILES)] == pytest.approx(1, abs=0.1)
+    for name in (PAPER, DEFAULT):
+        assert found[Cell("slope_on_true_noise_worst_network", name)] < found[Cell("slope_on_true_noise", name)]
+
+
+def test_models_are_compared_by_truth_and_by_generators(runs, compared):
+    assert list(compared) == [f"GCFN, lambda {value}" for value in ("0", "0.1", "0.5", "1", "1.5", "2")] + [
+        "CFUA",
+        "CFAN",
+    ]
+    run = runs[0]
+    fitted, held = run.train.mediation(), run.test.mediation()
+    imagined, scales = run.generators[DEFAULT].imagine, Scales.of(fitted)
+    given = scales.applicants(fitted, imagined(fitted), run.train.favourable)
+    model = train(given, replace(PredictorSettings(device="cpu"), fairness=0.5))
+    score = model.scores(scales.applicants(held, imagined(held), run.test.favourable))
+    hits = [(one >= 0.5) == label for one, label in zip(score, run.test.favourable, strict=True)]
+    told = compared[TO]
+    assert told.accuracy == pytest.approx(np.mean(hits))
+    moved = np.where(held.category == 0, run.test.potential[1, :, 0], run.test.potential[0, :, 0])
+    others = replace(held, mediators=replace(held.mediators, values=moved[:, None]))
+    elsewhere = model.scores(scales.applicants(others, imagined(held), run.test.favourable))
+    assert told.cf_true == pytest.approx(np.mean((elsewhere - score) ** 2), rel=1e-5)
+    assert told.cf_true < compared[FROM].cf_true
+    assert (compared["CFUA"].cf_true, compared["CFAN"].cf_worst_generated) == (0, 0)
+    assert compared["CFAN"].accuracy != compared["CFUA"].accuracy
+
+
+def test_directions_are_read_off_the_means():
+    cells = [Cell(f"{quantity}_from_lambda_0_to_0.5", FAIR) for quantity in ("accuracy", "cf_true")]
+    falling = tradeoff.directions({FROM: Told(0.8, 0.3, 0.0), TO: Told(0.7, 0.2, 0.0)})
+    assert falling == dict.fromkeys(cells, "falls")
+    assert tradeoff.directions({FROM: Told(0.8, 0.3, 0), TO: Told(0.8, 0.2, 0)})[cells[0]] == "does not fall"
+
+
+def test_law_students_are_trained_in_as_many_steps():
+    assert Experiments()._size().epochs == 300
+    assert Experiments()._size(10_000 / 101_570).epochs == 30
+    assert Experiments(networks=2, epochs=5)._size(0.1) == GanSettings(networks=2, epochs=1, device="cpu")
+    assert set(Experiments().datasets()) == {"synthetic", "compas", *FORMS}
+
+
+def test_small_counts_of_the_differently_treated_are_withheld():
+    def shown(differing, of=(20, 20, 20)):
+        given = np.zeros(sum(of), dtype=bool)
+        fair = np.concatenate([np.arange(n) < count for n, count in zip(of, differing, strict=True)])
+        found = recidivism._differently("s", np.repeat(np.arange(1.0, 1 + len(of)), of), given, fair)
+        return {cell.group: value for cell, value in found}
+
+    assert shown((7, 10, 5)) == {"s 1": "7 of 20", "s 2": "10 of 20", "s 3": "5 of 20"}
+    # two of the third are few, and the total less the others would tell them
+    assert shown((7, 10, 2)) == {"s 1": "withheld", "s 2": "10 of 20", "s 3": "withheld"}
+    assert shown((10, 12, 18)) == {"s 1": "withheld", "s 2": "12 of 20", "s 3": "withheld"}
+    assert shown((10, 0), of=(20, 3)) == {"s 1": "withheld", "s 2": "withheld"}
+
+
+@has_compas
+def test_the_score_by_hand_and_who_is_treated_differently():
+    spec = paper_spec("compas-race.yaml", {"source.path": str(SHARED / COMPAS)})
+    defendants = people.defendants(spec)
+    assert (len(defendants.score), int(defendants.black.sum())) == (5_278, 3_175)
+    assert defendants.mediation.covariates.names == ("age", "sex")
+    assert defendants.mediation.mediators.names == ("priors_count", "c_charge_degree")
+    found = recidivism.cells(defendants, replace(SMALL, epochs=1), 2)
+    offended, high = defendants.offended[defendants.black], defendants.score[defendants.black] >= 5
+    true, false = int((high & offended).sum()), int((high & ~offended).sum())
+    by_hand = {
+        "accuracy": (true + int((~high & ~offended).sum())) / 3_175,
+        "ppv": true / (true + false),
+        "fpr": false / int((~offended).sum()),
+        "fnr": int((~high & offended).sum()) / int(offended.sum()),
+    }
+    assert {name: found[Cell(name, SCORE + WHOLE_FILE)] for name in by_hand} == pytest.approx(by_hand)
+    assert found[Cell("accuracy", SCORE)] == pytest.approx(by_hand["accuracy"], abs=0.05)
+    assert 0.6 < found[Cell("accuracy", FAIR)] < 0.75
+    shown = Counter()
+    for cell, value in found.items():
+        if cell.quantity == "treated_differently" and value != recidivism.WITHHELD:
+            shown[cell.group.rsplit(" ", 1)[0]] += int(value.split()[-1])
+    assert 0.8 * 0.4 * 3_175 < shown["Black, priors from"] < 1.1 * 0.4 * 3_175
+
+
+@has_compas
+def test_the_four_figures_of_the_score_agree_and_the_papers_have_no_verdict():
+    lines = Experiments(networks=1, epochs=1, seeds=1).lines("compas", SHARED)
+    by = {(line.figure.source, line.figure.cell.group): line.verdict for line in lines}
+    assert by[("whole file", SCORE + WHOLE_FILE)] is Verdict.AGREES
+    assert by[("Table 2", SCORE)] is by[("Table 2", FAIR)] is Verdict.INFORMATION
+    assert "against the reference, 4: agrees 4, differs 0" in summary(lines)
+    assert Counter(line.verdict for line in lines)[Verdict.DIFFERS] == 0
+
+
+@has_students
+def test_students_are_zeros_and_ones():
+    spec = paper_spec("law-school-covariates.yaml", {"source.path": str(SHARED / STUDENTS)})
+    students = people.students(spec)
+    found = (len(students.gender), int(students.resident.sum()), int(students.race.sum()))
+    assert found == (21_790, 4_302, 18_284)
+    assert int(students.gender.sum()) == 12_253
+
+
+def test_sizes_and_files(tmp_path):
+    with pytest.raises(SpecError, match="reproduce cec takes no --networks; reproduce gcfn does"):
+        reproduce("cec", tmp_path, networks=2)
+    with pytest.raises(SpecError, match="reproduce gcfn takes no --folds; reproduce cec does"):
+        reproduce("gcfn", tmp_path, folds=2)
+    with pytest.raises(InfrastructureError, match=r"with data/law_school/lsac_law_data_21791\.csv\.gz in it"):
+        reproduce("gcfn", tmp_path, ["law-sin"])

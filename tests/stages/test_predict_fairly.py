@@ -1,0 +1,142 @@
+"""Predict fairly, in an audit from its spec to its report: predictors by group, beside the audited model."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import loans, spec_of
+
+from flows.bench import call_plainly
+from flows.plan import inputs, plan
+from schemas.artifact import Partition
+from schemas.errors import DataQualityError, SpecError
+from schemas.settings import AuditSpec
+from tasks._store import Lake
+from tasks.algorithms.gcfn_predictors import split
+from tasks.algorithms.mediation import Mediation
+
+PREDICTION = {"lambdas": [0, 1], "epochs": 2, "hidden": [8], "gammas": [0.5], "bins": 4}
+GCFN = {"networks": 2, "epochs": 2, "hidden": 8, "batch": 32, "device": "cpu"}
+ROLES = {"columns__income__role": "mediator", "columns__history__role": "mediator", "causal_graph": "{}"}
+MODELS = [("CFAN", 0.0), ("CFUA", 0.0), ("GCFN", 1.0), ("unconstrained", 0.0)]
+
+
+def asked(place: Path, prediction: object = PREDICTION, **overrides: str) -> AuditSpec:
+    gcfn = json.dumps({**GCFN, "prediction": prediction})
+    return spec_of(
+        place, **{"methods__gcfn": gcfn, "methods__fgce": "null", "methods__cst": "null", **ROLES, **overrides}
+    )
+
+
+def audited(spec: AuditSpec, lake: Lake) -> list[Partition]:
+    done: list[Partition] = []
+    for step in plan(spec).steps:
+        done.append(step.stage.run(lake, inputs(step, done), step.settings, step.modules))
+    return done
+
+
+def tables(lake: Lake, done: list[Partition], name: str) -> pd.DataFrame:
+    return pd.concat([lake.read(a).to_pandas() for p in done for a in p.tables if a.table == name])
+
+
+@pytest.fixture(scope="module")
+def audit(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, list[Partition]]:
+    """A whole audit of the loans by GCFN alone."""
+    place = tmp_path_factory.mktemp("loans")
+    loans().to_csv(place / "loans.csv", index=False)
+    lake = Lake(place / "lake")
+    return lake, audited(asked(place), lake)
+
+
+@pytest.fixture
+def measures(audit: tuple[Lake, list[Partition]]) -> pd.DataFrame:
+    found = tables(*audit, "measures").query("method == 'gcfn'")
+    said = found["parameters"].map(json.loads)
+    return found.assign(**{name: said.map(lambda each, n=name: each.get(n)) for name in ("model", "lambda", "gamma")})
+
+
+class TestPlan:
+    def test_only_where_it_is_asked_for(self, place: Path) -> None:
+        names = [step.name for step in plan(asked(place)).steps]
+        assert names[-5:] == ["mediate", "predict_fairly", "detect gcfn", "measure", "report"]
+        assert "predict_fairly" not in [step.name for step in plan(asked(place, None)).steps]
+
+    @pytest.mark.parametrize("wrong", [{"lambdas": []}, {"lambdas": [1, 1]}, {"test": 1}, {"gammas": [-1]}])
+    def test_values_that_make_no_sense_are_refused(self, place: Path, wrong: dict[str, object]) -> None:
+        with pytest.raises(SpecError, match=next(iter(wrong))):
+            asked(place, wrong)
+
+    def test_a_key_that_is_not_there_is_named_with_the_nearest(self, place: Path) -> None:
+        with pytest.raises(SpecError, match=r"methods\.gcfn\.prediction\.epoch: unknown key; did you mean 'epochs'"):
+            asked(place, {"epoch": 3})
+
+
+def test_an_audit_has_every_measure_of_every_model_and_group(measures: pd.DataFrame) -> None:
+    fair = measures.query("decision_maker == 'lender'")
+    for group in ("white", "Black"):
+        own = fair[fair["group"] == group]
+        for measure in ("fair_accuracy", "fair_ppv", "fair_fpr", "fair_fnr"):
+            models = sorted(own.loc[own["measure"] == measure, "model"])
+            assert models == sorted([*(name for name, _ in MODELS), "given"])
+        for measure in ("fair_unfairness", "fair_utility", "treated_differently_share"):
+            of = own[own["measure"] == measure]
+            assert sorted(zip(of["model"], of["lambda"], strict=True)) == MODELS
+        assert own.query("measure == 'fair_accuracy'")[["value", "low", "high"]].notna().all(axis=None)
+    made = measures.query("decision_maker == 'model'")["measure"]
+    assert {"decision_flip_share", "score_change_quantile", "not_identified_share"} <= set(made)
+
+
+def test_a_group_that_is_too_small_is_a_row_with_its_reason(measures: pd.DataFrame) -> None:
+    small = measures.query("decision_maker == 'lender' and group == '(missing)'")
+    assert set(small["measure"]) == {"fair_unfairness"}
+    assert small["value"].isna().all()
+    assert small["note"].str.startswith("the group, or the reference group, has fewer rows").all()
+
+
+def test_utility_is_accuracy_less_unfairness(measures: pd.DataFrame) -> None:
+    of = measures.query("decision_maker == 'lender' and group == 'Black' and model == 'GCFN'").set_index("measure")[
+        "value"
+    ]
+    assert of["fair_utility"] == pytest.approx(of["fair_accuracy"] - 0.5 * of["fair_unfairness"])
+
+
+def test_the_audited_model_is_measured_on_the_rows_held_out(
+    audit: tuple[Lake, list[Partition]], measures: pd.DataFrame
+) -> None:
+    """From the tables alone."""
+    members = tables(*audit, "memberships").set_index("row_id")["group"]
+    outcome = tables(*audit, "applications").set_index("row_id")["outcome"]
+    decided = tables(*audit, "decisions").query("decision_maker == 'model'").set_index("row_id")
+    ids = [i for i in tables(*audit, "applicants")["row_id"] if members[i] in ("white", "Black")]
+    category = (members.loc[ids] == "white").to_numpy(np.int64)
+    people = Mediation.__new__(Mediation)
+    object.__setattr__(people, "category", category)
+    _, test = split(people, outcome.loc[ids].to_numpy(dtype=bool), 0.2, plan_seed(audit))
+    held = decided.loc[np.array(ids)[test]]
+    right = (held["favourable"] == held["outcome"]).groupby(members.loc[held.index]).mean()
+    given = measures.query("model == 'given' and measure == 'fair_accuracy'").set_index("group")["value"]
+    assert given.to_dict() == pytest.approx(right.to_dict())
+
+
+def plan_seed(_: object) -> int:
+    return AuditSpec.model_fields["seed"].default  # type: ignore[no-any-return]
+
+
+def test_a_second_audit_computes_nothing_and_a_third_elsewhere_is_the_same(
+    audit: tuple[Lake, list[Partition]], tmp_path: Path
+) -> None:
+    lake, done = audit
+    spec = asked(lake.root.parent)
+    assert all(partition.reused for partition in audited(spec, lake))
+    steps = [step for step in plan(spec).steps if step.name not in ("detect gcfn", "measure", "report")]
+    again = call_plainly(steps)
+    for name in ("tallies", "aggregates"):
+        of = next(a for p in done if p.stage == "predict_fairly" for a in p.tables if a.table == name)
+        assert again[name][0].equals(lake.read(of))
+
+
+def test_a_training_that_diverges_names_its_settings(place: Path) -> None:
+    with pytest.raises(DataQualityError, match=r"race: training of the predictor.*methods\.gcfn\.prediction"):
+        call_plainly(plan(asked(place, {**PREDICTION, "learning_rate": 1e38})).steps[:-3])

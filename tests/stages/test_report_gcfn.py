@@ -1,0 +1,503 @@
+"""GCFN's chapter: no share of flips without what is not identified, and nothing that small cells could be had from."""
+
+import dataclasses
+import json
+import re
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import report_gcfn
+from hypothesis import given
+from hypothesis import strategies as st
+from report_chapters import SPACE, drawn, drawn_of, sections, table, under
+from report_gcfn import (
+    BINS,
+    ENDS,
+    EPOCHS,
+    FLIPS,
+    GAMMAS,
+    LAMBDAS,
+    NETWORKS,
+    NOBODY,
+    PURPOSES,
+    QUANTILE,
+    WHY,
+    WIDE,
+    WITHHELD,
+    accuracy,
+    unfairness,
+)
+from report_tables import HOSTILE, REFERENCE
+
+from tasks.algorithms.disclosure import POLICIES
+from tasks.methods import METHODS
+from tasks.report import report
+from tasks.sections import (
+    _fair_found,
+    _fair_read,
+    _mediated_checks,
+    _mediated_found,
+    _mediated_spread,
+    gcfn,
+    section_modules,
+)
+from tasks.sections._fair import fair
+from tasks.sections._mediated import generators, mediated
+from tasks.sections._mediated_shift import _told
+
+FIRST, SECOND = HOSTILE
+SAID = [REFERENCE, FIRST, SECOND]
+"""Groups of whom everything is told."""
+
+
+@pytest.fixture(scope="module")
+def material():
+    return report_gcfn.material()
+
+
+@pytest.fixture(scope="module")
+def chapter(material):
+    return gcfn.chapter(material)
+
+
+@pytest.fixture(scope="module")
+def audit(chapter):
+    return under(chapter, "gcfn-model-race")
+
+
+@pytest.fixture(scope="module")
+def predictors(chapter):
+    return under(chapter, "gcfn-fair-race")
+
+
+def with_settings(**changes):
+    """The material under other settings of the method."""
+    return report_gcfn.material(report_gcfn.spec(methods={"fgce": None, "gcfn": report_gcfn.gcfn(**changes)}))
+
+
+def changed(material, measure, group=FIRST, attribute="race", said=None, **fields):
+    """The material with a measure of a group changed; at parameters ``said``, or at all of them."""
+
+    def edit(m):
+        hit = (m.measure, m.group, m.protected_attribute) == (measure, group, attribute)
+        return dataclasses.replace(m, **fields) if hit and said in (None, m.said) else m
+
+    return dataclasses.replace(material, measures=tuple(map(edit, material.measures)))
+
+
+def without(material, *measures):
+    """The material without some measures."""
+    return dataclasses.replace(material, measures=tuple(m for m in material.measures if m.measure not in measures))
+
+
+def of_race(material):
+    """The measures of the audited model by race."""
+    return next(mediated(material))
+
+
+def text_of(row):
+    return [cell.whole.replace(SPACE, " ") for cell in row]
+
+
+def rows_of(t, group):
+    return [text_of(row)[1:] for row in t.rows if row[0].text.removesuffix(" (reference)") == group]
+
+
+def said_of(points, group):
+    return next(point for point in points if point.startswith(group)).replace(SPACE, " ")
+
+
+def all_limits(material):
+    return " ".join(gcfn.limits(material)).replace(SPACE, " ")
+
+
+def test_every_measure_of_the_registry_has_words_and_no_term_has_two_meanings():
+    assert set(gcfn.MEASURES) == set(METHODS["gcfn"].measures)
+    modules = section_modules(METHODS).values()
+    for mine in (lambda m: m.GLOSSARY, lambda m: m.MEASURES):
+        texts = {}
+        for module in modules:
+            for name, meaning in mine(module).items():
+                assert texts.setdefault(name, meaning) == meaning, name
+
+
+def test_the_chapter_has_the_audit_then_the_generators_then_the_predictors(chapter):
+    assert [part.anchor for part in chapter.parts] == ["gcfn-model", "gcfn-generators", "gcfn-fair"]
+    for part, by in zip(chapter.parts, (["race", "purpose"], ["race", "purpose"], ["race"]), strict=True):
+        assert [s.title for s in part.parts] == [f"By {name}" for name in by]
+    anchors = Counter(s.anchor for s in sections(chapter))
+    assert set(anchors.values()) == {1}
+
+
+def test_the_table_of_decisions_has_the_worst_network_and_the_mean_over_them(audit):
+    t = table(audit, "Decisions that would change")
+    assert t.header[:7] == (
+        *("Group", "Imagined as", "Applicants imagined", "Decided otherwise", "Mean over networks"),
+        *("Then favourable", "Then unfavourable"),
+    )
+    assert rows_of(t, FIRST) == [
+        [
+            *(REFERENCE, "610", "16.0 % [14.9, 17.1]", "14.4 % [13.3, 15.5]", "12.0 % [10.9, 13.1]"),
+            *("4.0 % [2.9, 5.1]", "+14.0 pp [+12.9, +15.1]", "0.012", "0.023"),
+        ]
+    ]
+    assert rows_of(t, REFERENCE)[0][:3] == ["each other group", "4,200", "2.0 % [0.9, 3.1]"]
+    assert rows_of(t, REFERENCE)[0][-3:] == ["–"] * 3
+    assert rows_of(t, WITHHELD) == [[REFERENCE, *["withheld"] * 6, "–", "–"]]
+    assert not rows_of(t, NOBODY)
+
+
+def test_the_table_of_scores_has_all_four_numbers(audit):
+    t = table(audit, "How far scores")
+    assert f"{100 * QUANTILE:g} % are smaller than" in t.header
+    assert [cell.split(" ")[0] for cell in rows_of(t, SECOND)[0][2:]] == ["−0.0800", "0.120", "0.480", "0.0576"]
+    assert "the model's score, between 0 and 1" in t.note
+
+
+def test_a_rule_has_its_own_unit():
+    rule = {"kind": "rule", "rule": {"weights": {"age": 1.0}, "limit": 3.0}}
+    material = report_gcfn.material(report_gcfn.spec(model=rule))
+    _, scores = _mediated_found.tables(material, of_race(material))
+    assert "Change of the sum of the rule" in scores.note
+
+
+def test_the_figure_has_a_mark_for_each_share_and_names_whom_it_leaves_out(audit):
+    (figure,) = audit.figures
+    flips, directions = (
+        {(r["row"], r["what"]): r["value"] for r in panel.spec["datasets"]["rows"]} for panel in figure.panels
+    )
+    assert flips == pytest.approx(
+        {
+            **{(group, "most of all networks"): FLIPS[group] for group in SAID},
+            **{(group, "mean over networks"): 0.9 * FLIPS[group] for group in SAID},
+        },
+        abs=1e-4,
+    )
+    for group in SAID:
+        parts = [directions[group, kind] for kind in ("then favourable", "then unfavourable")]
+        assert sum(parts) == pytest.approx(FLIPS[group], abs=2e-4)
+        assert parts[0] > parts[1]
+    assert f"Not drawn, because withheld or undefined: {NOBODY} and {WITHHELD}." in figure.caption
+
+
+def test_a_reading_never_tells_flips_without_what_is_not_identified(audit, material):
+    said = said_of(audit.points, FIRST)
+    for part in (
+        f"imagined as {REFERENCE}: 16.0 % [14.9, 17.1] of 610 applicants",
+        "then favourable 12.0 % [10.9, 13.1], then unfavourable 4.0 % [2.9, 5.1]",
+        "On average over networks it is 14.4 %",
+        f"or part by more than {WIDE:g}: 4.0 % [2.9, 5.1].",
+    ):
+        assert part in said
+    assert said_of(audit.points, WITHHELD) == f"{WITHHELD}: withheld. Nothing can be said, and that is no pass."
+    assert (
+        said_of(audit.points, NOBODY)
+        == f"{NOBODY}: nobody could be imagined. Nothing can be said, and that is no pass."
+    )
+    few = changed(material, "decision_flip_share", n=29)
+    told = said_of(_mediated_found.readings(of_race(few)), FIRST)
+    assert "29 applicants were imagined, fewer than the 30" in told
+    assert "that is no pass" in told
+    assert "16.0" not in told
+    assert f"29 in {FIRST} (race)" in all_limits(few)
+    unknown = without(material, "not_identified_share")
+    assert "not identified is not computed" in said_of(_mediated_found.readings(of_race(unknown)), FIRST)
+
+
+def test_spreads_are_told_apart_by_the_limit(audit):
+    part = under(audit, "gcfn-model-race-1")
+    (figure,) = part.figures
+    kinds = {row["bin"]: row["kind"] for row in drawn(figure)}
+    above, both = "above the limit", "on both sides of the limit"
+    assert kinds == {
+        **dict.fromkeys(("0 to 0.05", "0.05 to 0.1", "0.1 to 0.15", "0.15 to 0.2"), "up to the limit"),
+        **{"0.2 to 0.25": both, "0.25 to 0.5": above, "0.5 to 1": above, "1 and more": above},
+    }
+    assert f"Above {WIDE:g}" in figure.caption
+    assert [row[0].text for row in table(part, "Spread between").rows] == list(kinds)
+    (at_an_end,) = _mediated_spread.figures(of_race(with_settings(wide=0.25)))
+    assert {row["kind"] for row in drawn(at_an_end)} == {"up to the limit", above}
+    assert len(kinds) == len(ENDS)
+
+
+def test_what_is_identified_depends_on_the_mediators_and_the_number_of_generators(chapter):
+    race, purpose = (" ".join(under(chapter, f"gcfn-model-{name}-1").words) for name in ("race", "purpose"))
+    assert "What is not identified: there are 2 mediators (income, thousands and purpose)" in race
+    assert "What is identified: income, thousands is the one mediator" in purpose
+    assert "up to a flip" in purpose
+    assert "up to a flip" not in race
+    for words in (race, purpose):
+        assert f"Imagined by {NETWORKS} networks" in words
+        assert "may all agree on the same wrong answer" in words
+    alone = with_settings(networks=1)
+    words = " ".join(_mediated_spread.words(next(generators(alone))))
+    assert "Imagined by one generator" in words
+    assert "no pass" in words
+    decisions, _ = _mediated_found.tables(alone, of_race(alone))
+    assert "Mean over networks" not in decisions.header
+    assert "One generator imagined everybody" in all_limits(alone)
+
+
+def test_mediators_are_drawn_as_they_are_as_imagined_and_as_in_the_other_group(chapter):
+    numbers, categories = under(chapter, "gcfn-generators-race-1").figures
+    assert [panel.title for panel in numbers.panels] == [f"Income, thousands: {group}" for group in HOSTILE]
+    rows = drawn_of(numbers.panels[0])
+    for kind, first in (("as they are", 43), ("as imagined", 48), (f"{REFERENCE} as they are", 49)):
+        line = {row["share"]: row["value"] for row in rows if row["what"] == kind}
+        assert line == pytest.approx({q / 10: first + 3 * (q - 1) for q in range(1, 10)})
+    shares = {(row["row"], row["what"]): row["value"] for row in drawn_of(categories.panels[0])}
+    assert shares["buy", "as they are"] == pytest.approx(0.6, abs=0.01)
+    assert shares["buy", "as imagined"] == pytest.approx(0.5, abs=0.01)
+    assert f"Not drawn, because withheld: {WITHHELD}." in numbers.caption
+    assert len(under(chapter, "gcfn-generators-purpose-1").figures) == 1
+
+
+def test_a_small_category_is_withheld_with_another_wherever_its_people_stand(chapter):
+    t = table(under(chapter, "gcfn-generators-race-1"), "Mediators as they are")
+    cells = {tuple(c.text for c in row[1:4]): [c.text for c in row[4:]] for row in t.rows if row[0].text == "purpose"}
+    for category in PURPOSES:
+        own, there = cells[FIRST, REFERENCE, category][0], cells[REFERENCE, FIRST, category][2]
+        assert own == there
+        assert (own == "withheld") == (category != "buy")
+    assert {text for key, texts in cells.items() if key[0] == WITHHELD for text in texts[:2]} == {"withheld"}
+    assert {cells[REFERENCE, WITHHELD, category][2] for category in PURPOSES} == {"withheld"}
+
+
+@given(st.lists(st.integers(0, 400), min_size=2, max_size=8))
+def test_no_small_count_can_be_had_from_shares(counts):
+    policy, n = POLICIES["strict"], sum(counts)
+    told = _told([c / n for c in counts] if n else [0.0] * len(counts), n, True, policy)
+    shown = [c for c, share in zip(counts, told, strict=True) if share is not None]
+    hidden = [c for c, share in zip(counts, told, strict=True) if share is None]
+    assert not any(0 < few < policy.smallest for c in shown for few in (c, n - c))
+    if n < 10 * policy.smallest:
+        assert not shown
+    elif hidden:
+        assert len(hidden) > 1
+        assert len(hidden) == len(counts) or not 0 < sum(hidden) < policy.smallest
+
+
+def test_checks_are_told_network_by_network_with_what_is_doubtful(chapter):
+    part = under(chapter, "gcfn-generators-race-2")
+    ended = table(part, "The networks at the end")
+    assert [text_of(row) for row in ended.rows] == [
+        *([str(network), "0.0120", "−0.00300", "51.2 %", "yes"] for network in range(NETWORKS - 1)),
+        [str(NETWORKS - 1), "0.0120", "−0.00300", "51.2 %", "no: doubtful"],
+    ]
+    left = table(part, "What is left of a person")
+    assert [row[2].text for row in left.rows] == ["0.954", "0.954", "0.312 (doubtful)"]
+    points = " ".join(part.points)
+    assert f"Came to rest: {NETWORKS - 1} of {NETWORKS} networks." in points
+    assert "kept between 0.312 and 0.954" in points
+    assert f"Less than half in 1 of {NETWORKS} networks" in points
+
+
+def test_a_leak_is_a_loud_warning_and_no_leak_is_told_as_a_number(chapter, material):
+    loud, quiet = under(chapter, "gcfn-generators-purpose"), under(chapter, "gcfn-generators-race")
+    (notice,) = loud.notices
+    assert notice.points == ("age: AUC 0.991.", "all covariates: AUC 0.991.")
+    assert not quiet.notices
+    assert "race can be told from age with an AUC of 0.613" in " ".join(under(quiet, "gcfn-generators-race-2").points)
+    assert "covariates that give the group away" in all_limits(material)
+    calm = dataclasses.replace(material, generator_checks=tuple(report_gcfn.checks(0.5).to_pylist()))
+    assert "give the group away" not in all_limits(calm)
+    assert not any(_mediated_checks.notices(calm, g) for g in generators(calm))
+
+
+def test_the_training_is_drawn_thinned_with_the_mean_of_the_networks(chapter):
+    (figure,) = under(chapter, "gcfn-generators-race-2").figures
+    assert [panel.title for panel in figure.panels][1] == "Log loss of the discriminator, nats"
+    for panel in figure.panels:
+        rows = drawn_of(panel)
+        epochs = {row["epoch"] for row in rows}
+        assert len(epochs) <= 60
+        assert (min(epochs), max(epochs)) == (1, EPOCHS)
+        for epoch in epochs:
+            own = [row["value"] for row in rows if row["epoch"] == epoch and row["what"] == "one network"]
+            (mean,) = (row["value"] for row in rows if row["epoch"] == epoch and row["what"] != "one network")
+            assert len(own) == NETWORKS
+            assert mean == pytest.approx(np.mean(own), abs=1e-4)
+
+
+def test_the_map_of_quantiles_has_no_training_and_its_own_conditions():
+    bare = dataclasses.replace(with_settings(generator="quantile"), generator_history=())
+    assert not _mediated_checks.figures(next(generators(bare)))
+    limits = all_limits(bare)
+    assert "mapped by its quantiles" in limits
+    assert "another seed makes other networks" not in limits
+
+
+def test_predictors_stand_in_their_order_with_all_rates(predictors):
+    rows = rows_of(table(predictors, "Predictors on held-out rows"), FIRST)
+    assert [row[0] for row in rows] == [
+        *("The audited model", "Unconstrained", "GCFN, lambda 0.5", "GCFN, lambda 2"),
+        *("CFUA: covariates alone", "CFAN: residuals of mediators"),
+    ]
+    assert rows[0][1:] == ["122", *["77.8 % [76.7, 78.9]"] * 4, "–", "–"]
+    assert [cell.split(" ")[0] for cell in rows[3][1:]] == ["122", "78.0", "61.0", "31.0", "21.0", "0.0133", "22.0"]
+
+
+def test_the_trade_off_is_accuracy_against_cf_along_lambda(predictors):
+    figure = predictors.figures[0]
+    assert [panel.title for panel in figure.panels] == [f"{REFERENCE} (reference)", *HOSTILE]
+    rows = drawn_of(figure.panels[1])
+    models = [("unconstrained", 0.0), *(("GCFN", w) for w in LAMBDAS[1:]), ("CFUA", 0.0), ("CFAN", 0.0)]
+    assert [(row["kind"], row["unfairness"], row["accuracy"]) for row in rows] == [
+        (name, pytest.approx(unfairness(name, w), abs=1e-4), pytest.approx(accuracy(name, w))) for name, w in models
+    ]
+    assert [row["kind"] for row in rows if row["curve"]] == ["unconstrained", *["GCFN"] * (len(LAMBDAS) - 1)]
+    assert [row["name"] for row in rows] == ["", *(f"{w:g}" for w in LAMBDAS[1:]), "", ""]
+    encoded = figure.panels[1].spec["layer"][1]["encoding"]
+    assert encoded["shape"]["scale"]["domain"] == ["GCFN", "unconstrained", "CFUA", "CFAN"]
+    assert len({swatch.shape for swatch in figure.legend}) == len(figure.legend)
+
+
+def test_panels_of_a_figure_have_one_scale(material):
+    moved = changed(material, "fair_accuracy", REFERENCE, value=0.99)
+    figure, *_ = _fair_found.figures(next(fair(moved)))
+    scales = {json.dumps(panel.spec["layer"][0]["encoding"]["y"]["scale"]) for panel in figure.panels}
+    assert len(scales) == 1
+    assert "0.99" in scales.pop()
+
+
+def test_utility_is_drawn_by_gamma_for_every_predictor(predictors):
+    found = {(row["what"], row["x"]): row["value"] for row in drawn_of(predictors.figures[1].panels[0])}
+    assert len(found) == (len(LAMBDAS) + 2) * len(GAMMAS)
+    for gamma in GAMMAS:
+        expected = accuracy("GCFN", 2.0) - gamma * unfairness("GCFN", 2.0)
+        assert found["GCFN, lambda 2", gamma] == pytest.approx(expected, abs=1e-4)
+
+
+def test_scores_are_drawn_with_and_without_the_regularisation_and_a_withheld_bin_is_a_gap(material, predictors):
+    rows = drawn_of(predictors.figures[2].panels[1])
+    assert {row["what"] for row in rows} == {"unconstrained", "GCFN, lambda 2"}
+    assert [row["start"] for row in rows if row["what"] == "unconstrained"] == [i / BINS for i in range(BINS + 1)]
+    bin_of = {"model": "GCFN", "lambda": 2.0, "from": 0.2, "to": 0.4}
+    gap = changed(material, "fair_score_share", said=bin_of, value=None, n=None, reason="withheld: a small cell")
+    figure = _fair_found.figures(next(fair(gap)))[2]
+    hidden = [row for row in drawn_of(figure.panels[1]) if row["value"] is None]
+    assert [(row["what"], row["start"], row["shown"]) for row in hidden] == [("GCFN, lambda 2", 0.2, "withheld")]
+    line = figure.panels[1].svg
+    assert len(re.findall(r'<path[^>]* d="M[^"]*M', line)) > len(
+        re.findall(r'<path[^>]* d="M[^"]*M', predictors.figures[2].panels[1].svg)
+    )
+
+
+def test_readings_of_predictors_tell_cost_and_gain_and_no_pass(predictors, material):
+    assert said_of(predictors.points, FIRST) == (
+        f"{FIRST}, on 122 held-out rows: with lambda = 2 CF is 0.0133 [0.00233, 0.0243] instead of 0.0400 "
+        "[0.0290, 0.0510], and accuracy 78.0 % [76.9, 79.1] instead of 80.0 % [78.9, 81.1]. 22.0 % [20.9, 23.1] would "
+        "be decided on otherwise than by the audited model."
+    )
+    assert said_of(predictors.points, WITHHELD) == (
+        f"{WITHHELD}: accuracy is withheld. Nothing can be said, and that is no pass."
+    )
+    assert said_of(predictors.points, NOBODY) == (
+        f"{NOBODY}: no predictor was trained on it: {WHY}. Nothing can be said, and that is no pass."
+    )
+    assert not rows_of(table(predictors, "Predictors on held-out rows"), NOBODY)
+    few = changed(material, "fair_accuracy", n=29)
+    assert "29 held-out rows, fewer than the 30" in said_of(_fair_read.readings(next(fair(few))), FIRST)
+    assert f"which is no pass: {FIRST} (race)." in all_limits(few)
+
+
+def test_words_on_predictors_say_what_lambda_labels_and_cf_are(chapter):
+    words = " ".join(under(chapter, "gcfn-fair").words)
+    for part in (
+        "the larger lambda is, the less scores move",
+        "The labels are the lender's own decisions",
+        "about generated mediators and never about true ones",
+        "(Lemma 2) does not hold in general",
+        "None of these predictors is in use",
+    ):
+        assert part in words
+
+
+def test_without_prediction_nothing_is_said_of_predictors():
+    bare = with_settings(prediction=None)
+    assert [part.anchor for part in gcfn.chapter(bare).parts] == ["gcfn-model", "gcfn-generators"]
+    assert "predictor" not in all_limits(bare)
+
+
+def test_limits_name_roles_identification_and_whom_nobody_imagined(material):
+    limits = all_limits(material)
+    for part in (
+        "race moves income, thousands and purpose (mediators), and does not move age (covariates)",
+        "purpose moves income, thousands (mediators), and does not move age (covariates)",
+        "What the lender would have decided on an imagined applicant nobody can know",
+        "one continuous mediator (purpose)",
+        "several mediators, or one with categories (race)",
+        f"Not identified, since generators part about them: 0.5 % in {REFERENCE} (race)",
+        f"Not imagined: {NOBODY} (race)",
+        "another seed makes other networks",
+        "networks that did not come to rest and mediators in which little of the person is left",
+        "does not bound how far scores would move between true counterfactuals",
+    ):
+        assert part in limits, part
+
+
+def test_without_declared_covariates_all_others_are_taken():
+    columns = {
+        "income": {"type": "continuous", "role": "mediator"},
+        "age": {"type": "continuous"},
+        "term": {"type": "continuous"},
+        "left_out": {"type": "continuous", "role": "excluded"},
+    }
+    assert "does not move age and term (covariates)" in all_limits(
+        report_gcfn.material(report_gcfn.spec(columns=columns))
+    )
+
+
+def test_without_a_model_there_is_no_pass(material):
+    lone = dataclasses.replace(
+        material, measures=tuple(m for m in material.measures if m.method != "gcfn" or m.decision_maker == "lender")
+    )
+    assert "No model was asked about imagined applicants" in all_limits(lone)
+    assert [part.anchor for part in gcfn.chapter(lone).parts] == ["gcfn-generators", "gcfn-fair"]
+    empty = dataclasses.replace(lone, measures=(), mediator_effects=(), generator_checks=(), generator_history=())
+    assert not gcfn.chapter(empty).parts
+    assert "that is no pass" in " ".join(gcfn.chapter(empty).words)
+
+
+def test_every_number_that_is_drawn_stands_in_a_table(chapter):
+    """All but the epochs of a training, which nobody reads off."""
+    for section in sections(chapter):
+        printed = {cell.whole for t in section.tables for row in t.rows for cell in row}
+        printed |= {cell.text for t in section.tables for row in t.rows for cell in row}
+        for figure in section.figures:
+            shown = {text for row in drawn(figure) for text in row.get("shown", "").split("; ")} - {""}
+            assert shown or figure.title.startswith("How the training")
+            assert shown <= printed, figure.title
+
+
+def test_every_panel_draws_marks(chapter):
+    panels = [panel for s in sections(chapter) for f in s.figures for panel in f.panels]
+    assert len(panels) == 2 * 2 + (3 + 2) + (2 + 2 + 1) + 2 * 3 + 3 * 3
+    for panel in panels:
+        assert drawn_of(panel)
+        assert re.search(r'role-mark[^>]*"[^>]*><path', panel.svg), panel.title
+
+
+def test_a_withheld_group_prints_no_number(chapter):
+    for section in sections(chapter):
+        for t in section.tables:
+            for row in t.rows:
+                if row[0].text == WITHHELD:
+                    assert not [c.text for c in row[1:] if c.kind == "number"], t.title
+
+
+def test_the_page_escapes_names_nests_headings_and_reads_no_restricted_table_of_persons(material):
+    assert not {"mediated", "mediated_decisions", "generators"} & {t.name for t in report.reads}
+    files = report.function(*report_gcfn.tables(), settings=report_gcfn.settings()).files
+    page = files["report.html"].decode()
+    assert '<section id="gcfn">' in page
+    assert FIRST not in page
+    assert "<b>other</b>" not in re.sub(r"<script.*?</script>", "", page, flags=re.S)
+    levels = [int(level) for level in re.findall(r"<h(\d)>", page)]
+    assert all(b <= a + 1 for a, b in pairwise(levels))
+    limits = page[page.index('<section id="limits">') : page.index('<section id="glance">')]
+    assert METHODS["gcfn"].title in limits
+    assert "nobody can know: only a model can be asked" in limits
+    assert len(files["report.html"]) < 2_500_000
