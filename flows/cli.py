@@ -148,10 +148,14 @@ def bench(
         from flows.bench_cst import cst
 
         said = cst(data, rows)
-    else:
+    elif name == "cec":
         from flows.bench_cec import cec
 
         said = cec(data, rows)
+    else:
+        from flows.bench_raguel import raguel
+
+        said = raguel(data, rows)
     if as_json:
         console.print_json(json.dumps(said))
     else:
@@ -160,13 +164,13 @@ def bench(
 
 @app.command(epilog="Example: evenhand reproduce fgce --data shared --only german")
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="The method, by its paper's acronym: fgce, cst, cec or gcfn.")],
+    paper: Annotated[str, typer.Argument(help="The method, by its paper's acronym: fgce, cst, cec, gcfn or raguel.")],
     data: Annotated[Path, typer.Option(help="Directory with data/ and golden/ in it.")],
     only: Annotated[
         list[str] | None,
         typer.Option(
             help="This data set only: german, compas or adult of fgce, loan or law of cst, german, adult or synthetic "
-            "of cec, synthetic, law-sigmoid, law-sin or compas of gcfn; may be given again."
+            "of cec, synthetic, law-sigmoid, law-sin or compas of gcfn, example, german, default-credit or hmda of raguel; may be given again."
         ),
     ] = None,
     folds: Annotated[
@@ -189,6 +193,10 @@ def reproduce(
     seeds: Annotated[
         int | None, typer.Option(min=1, max=5, help="gcfn: runs that means are taken over; five if left out.")
     ] = None,
+    records: Annotated[
+        int | None,
+        typer.Option(min=2_500, help="raguel: records of the longest list that is drawn; the paper's 1,000,000 if left out."),
+    ] = None,
     every_cell: Annotated[bool, typer.Option("--every-cell", help="Print the cells that agree, too.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -200,6 +208,7 @@ def reproduce(
 
     _show_progress()
     size = {"folds": folds, "baselines": baselines, "networks": networks, "epochs": epochs, "seeds": seeds}
+    size |= {"records": records}
     lines = run(paper, data, only or (), **size)
     if as_json:
         console.print_json(json.dumps(plain(lines)))
@@ -255,6 +264,7 @@ _BENCHES = {
     "cst": ("--data", "--rows"),
     "cec": ("--data", "--rows"),
     "gcfn": ("--rows",),
+    "raguel": ("--data", "--rows"),
 }
 """The benchmarks, and the options that they take."""
 

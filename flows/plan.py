@@ -123,11 +123,13 @@ def _detection(spec: AuditSpec, method: Method) -> Step:
 
 
 def _effective(spec: AuditSpec) -> str:
-    """The spec with all overrides and defaults, as YAML; of the source's path only the name, which is no secret."""
+    """The spec with all overrides and defaults, as YAML; of paths only the name, which is no secret."""
     said = spec.model_dump(mode="json")
     names = [PurePath(path).name for path in spec.source.paths]
     if names:
         said["source"]["path"] = names[0] if len(names) == 1 else names
+    if spec.model.file is not None:
+        said["model"]["file"]["path"] = PurePath(spec.model.file.path).name
     text: str = yaml.safe_dump(said, sort_keys=False, allow_unicode=True)
     return text
 

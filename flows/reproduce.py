@@ -16,6 +16,7 @@ from flows.reproducing.cst import experiments as cst
 from flows.reproducing.fgce import experiments as fgce
 from flows.reproducing.gcfn.experiments import Experiments as Gcfn
 from flows.reproducing.lines import Line
+from flows.reproducing.raguel.experiments import Experiments as Raguel
 from flows.reproducing.specs import require
 from schemas.errors import SpecError, nearest
 
@@ -38,10 +39,10 @@ class Paper(Protocol):
         ...
 
 
-PAPERS: Mapping[str, Paper] = {"fgce": fgce, "cst": cst, "cec": Cec(), "gcfn": Gcfn()}
+PAPERS: Mapping[str, Paper] = {"fgce": fgce, "cst": cst, "cec": Cec(), "gcfn": Gcfn(), "raguel": Raguel()}
 
-TRAINED: Mapping[str, type[Any]] = {"cec": Cec, "gcfn": Gcfn}
-"""Papers of which nets are trained: dataclasses, whose fields say how much."""
+SIZED: Mapping[str, type[Any]] = {"cec": Cec, "gcfn": Gcfn, "raguel": Raguel}
+"""Papers whose experiments take long, and may be made smaller: dataclasses, whose fields say how much."""
 
 
 def reproduce(paper: str, data: Path, only: Sequence[str] = (), **size: int | bool | None) -> list[Line]:
@@ -51,8 +52,8 @@ def reproduce(paper: str, data: Path, only: Sequence[str] = (), **size: int | bo
         paper: The method, by its paper's acronym.
         data: Directory that holds ``data/`` and ``golden/``.
         only: Data sets; all if there is none.
-        **size: Of a paper of which nets are trained, how much, by the fields of its experiments: ``folds`` and
-            ``baselines``, or ``networks``, ``epochs`` and ``seeds``. None where it is not said.
+        **size: Of a paper whose experiments take long, how much of them, by their fields: ``folds`` and ``baselines``,
+            or ``networks``, ``epochs`` and ``seeds``, or ``records``. None where it is not said.
 
     Raises:
         SpecError: The paper or a data set is not known, or the paper has no such field.
@@ -73,10 +74,10 @@ def reproduce(paper: str, data: Path, only: Sequence[str] = (), **size: int | bo
 def _of_size(paper: str, size: Mapping[str, int | bool]) -> Paper:
     """The experiments of a paper, at another size than their own if one is said."""
     for name in size:
-        taking = [each for each, kind in TRAINED.items() if name in {field.name for field in fields(kind)}]
+        taking = [each for each, kind in SIZED.items() if name in {field.name for field in fields(kind)}]
         if paper not in taking:
             raise SpecError(f"reproduce {paper} takes no --{name}; reproduce {' and '.join(taking)} does")
-    sized: Paper = TRAINED[paper](**size) if size else PAPERS[paper]
+    sized: Paper = SIZED[paper](**size) if size else PAPERS[paper]
     return sized
 
 

@@ -31,6 +31,7 @@ from schemas.graph import FEASIBILITY_EDGES, FEASIBILITY_FACTS, FEASIBILITY_NODE
 from schemas.measures import MEASURES
 from schemas.missingness import MISSINGNESS
 from schemas.report_index import REPORT_INDEX
+from schemas.reranking import OFFERS, RERANKED
 from schemas.table import Column, Table
 from schemas.validations import VALIDATIONS
 
@@ -60,6 +61,8 @@ TABLES = (
     GENERATOR_HISTORY,
     GENERATORS,
     TRAINED_NETS,
+    RERANKED,
+    OFFERS,
     FINDINGS,
     EVIDENCE,
     TALLIES,

@@ -17,8 +17,9 @@ VERDICTS = (
     *("detected", "not_detected", "not_tested"),
     *("same_reasons", "different_reasons", "flipped_same_reasons", "flipped_different_reasons"),
     *("decision_kept", "decision_changes", "not_identified"),
+    *("rank_kept", "rank_changed", "offered_recourse"),
 )
-"""Of FGCE, of CST, of CEC (its regimes A to D), and of GCFN."""
+"""Of FGCE, of CST, of CEC (its regimes A to D), of GCFN, and of RAGUEL."""
 
 FINDINGS = Table(
     "findings",
@@ -34,7 +35,8 @@ FINDINGS = Table(
         Column(
             "statistic",
             "double",
-            "FGCE: cost of the cheapest recourse; CST: control less test; CEC: score; GCFN: mean change of the score",
+            "FGCE: cost of the cheapest recourse; CST: control less test; CEC: score; GCFN: mean change of the score; "
+            "RAGUEL: recourse cost",
             nullable=True,
         ),
         Column("control", "double", "share of unfavourable decisions in the control group", True, 0.0, 1.0),

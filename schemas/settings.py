@@ -14,6 +14,8 @@ from schemas.errors import SpecError, nearest
 from schemas.gcfn import GcfnSettings
 from schemas.methods import CecSettings, CstSettings, FgceSettings
 from schemas.models import Model
+from schemas.raguel import RaguelSettings
+from schemas.recourse import Recourse
 from schemas.source import Code, Source, Strict
 from schemas.terms import Constraint, Kind, Role
 
@@ -87,6 +89,7 @@ class ColumnSpec(Strict):
     plausible: tuple[float | None, float | None] = Field(
         (None, None), description="values outside are kept and counted"
     )
+    recourse: Recourse = Recourse()
     label: str = ""
 
     @model_validator(mode="after")
@@ -111,6 +114,16 @@ class ColumnSpec(Strict):
             raise ValueError(f"{both} both say how the column may change; keep one of them")
         if self.transitions and self.type is Kind.CONTINUOUS:
             raise ValueError("`transitions` belongs to columns with categories")
+        return self
+
+    @model_validator(mode="after")
+    def _recourse_fits_its_type(self) -> Self:
+        if self.type is Kind.CONTINUOUS or self.recourse == Recourse(weight=self.recourse.weight):
+            return self
+        if self.type is Kind.NOMINAL or self.recourse.bounds != (None, None):
+            raise ValueError(f"steps and bounds of recourse are numbers, which a {self.type} column does not hold")
+        if self.recourse.step is not None and not self.recourse.step.is_integer():
+            raise ValueError(f"a step is a number of categories, and {self.recourse.step:g} is no whole one")
         return self
 
     @property
@@ -146,6 +159,7 @@ class Methods(Strict):
     cst: CstSettings | None = None
     cec: CecSettings | None = None
     gcfn: GcfnSettings | None = None
+    raguel: RaguelSettings | None = None
 
 
 class Threshold(Strict):

@@ -71,6 +71,7 @@ class Refusal(StrEnum):
     NO_DIRECTION = "no_direction"
     TOO_FEW_IN_CATEGORY = "too_few_in_category"
     CONSTANT_MEDIATOR = "constant_mediator"
+    OUT_OF_REACH = "out_of_reach"
 
 
 class State(StrEnum):

@@ -35,7 +35,7 @@ def attributor(model: Readable, name: str, substitute: bool = False) -> Attribut
         return of_network(model)
     if isinstance(model, Module):
         return Quadrature(model)
-    linear = _linear(model)
+    linear = linear_form(model)
     if linear is not None:
         return linear
     kind = type(model).__name__
@@ -47,8 +47,13 @@ def attributor(model: Readable, name: str, substitute: bool = False) -> Attribut
     return Differences(lambda x: log_odds(probabilities(model, x)))
 
 
-def _linear(model: Any) -> Linear | None:
-    """The closed form of a logistic regression, behind any number of StandardScalers; None of other models."""
+def linear_form(model: Any) -> Linear | None:
+    """The logit of a network without hidden layers, or of a logistic regression behind any number of StandardScalers.
+
+    None of other models.
+    """
+    if isinstance(model, Network):
+        return Linear(model.weights[0][0], float(model.biases[0][0])) if len(model.weights) == 1 else None
     *scalers, last = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
     if type(last).__name__ not in ("LogisticRegression", "LogisticRegressionCV"):
         return None

@@ -13,6 +13,7 @@ from schemas.counterfactuals import COUNTERFACTUAL_DECISIONS, COUNTERFACTUALS, M
 from schemas.errors import IntegrityError
 from schemas.graph import FEASIBILITY_EDGES, FEASIBILITY_NODES
 from schemas.models import Model
+from schemas.reranking import RERANKED
 from schemas.settings import Bootstrap, Decision, Explain, Protected
 
 READS = (
@@ -28,6 +29,7 @@ READS = (
     COUNTERFACTUAL_DECISIONS,
     MEDIATED,
     MEDIATED_DECISIONS,
+    RERANKED,
 )
 """The tables of ``Given``, in its order."""
 
@@ -72,6 +74,7 @@ class Given:
     reconsidered: pa.Table
     mediated: pa.Table
     mediated_decisions: pa.Table
+    reranked: pa.Table
 
     @classmethod
     def of(cls, tables: Mapping[str, pa.Table]) -> "Given":

@@ -16,6 +16,7 @@ from schemas.terms import DecisionMaker
 from tasks import _applicants, _explained
 from tasks._given import Asked, Given
 from tasks._groups import groups_of
+from tasks._places import places_of
 from tasks.algorithms.detector import Bools, FeasibilityGraph, Ints, Problem
 
 _NO_EDGES = np.zeros(0, np.int32), np.zeros(0)
@@ -55,7 +56,10 @@ def cases(given: Given, asked: Asked) -> Iterator[Case]:
             resamples=asked.bootstrap.draws,
             look_into=_explained.look_into(given, encoded, maker, asked.model),
         )
-        problems = {name: replace(shared, **vars(grouped)) for name, grouped in groups.items()}
+        problems = {
+            name: replace(shared, **vars(grouped), places=places_of(given.reranked, ids, maker, name))
+            for name, grouped in groups.items()
+        }
         if given.applicants.num_rows:
             problems = _applicants.known(problems, given, made["favourable"].to_numpy(), maker, asked, world)
         yield from (Case(maker, name, ids, problem) for name, problem in problems.items())

@@ -11,6 +11,7 @@ from types import ModuleType
 from schemas.applications import APPLICANTS, MODELS
 from schemas.counterfactuals import COUNTERFACTUAL_DECISIONS, COUNTERFACTUALS, MEDIATED, MEDIATED_DECISIONS
 from schemas.graph import FEASIBILITY_EDGES, FEASIBILITY_NODES
+from schemas.reranking import RERANKED
 from schemas.settings import AuditSpec, StageSettings
 from schemas.table import Table
 from tasks._stage import Stage
@@ -146,6 +147,26 @@ METHODS = {
                 "fair_score_share": ("from", "to"),
             },
             stages=("tasks.mediate", "tasks.predict_fairly"),
+        ),
+        Method(
+            "raguel",
+            "Recourse-aware re-ranking (RAGUEL)",
+            "tasks.algorithms.raguel",
+            "tasks.sections.raguel",
+            (RERANKED,),
+            (
+                *("recourse_cost", "recourse_cost_quantile", "unreached_share", "recourse_not_confirmed_share"),
+                *("ratio_of_costs", "ratio_of_costs_at", "list_share", "block_band", "block_share", "unfair_blocks"),
+                *("points_changed", "ranks_changed", "total_cost", "mean_offer_cost"),
+                *("offer_share", "offer_size", "offer_not_confirmed_share"),
+                *("rnd", "rkl", "rrd", "below_predecessor_share", "exit_rank"),
+            ),
+            {
+                "recourse_cost": "recourse cost (RAGUEL)",
+                "unreached_share": "no recourse in reach",
+            },
+            partitions={"block_share": ("block",)},
+            stages=("tasks.rerank",),
         ),
     )
 }

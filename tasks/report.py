@@ -172,7 +172,7 @@ def _glossary(modules: Mapping[str, MethodSection]) -> dict[str, str]:
 def _json(material: Material, measures: pa.Table, sections: Sequence[Section]) -> bytes:
     """The same results for machines, and only what the pages may show."""
     s = material.settings
-    said = s.model_dump(mode="json", exclude={"source": {"path"}})
+    said = s.model_dump(mode="json", exclude={"source": {"path": True}, "model": {"file": {"path": True}}})
     content: dict[str, Any] = {
         "settings": said,
         "state": overall(material),

@@ -53,6 +53,8 @@ class Figure:
     tolerance: float
     at_most: bool = False
     """Whether ours agrees wherever it is not above, too: the less the better."""
+    at_least: bool = False
+    """Whether ours agrees wherever it is not below, too: the more the better."""
 
 
 @dataclass(frozen=True)
@@ -126,5 +128,6 @@ def _equal(ours: Value | None, figure: Figure) -> bool:
     said = figure.value
     if isinstance(ours, float) and isinstance(said, float):
         above = ours - said
-        return (math.isnan(ours) and math.isnan(said)) or (above if figure.at_most else abs(above)) <= figure.tolerance
+        off = above if figure.at_most else -above if figure.at_least else abs(above)
+        return (math.isnan(ours) and math.isnan(said)) or off <= figure.tolerance
     return ours == said

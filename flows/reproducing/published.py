@@ -15,6 +15,9 @@ from schemas.errors import InfrastructureError
 REPRODUCED = "reproduced"
 """Source of the figures that the authors' code gives, printed to four decimals."""
 
+ASKED = "asked"
+"""Source of what a method's default is held to and no paper prints, such as never to end lower than it began."""
+
 BESIDE = "beside"
 """Source of what is told beside figures and that nobody prints: there is nothing to hold against it."""
 

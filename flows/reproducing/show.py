@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from flows.reproducing.lines import CONFIRMED, Line, Value, Verdict
-from flows.reproducing.published import BESIDE, REPRODUCED
+from flows.reproducing.published import ASKED, BESIDE, REPRODUCED
 
 _STYLE = {Verdict.AGREES: "green", Verdict.DIFFERS: "bold red", Verdict.OTHERWISE: "yellow", Verdict.INFORMATION: "dim"}
 
@@ -38,6 +38,11 @@ _AT = {
     "imagined": ("complainant", "column"),
     "coefficient": ("column", "cause"),
     **dict.fromkeys(("factual_values_differing", "counterfactual_values_differing"), ("column",)),
+    **dict.fromkeys(("blocks_made_fair", "unfair_blocks"), ("blocks", "t")),
+    "overall_ratio": ("t", "blocks"),
+    **dict.fromkeys(("initial_ratio", "mean_block_ratio", "overall_ratio_after"), ("records",)),
+    **dict.fromkeys(("unfair_blocks_percent", "protected_modified_percent"), ("records",)),
+    **dict.fromkeys(("points_changed", "recourse_cost", "ratio", "listed", "rkl", "rnd", "rrd"), ("method",)),
 }
 """Names of what a cell is at, where its quantity does not begin with it (kauc: k, dauc: d, cauc: c)."""
 
@@ -64,9 +69,13 @@ def summary(lines: Sequence[Line]) -> str:
     What is told beside them is a number alone.
     """
     beside = [line for line in lines if line.figure.source == BESIDE]
+    asked = [line for line in lines if line.figure.source == ASKED]
     reference = [line for line in lines if line.figure.reference or line.figure.source == REPRODUCED]
-    printed = [line for line in lines if not line.figure.reference and line.figure.source not in (REPRODUCED, BESIDE)]
+    others = (REPRODUCED, ASKED, BESIDE)
+    printed = [line for line in lines if not line.figure.reference and line.figure.source not in others]
     said = [_counted("against the paper's printed figures", printed), _counted("against the reference", reference)]
+    if asked:
+        said.append(_counted("against what is asked of the default", asked))
     if beside:
         said.append(f"told beside them, without a figure to compare with, {len(beside):,}")
     if any(line.why == CONFIRMED for line in lines):
@@ -99,6 +108,7 @@ def _plain(line: Line) -> dict[str, Any]:
         "difference": line.difference,
         "tolerance": line.figure.tolerance,
         "at_most": line.figure.at_most,
+        "at_least": line.figure.at_least,
         "verdict": line.verdict.value,
         "why": line.why,
     }
@@ -142,7 +152,8 @@ def _row(line: Line) -> tuple[str | Text, ...]:
     if line.why:
         verdict.append(f": {line.why}")
     published = _number(line.figure.value)
-    shown = (f"at most {published}" if line.figure.at_most else published, _number(line.obtained), difference)
+    bound = "at most " if line.figure.at_most else "at least " if line.figure.at_least else ""
+    shown = (f"{bound}{published}", _number(line.obtained), difference)
     what = f"{_words(cell.quantity)}, {at}" if at else _words(cell.quantity)
     return (line.figure.source, Text(what), cell.group, *shown, verdict)
 

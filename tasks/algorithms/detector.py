@@ -100,6 +100,26 @@ class Mediated:
 
 
 @dataclass(frozen=True)
+class Places:
+    """Where applicants stand in a list by recourse cost, before and after it was re-ranked."""
+
+    row: Longs
+    """``(m,)`` the rows that were to be ranked, ascending."""
+    cost: Floats
+    """``(m,)`` recourse cost before; NaN where refused."""
+    rank: Floats
+    """``(m,)`` place before, from 1; NaN where refused."""
+    rank_after: Floats
+    """``(m,)`` place after."""
+    offered: Bools
+    """``(m,)`` whether there is an offer."""
+    refusal: NDArray[np.str_]
+    """``(m,)`` empty, or the reason (``schemas.terms.Refusal``)."""
+    candidate: Longs
+    """``(m,)`` the row whose place is the counterfactual point; -1 where it is nobody's."""
+
+
+@dataclass(frozen=True)
 class Applicants:
     """The rows of a problem as applicants: what they handed in, what was decided, and what they would have been."""
 
@@ -151,6 +171,8 @@ class Problem:
     """What methods that look at applicants, and not at encoded features, need to know."""
     look_into: LookInto | None = None
     """Of a decision maker that is a model: opens it."""
+    places: Places | None = None
+    """Of a method that ranks; None of all others."""
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,11 @@ These predictors are nobody's: the audit trains them on the lender's decisions, 
 mediators would cost. Here belong names and lookups.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from schemas.gcfn import GcfnPrediction
 from schemas.terms import DecisionMaker
 from tasks.sections._material import Material, Measure, View
 from tasks.sections._mediated import METHOD
@@ -17,7 +16,8 @@ from tasks.sections._mediated import METHOD
 GIVEN, UNCONSTRAINED, GCFN, CFUA, CFAN = "given", "unconstrained", "GCFN", "CFUA", "CFAN"
 """Predictors by their names among the parameters, in the order of the report."""
 PREFIX = "fair_"
-ACCURACY, UNFAIRNESS = "fair_accuracy", "fair_unfairness"
+ACCURACY, UNFAIRNESS, MOVED = "fair_accuracy", "fair_unfairness", "fair_score_change"
+"""MOVED is the root of UNFAIRNESS (CF), on the scale of the score."""
 OTHERWISE = "treated_differently_share"
 _WORDS = {
     GIVEN: "the audited model",
@@ -62,9 +62,10 @@ class Fair:
     """The predictors that were compared for one protected attribute."""
 
     view: View
-    settings: GcfnPrediction
     minimum: int
     """Fewest held-out rows for a reading."""
+    coarse: bool
+    """Whether disclosure control rounds means."""
 
     @cached_property
     def predictors(self) -> tuple[Predictor, ...]:
@@ -102,11 +103,6 @@ class Fair:
         """A measure of a group under a predictor."""
         return self.view.get(group, measure, dict(predictor.said) | more)
 
-    def known(self, group: str, predictor: Predictor, measure: str) -> float | None:
-        """The same as a number, where one is printed."""
-        m = self.get(group, predictor, measure)
-        return None if m is None else m.value
-
     def ends(self) -> tuple[Predictor, Predictor] | None:
         """The ends of the curve: without the regularisation, and with the most of it."""
         return (self.curve[0], self.curve[-1]) if len(self.curve) > 1 else None
@@ -118,7 +114,7 @@ def fair(material: Material) -> Iterator[Fair]:
     if gcfn is None or gcfn.prediction is None:
         return
     for view in material.views(METHOD, DecisionMaker.LENDER):
-        found = Fair(view, gcfn.prediction, material.settings.bootstrap.minimum_n)
+        found = Fair(view, material.settings.bootstrap.minimum_n, material.policy.round_to > 1)
         if found.trained:
             yield found
 
@@ -127,8 +123,3 @@ def _place(predictor: Predictor) -> tuple[int, str, float]:
     known = predictor.name in _ORDER
     place = _ORDER.index(predictor.name) if known else len(_ORDER)
     return place, predictor.name, predictor.weight or 0.0
-
-
-def parameters(m: Measure) -> Mapping[str, Any]:
-    """What a measure says beside its predictor."""
-    return {key: value for key, value in m.said.items() if key not in ("model", "lambda")}

@@ -16,20 +16,20 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def trade_off(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], every: Rows) -> Panel:
-    """Accuracy against unfairness, a mark for each predictor, and a line through those of the curve.
+    """Accuracy against the change of scores, a mark for each predictor, and a line through those of the curve.
 
     Args:
         title: of the panel.
         label: for a screen reader.
-        rows: ``model``, ``kind`` (one of ``kinds``), ``unfairness``, ``accuracy``, ``curve`` (whether on the line),
+        rows: ``model``, ``kind`` (one of ``kinds``), ``moved``, ``accuracy``, ``curve`` (whether on the line),
             ``place`` (where on it), ``name`` to be written beside the mark and ``shown``.
         kinds: how each kind is drawn.
         every: the rows of all panels.
     """
     domain = list(kinds)
-    across = alt.Scale(domain=[0, _reach(every, "unfairness")[1]], padding=14)
+    across = alt.Scale(domain=[0, _reach(every, "moved")[1]], padding=14)
     upwards = alt.Scale(domain=_reach(every, "accuracy"), padding=18)
-    x = alt.X("unfairness:Q", title="CF", scale=across, axis=alt.Axis(tickCount=5))
+    x = alt.X("moved:Q", title="change of the score (root of CF)", scale=across, axis=alt.Axis(tickCount=5))
     y = alt.Y("accuracy:Q", title="accuracy", scale=upwards, axis=alt.Axis(format="%", tickCount=5))
     base = alt.Chart(ROWS).encode(x=x, y=y)
     line = base.transform_filter("datum.curve").mark_line(color=ACCENT, strokeWidth=1.5, opacity=0.6)
@@ -38,7 +38,7 @@ def trade_off(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], e
     mark = base.mark_point(filled=True, size=70, opacity=1).encode(
         color=alt.Color("kind:N", legend=None, scale=colours),
         shape=alt.Shape("kind:N", legend=None, scale=shapes),
-        tooltip=[alt.Tooltip("model:N"), alt.Tooltip("shown:N", title="accuracy; CF")],
+        tooltip=[alt.Tooltip("model:N"), alt.Tooltip("shown:N", title="accuracy; change of the score")],
     )
     names = base.transform_filter("datum.name").mark_text(dy=-11).encode(text="name:N")
     return panel(title, label, line.encode(order="place:Q") + mark + names, rows, 260, span="half")
@@ -57,16 +57,17 @@ def utilities(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], e
 def scores(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], every: Rows) -> Panel:
     """Shares of applicants by their score, a stepped line for each kind, broken where a bin is withheld.
 
-    ``rows`` hold ``what``, ``start`` (of the bin), ``value`` (null: withheld) and ``shown``.
+    ``rows`` hold, for either end of a bin, ``what``, ``x``, ``place`` (on the line), ``value`` (null: withheld) and
+    ``shown``.
     """
     upwards = alt.Scale(domain=[0, _reach(every, "value")[1]])
     base = _by_kind(kinds).encode(
-        x=alt.X("start:Q", title="score", axis=alt.Axis(tickCount=5), scale=alt.Scale(domain=[0, 1])),
+        x=alt.X("x:Q", title="score", axis=alt.Axis(tickCount=5), scale=alt.Scale(domain=[0, 1])),
         y=alt.Y("value:Q", title=None, axis=alt.Axis(format="%", tickCount=5), scale=upwards),
-        tooltip=[alt.Tooltip("what:N", title="model"), alt.Tooltip("start:Q", title="from"), alt.Tooltip("shown:N")],
+        tooltip=[alt.Tooltip("what:N", title="model"), alt.Tooltip("x:Q", title="score"), alt.Tooltip("shown:N")],
     )
-    line = base.mark_line(strokeWidth=2, interpolate="step-after", invalid="break-paths-show-domains")
-    return panel(title, label, line, rows, HEIGHT)
+    line = base.mark_line(strokeWidth=2, invalid="break-paths-show-domains")
+    return panel(title, label, line.encode(order="place:Q"), rows, HEIGHT)
 
 
 def _reach(rows: Rows, field: str) -> list[float]:

@@ -14,15 +14,16 @@ from tasks.sections._fair import (
     CFUA,
     GCFN,
     GIVEN,
+    MOVED,
     OTHERWISE,
     UNCONSTRAINED,
     UNFAIRNESS,
     Fair,
     Predictor,
-    parameters,
 )
 from tasks.sections._fair_charts import scores, trade_off, utilities
 from tasks.sections._material import Measure, Shown, undrawn
+from tasks.sections._mediated import ROUNDED
 from tasks.sections._numbers import missing_words, n_cell, number_cell, value, value_cell
 from tasks.sections._section import Cell, Figure, Panel, Row, Swatch, TableView
 from tasks.sections.charts import ACCENT, QUIET, REFERENCE, WARM, palette
@@ -34,6 +35,7 @@ MEASURES = {
     "fair_fpr": Shown("trained predictor: false positive rate (FPR)", "rate"),
     "fair_fnr": Shown("trained predictor: false negative rate (FNR)", "rate"),
     UNFAIRNESS: Shown("trained predictor: unfairness (CF)", "number"),
+    MOVED: Shown("trained predictor: change of the score (root of CF)", "number"),
     UTILITY: Shown("trained predictor: utility", "number"),
     SCORES: Shown("trained predictor: share by score", "rate"),
     OTHERWISE: Shown("share decided otherwise than by the audited model", "rate"),
@@ -55,25 +57,26 @@ def figures(f: Fair) -> tuple[Figure, ...]:
 
 
 def _trade_off(f: Fair) -> Figure:
-    title = f"Accuracy against unfairness, by {f.view.attribute}"
+    title = f"Accuracy against how far scores move, by {f.view.attribute}"
     caption = (
-        "Each predictor by CF (across, lower is fairer), the mean squared change of its score between the applicant "
-        "and what generators imagine, and by its accuracy (upwards). Along the line only lambda differs. To the left "
-        "at the same height is better; how far left the line may be followed is a choice that no figure makes. CFUA "
-        "sees no mediator, so that its CF is 0 by construction."
+        "Each predictor by how far its score moves between the applicant and what generators imagine (across, the root "
+        "of CF: further left is fairer), and by its accuracy (upwards). Along the line only lambda differs. To the "
+        "left at the same height is better; how far left the line may be followed is a choice that no figure makes. "
+        "CFUA sees no mediator, so that its scores do not move by construction."
     )
+    caption += f" {ROUNDED}" * f.coarse
     return _by_group(f, title, caption, _KINDS, lambda group: list(_marks(f, group)), trade_off)
 
 
 def _marks(f: Fair, group: str) -> Iterator[dict[str, Any]]:
     for place, p in enumerate(f.trained):
-        found, moved = f.get(group, p, ACCURACY), f.get(group, p, UNFAIRNESS)
+        found, moved = f.get(group, p, ACCURACY), f.get(group, p, MOVED)
         if found is None or moved is None or found.value is None or moved.value is None:
             continue
         said = {"model": p.words, "kind": p.name, "curve": p.on_curve, "place": place}
         shown = f"{value(found, 'rate')}; {value(moved, 'number')}"
         name = f"{p.weight:g}" if p.name == GCFN else ""
-        yield {**said, "unfairness": moved.value, "accuracy": found.value, "name": name, "shown": shown}
+        yield {**said, "moved": moved.value, "accuracy": found.value, "name": name, "shown": shown}
 
 
 def _utility(f: Fair) -> Figure:
@@ -119,11 +122,10 @@ def _steps(f: Fair, group: str, ends: Iterable[Predictor]) -> Iterator[dict[str,
         found = _bins(f, group, p)
         if all(m.value is None for m in found.values()):
             continue
-        for (low, high), m in found.items():
+        ends_of = [(end, m) for (low, high), m in found.items() for end in (low, high)]
+        for place, (end, m) in enumerate(ends_of):
             shown = value(m, "rate", interval=False)
-            yield {"what": p.words, "start": low, "value": m.value, "shown": shown}
-            if high >= 1:  # the last step has a width too
-                yield {"what": p.words, "start": high, "value": m.value, "shown": shown}
+            yield {"what": p.words, "place": place, "x": end, "value": m.value, "shown": shown}
 
 
 def _bins(f: Fair, group: str, p: Predictor) -> dict[tuple[float, float], Measure]:
@@ -162,18 +164,22 @@ def _rates(f: Fair) -> TableView:
     for group in f.measured:
         for p in f.predictors:
             found = [f.get(group, p, measure) for measure in _RATES]
-            moved, otherwise = f.get(group, p, UNFAIRNESS), f.get(group, p, OTHERWISE)
-            own = (_none(p, moved, "number"), _none(p, otherwise, "rate"))
+            own = (
+                *(_none(p, f.get(group, p, measure), "number") for measure in (MOVED, UNFAIRNESS)),
+                _none(p, f.get(group, p, OTHERWISE), "rate"),
+            )
             cells = (value_cell(m, "rate") for m in found)
             rows.append((Cell(_name(f, group)), Cell(capital(p.words)), n_cell(found[0]), *cells, *own))
-    header = ("Group", "Predictor", "Held-out rows", *_RATES.values(), "CF", "Decided otherwise")
+    header = ("Group", "Predictor", "Held-out rows", *_RATES.values(), "Score change", "CF", "Decided otherwise")
     note = (
         "Against the lender's own decisions, or the outcome that the audit spec names. Positive is favourable; a "
         "predictor decides favourably from a score of 0.5 on, the audited model as it does. PPV: positives that were "
         "right; FPR and FNR: errors among those with an unfavourable and with a favourable label. Decided otherwise: "
-        "than by the audited model. In brackets: bootstrap intervals of the rows; they know "
-        "nothing of how a training would end with another seed."
+        "than by the audited model, which decides at a limit of its own: a part may be that. Score change: the root of "
+        "CF, on the scale of the score. In brackets: bootstrap intervals of the rows, for these trained predictors and "
+        "the worst network as it is; another seed would make others."
     )
+    note += f" {ROUNDED}" * f.coarse
     return TableView(f"Predictors on held-out rows, by {f.view.attribute}", header, tuple(rows), note)
 
 
@@ -183,7 +189,7 @@ def _none(p: Predictor, m: Measure | None, unit: Any) -> Cell:
 
 
 def _gammas(f: Fair) -> list[float]:
-    return sorted({parameters(m)["gamma"] for m in f.view.all(UTILITY)})
+    return sorted({float(m.said["gamma"]) for m in f.view.all(UTILITY)})
 
 
 def _by_gamma(f: Fair) -> TableView:

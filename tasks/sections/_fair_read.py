@@ -5,7 +5,7 @@ None of them reads as advice to use a predictor, and none as if generated mediat
 
 from collections.abc import Iterator
 
-from tasks.sections._fair import ACCURACY, OTHERWISE, UNFAIRNESS, Fair, Predictor, fair
+from tasks.sections._fair import ACCURACY, MOVED, OTHERWISE, UNFAIRNESS, Fair, Predictor, fair
 from tasks.sections._material import Material, listed
 from tasks.sections._numbers import count, missing_words, value
 
@@ -65,10 +65,13 @@ def _reading(f: Fair, group: str) -> str:
 
 
 def _cost(f: Fair, group: str, bare: Predictor, most: Predictor) -> str:
-    moved, before = (value(f.get(group, p, UNFAIRNESS), "number") for p in (most, bare))
+    moved, before = (value(f.get(group, p, MOVED), "number") for p in (most, bare))
     right, were = (value(f.get(group, p, ACCURACY), "rate") for p in (most, bare))
     otherwise = f.get(group, most, OTHERWISE)
-    said = f"with lambda = {most.weight:g} CF is {moved} instead of {before}, and accuracy {right} instead of {were}."
+    said = (
+        f"with lambda = {most.weight:g} scores move by {moved} instead of {before} (root of CF), and accuracy is "
+        f"{right} instead of {were}."
+    )
     if otherwise is None or otherwise.value is None:
         return said
     return f"{said} {value(otherwise, 'rate')} would be decided on otherwise than by the audited model."

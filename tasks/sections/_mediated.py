@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from schemas.gcfn import GcfnSettings
-from schemas.settings import Protected
+from schemas.settings import ColumnSpec, Protected
 from schemas.terms import DecisionMaker, Kind, Role
 from tasks.sections._causes import words_for
 from tasks.sections._material import Material, Measure, View
@@ -22,6 +22,12 @@ MEAN: Mapping[str, float | str] = {"over": "networks"}
 TO_FAVOURABLE, TO_UNFAVOURABLE = ({"direction": f"to_{side}"} for side in ("favourable", "unfavourable"))
 
 
+ROUNDED = (
+    "Disclosure control rounds means to two decimals in this run, CF and other changes of scores too: 0 stands for "
+    "anything below 0.005, and is no pass."
+)
+
+
 @dataclass(frozen=True)
 class Generators:
     """The generators of one protected attribute: what they are made of, and what they left behind."""
@@ -32,6 +38,8 @@ class Generators:
     """In words."""
     covariates: tuple[str, ...]
     """In words."""
+    others: tuple[str, ...]
+    """In words, what else the model uses: neither moved nor looked at by the generators."""
     simple: bool
     """Whether there is one mediator and it is continuous."""
     effects: tuple[Mapping[str, Any], ...]
@@ -56,6 +64,8 @@ class Mediated:
     settings: GcfnSettings
     minimum: int
     """Fewest applicants for a reading."""
+    coarse: bool
+    """Whether disclosure control rounds means."""
 
     @property
     def several(self) -> bool:
@@ -88,10 +98,11 @@ def generators(material: Material) -> Iterator[Generators]:
         if settings and (effects or checks):
             history = _own(material.generator_history, p)
             mediators, covariates = mediators_of(material, p), _covariates_of(material, p)
+            others = tuple(n for n in _used(material, p) if n not in (*mediators, *covariates))
             kinds = [material.settings.columns[name].type for name in mediators]
             simple = kinds == [Kind.CONTINUOUS]
-            own_words, others = (tuple(words_for(material, n) for n in names) for names in (mediators, covariates))
-            yield Generators(p, settings, own_words, others, simple, effects, checks, history)
+            moved, held, rest = (tuple(words_for(material, n) for n in ns) for ns in (mediators, covariates, others))
+            yield Generators(p, settings, moved, held, rest, simple, effects, checks, history)
 
 
 def mediated(material: Material) -> Iterator[Mediated]:
@@ -99,21 +110,25 @@ def mediated(material: Material) -> Iterator[Mediated]:
     settings = material.settings.methods.gcfn
     for view in material.views(METHOD, DecisionMaker.MODEL) if settings else ():
         if settings:
-            yield Mediated(view, settings, material.settings.bootstrap.minimum_n)
+            yield Mediated(view, settings, material.settings.bootstrap.minimum_n, material.policy.round_to > 1)
 
 
 def mediators_of(material: Material, attribute: Protected) -> tuple[str, ...]:
     """The columns that the audit spec declares to be moved by an attribute."""
-    columns = material.settings.columns.items()
-    return tuple(n for n, c in columns if c.used and Role.MEDIATOR in c.role and n not in attribute.columns)
+    return tuple(name for name, column in _used(material, attribute).items() if Role.MEDIATOR in column.role)
 
 
 def _covariates_of(material: Material, attribute: Protected) -> tuple[str, ...]:
     """The columns that it does not move: those declared so, else all others."""
-    columns = {name: c for name, c in material.settings.columns.items() if c.used}
-    said = [name for name, c in columns.items() if Role.COVARIATE in c.role]
-    chosen = said or [name for name, c in columns.items() if Role.MEDIATOR not in c.role]
-    return tuple(name for name in chosen if name not in attribute.columns)
+    everywhere = any(Role.COVARIATE in c.role for c in material.settings.columns.values() if c.used)
+    own = _used(material, attribute).items()
+    return tuple(name for name, c in own if (Role.COVARIATE in c.role if everywhere else Role.MEDIATOR not in c.role))
+
+
+def _used(material: Material, attribute: Protected) -> dict[str, ColumnSpec]:
+    """The columns that the model uses, without the attribute's own."""
+    columns = material.settings.columns.items()
+    return {name: c for name, c in columns if c.used and name not in attribute.columns}
 
 
 def _own(rows: Iterable[Mapping[str, Any]], attribute: Protected) -> tuple[Mapping[str, Any], ...]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasks.sections._material import Material, Measure, Shown, undrawn
-from tasks.sections._mediated import HEADLINE, MEAN, TO_FAVOURABLE, TO_UNFAVOURABLE, WORST, Mediated
+from tasks.sections._mediated import HEADLINE, MEAN, ROUNDED, TO_FAVOURABLE, TO_UNFAVOURABLE, WORST, Mediated
 from tasks.sections._mediated_charts import shares
 from tasks.sections._numbers import count, missing_words, n_cell, p_cell, value, value_cell
 from tasks.sections._section import Cell, Figure, Panel, Row, Swatch, TableView
@@ -28,6 +28,7 @@ _SHARES: Mapping[str, Swatch] = {
     _LARGEST: Swatch(f"{_LARGEST}, with interval", ACCENT, shape="circle"),
     _MEAN: Swatch(_MEAN, QUIET, shape="diamond"),
 }
+_TURNED = "In which direction"
 _UP, _DOWN = "then favourable", "then unfavourable"
 _DIRECTIONS: Mapping[str, Swatch] = {
     _UP: Swatch(f"unfavourable now, {_UP}", WARM, shape="triangle"),
@@ -44,15 +45,17 @@ def figures(m: Mediated) -> tuple[Figure, ...]:
     title = f"Decisions that would change, by {m.view.attribute}"
     panels = (
         *_panel(m, "Decided otherwise", flips, {kind: _SHARES[kind] for kind in flips}),
-        *_panel(m, "In which direction", directions, _DIRECTIONS),
+        *_panel(m, _TURNED, directions, _DIRECTIONS),
     )
     drawn = {row["row"] for panel in panels for row in panel.spec["datasets"]["rows"]}
     caption = (
         f"Share of applicants on whom the audited model would have decided otherwise, had their mediators been what "
         f"the generators imagine for a member of {m.view.reference}; members of {m.view.reference} are imagined in "
-        "each other group, and stand for the mean over these. Second panel: the same share by its direction."
+        "each other group, and stand for the mean over these. "
     )
-    legend = (*(_SHARES[kind] for kind in flips), *_DIRECTIONS.values())
+    turned = any(panel.title == _TURNED for panel in panels)
+    caption += "Second panel: the same share by its direction." if turned else "Its directions are not known."
+    legend = (*(_SHARES[kind] for kind in flips), *(_DIRECTIONS.values() if turned else ()))
     return (Figure(title, panels, caption + undrawn(m.view.groups, drawn), legend),) if panels else ()
 
 
@@ -99,7 +102,7 @@ def _decisions(m: Mediated) -> TableView:
     note = (
         "Decided otherwise: by the audited model, on the imagined mediators. In brackets: bootstrap intervals of the "
         f"applicants; they know nothing of how sure the generators are. The difference is from {m.view.reference}, "
-        "whose members are imagined elsewhere."
+        "whose members are imagined elsewhere; with more than two groups it has no p."
     )
     if m.several:
         note += (
@@ -138,6 +141,7 @@ def _scores(material: Material, m: Mediated) -> TableView:
         f"mean change of 0 may hide changes in both directions.{worst} CF is what the paper measures unfairness by. "
         "In brackets: bootstrap intervals."
     )
+    note += f" {ROUNDED}" * m.coarse
     return TableView(f"How far scores would move, by {m.view.attribute}", header, tuple(rows), note)
 
 

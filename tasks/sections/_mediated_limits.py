@@ -6,7 +6,7 @@ The limits of these data come with their numbers, as measured; the others are se
 from collections.abc import Iterator
 
 from tasks.sections._material import Material, listed
-from tasks.sections._mediated import HEADLINE, Generators, Mediated, generators, mediated
+from tasks.sections._mediated import HEADLINE, ROUNDED, Generators, Mediated, generators, mediated
 from tasks.sections._mediated_checks import in_doubt
 from tasks.sections._numbers import count, percent
 
@@ -29,6 +29,8 @@ def limits(material: Material) -> Iterator[str]:
     yield from _of_identification(found, asked)
     yield from _of_those_left(asked)
     yield from _of_training(found)
+    if any(m.coarse for m in asked):
+        yield ROUNDED
     yield (
         "That a decision would change with the mediators does not say that the change is unjust: whether what the "
         "attribute did to a mediator may count is a question for people. Nor does an unchanged decision show that the "
@@ -44,6 +46,11 @@ def _of_the_roles(g: Generators) -> Iterator[str]:
         f"{listed(g.mediators)} (mediators), and does not move {held} (covariates). A covariate that it does move "
         "hides a part of its effect; a common cause of both that nobody recorded is taken for an effect."
     )
+    if g.others:
+        yield (
+            f"Neither mediators nor covariates of {g.attribute.name}: {listed(g.others)}. They stay as they are where "
+            "an applicant is imagined, and generators do not look at them; what the attribute does to them is left out."
+        )
 
 
 def _of_identification(found: list[Generators], asked: list[Mediated]) -> Iterator[str]:

@@ -55,15 +55,20 @@ def _in_principle(g: Generators) -> str:
         return (
             f"What is identified: {g.mediators[0]} is the one mediator and continuous. What it would have been follows "
             "from an applicant's rank among people alike (the quantile map), up to a flip: with all ranks turned round "
-            "the data would look the same, and no data can tell the two apart. That holds only if "
-            f"{listed(conditions)}."
+            "the data would look the same, and no data can tell the two apart. That holds only "
+            f"{_if(conditions)}."
         )
     how = "the one mediator has categories" if len(g.mediators) == 1 else f"there are {len(g.mediators)} mediators"
     return (
         f"What is not identified: {how} ({listed(g.mediators)}), and then no number of applicants tells what those of "
         "one person would have been. Many answers fit the data equally well and give different people different "
-        f"mediators; only the distribution in a group is known. Even that holds only if {listed(conditions)}."
+        f"mediators; only the distribution in a group is known. Even that holds only {_if(conditions)}."
     )
+
+
+def _if(conditions: list[str]) -> str:
+    """Conditions as a sentence ends with them; each may hold an `and` of its own."""
+    return ", ".join(f"if {said}" for said in conditions[:-1]) + f", and if {conditions[-1]}"
 
 
 def _several(g: Generators) -> str:

@@ -51,7 +51,8 @@ def _question(material: Material) -> Iterator[str]:
     yield (
         f"{QUESTION} Generators learnt what the mediators of people alike are in each group. For every applicant they "
         "imagine what its own would have been in another group: covariates are kept, and so is whatever tells the "
-        "applicant from people alike, as far as the generators can know it. Then the audited model decides again."
+        "applicant from people alike, as far as the generators can know it. Then the audited model decides again; if "
+        "it sees the attribute itself, that is set to what is commonest in the other group."
     )
     yield (
         "The share decided otherwise is not read alone. Beside it stand how many applicants are not identified, since "

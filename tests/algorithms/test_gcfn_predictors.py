@@ -123,7 +123,9 @@ def test_what_is_said_of_a_group(seed):
 
 def test_unfairness_and_utility_are_under_the_network_that_is_worst_over_everybody():
     found, label = scored(), np.random.default_rng(1).random(80) < 0.5
+    found.imagined[1, :, :60] = 1 - found.scores[:60].round()  # as far as can be, and not in every group
     worst = int(unfairness(found.scores, found.imagined).argmax())
+    assert worst == 1
     rows, total = [np.arange(30), np.arange(30, 80)], 0.0
     for own in rows:
         told = list(aggregates([found], own, label, (0.5, 1.0), 50, np.random.default_rng(0)))

@@ -65,7 +65,7 @@ def test_targets_of_speed_are_held_against_what_was_measured(monkeypatch):
 @pytest.mark.parametrize(
     ("slopes", "errors", "met"),
     [
-        ([0.95, 0.85], [0.04, 0.06], ["met", "met"]),
+        ([0.98, 0.84], [0.04, 0.055], ["met", "met"]),
         ([0.9, 0.7], [0.0, 0.0], ["missed", "met"]),
         ([0.95, 0.95], [0.06, 0.06], ["missed", "met"]),
         ([0.6, 0.7], [0.0, 0.0], ["missed", "missed"]),

@@ -5,12 +5,16 @@ mediators, by ``purpose`` one, since a protected attribute's own column is none;
 one is small enough to be withheld, and by ``purpose`` a covariate gives the group away.
 """
 
+import dataclasses
+
 import report_tables
+from report_chapters import SPACE
 from report_tables import HOSTILE, REFERENCE, Rows
 
 from schemas.counterfactuals import GENERATOR_CHECKS, GENERATOR_HISTORY, MEDIATOR_EFFECTS
 from schemas.measures import MEASURES
 from schemas.settings import AuditSpec
+from tasks.sections import gcfn as section
 from tasks.sections._material import Material, Measure, ReportSettings
 
 WITHHELD, NOBODY = "Asian", "Pacific Islander"
@@ -108,6 +112,7 @@ class Group:
             for measure, value in (("accuracy", accuracy(name, weight)), ("ppv", 0.61), ("fpr", 0.31), ("fnr", 0.21)):
                 self.put(f"fair_{measure}", value, **said, **held_out)
             self.put("fair_unfairness", unfairness(name, weight), **said, **held_out)
+            self.put("fair_score_change", unfairness(name, weight) ** 0.5, **said, **held_out)
             for gamma in GAMMAS:
                 worth = accuracy(name, weight) - gamma * unfairness(name, weight)
                 self.put("fair_utility", worth, gamma=gamma, **said, **held_out)
@@ -224,3 +229,38 @@ def material(audit: AuditSpec | None = None) -> Material:
     known = {"mediator_effects": effects(), "generator_checks": checks(), "generator_history": history()}
     made = {name: tuple(table.to_pylist()) for name, table in known.items()}
     return Material(settings(audit), found, (), (), (), (), **made)
+
+
+def with_settings(**changes):
+    """The material under other settings of the method."""
+    return material(spec(methods={"fgce": None, "gcfn": gcfn(**changes)}))
+
+
+def changed(material, measure, group=HOSTILE[0], attribute="race", said=None, **fields):
+    """The material with a measure of a group changed; at parameters ``said``, or at all of them."""
+
+    def edit(m):
+        hit = (m.measure, m.group, m.protected_attribute) == (measure, group, attribute)
+        return dataclasses.replace(m, **fields) if hit and said in (None, m.said) else m
+
+    return dataclasses.replace(material, measures=tuple(map(edit, material.measures)))
+
+
+def text_of(row):
+    """The cells of a row, with plain spaces."""
+    return [cell.whole.replace(SPACE, " ") for cell in row]
+
+
+def rows_of(t, group):
+    """The rows of a group in a table, without its name."""
+    return [text_of(row)[1:] for row in t.rows if row[0].text.removesuffix(" (reference)") == group]
+
+
+def said_of(points, group):
+    """The sentence on a group."""
+    return next(point for point in points if point.startswith(group)).replace(SPACE, " ")
+
+
+def all_limits(material):
+    """The limits of the method as one text."""
+    return " ".join(section.limits(material)).replace(SPACE, " ")

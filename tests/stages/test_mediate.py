@@ -23,7 +23,7 @@ from tasks._generators import cases, regenerated
 from tasks._stage import Produced, hold
 from tasks.algorithms.mediation import ALL_COVARIATES
 
-GCFN = {"networks": 2, "epochs": 3, "hidden": 8, "batch": 16, "device": "cpu"}
+GCFN = {"networks": 3, "epochs": 3, "hidden": 8, "batch": 16, "device": "cpu"}
 ROLES = {"columns__income__role": "mediator", "columns__history__role": "[financial, mediator]"}
 OTHERS = {"methods__fgce": "null", "methods__cst": "null", "causal_graph": "{}"}
 STEPS = ("ingest", "preprocess", "score", "mediate")
@@ -127,6 +127,9 @@ class TestBadInput:
         assert small[["network", "spread", "income", "history"]].isna().all(axis=None)
         assert set(found["mediated"].query("group == 'white'")["to_group"]) == {"Black"}
         assert set(found["findings"].query("group == '(missing)'")["verdict"]) == {"not_tested"}
+        outside = set(found["memberships"].query("group != 'white'")["row_id"])
+        in_order = [i for i in found["applicants"]["row_id"] if i in outside]
+        assert found["findings"]["row_id"].tolist() == in_order
         unmediated = found["tallies"].query("measure == 'unmediated_share' and group == '(missing)' and value == 1")
         assert unmediated["count"].tolist() == [len(small)]
 
@@ -232,11 +235,11 @@ class TestTables:
     def test_history_and_checks_of_every_network(self, of_loans: Made) -> None:
         found, *_ = of_loans
         history = found.tables["generator_history"].to_pandas()
-        assert history.groupby("network")["epoch"].apply(list).tolist() == [[1, 2, 3]] * 2
+        assert history.groupby("network")["epoch"].apply(list).tolist() == [[1, 2, 3]] * 3
         checks = found.tables["generator_checks"].to_pandas()
         by_network = checks[checks["network"].notna()].groupby("check").size().to_dict()
-        of_training = dict.fromkeys(("reconstruction", "advantage", "accuracy", "converged"), 2)
-        assert by_network == {**of_training, "kept": 4, "beyond_mean": 4, "apart_from_quantiles": 2}
+        of_training = dict.fromkeys(("reconstruction", "advantage", "accuracy", "converged"), 3)
+        assert by_network == {**of_training, "kept": 6, "beyond_mean": 6, "apart_from_quantiles": 3}
         state = of_bytes(found.tables["generators"]["content"][0].as_py())
         assert state.history[:, 1, 0].tolist() == pytest.approx(
             history.query("network == 1")["reconstruction"].tolist()
@@ -295,6 +298,14 @@ class TestGivenRules:
         found = frames(spec)
         assert (np.stack(found["mediated_decisions"]["flips"]) == 1).all()
         assert "minority" not in set(found["generator_checks"]["column"])
+
+
+def test_without_a_model_mediators_are_imagined_and_nobody_is_asked(place: Path) -> None:
+    found = detected(asked(place, {**GCFN, "epochs": 1}, model="{kind: none}"))
+    assert found["mediated"]["income"].notna().all()
+    assert found["mediated_decisions"].empty
+    assert found["findings"].empty
+    assert found["tallies"].empty
 
 
 def test_crossed_attributes_are_imagined_by_their_crossed_groups(place: Path) -> None:

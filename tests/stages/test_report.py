@@ -16,7 +16,7 @@ from schemas.report_index import REPORT_INDEX
 from tasks._validate import validate
 from tasks.algorithms.disclosure import POLICIES, withhold_table
 from tasks.methods import METHODS
-from tasks.report import report
+from tasks.report import _json, report
 from tasks.sections import section_modules
 from tasks.sections._cover import cover
 from tasks.sections._material import Material
@@ -214,9 +214,11 @@ def test_a_headline_on_few_people_is_marked_and_a_dash_is_no_number(page):
 def test_a_model_from_a_file_is_named_as_given_and_not_as_fitted(path):
     spec = report_tables.spec().model_copy(update={"model": Model(kind="file", file={"path": path})})
     measures, *others = report_tables.tables()
-    front = cover(Material.of(report_tables.settings(spec), measures, *others[4:]), (), section_modules([]))
+    material = Material.of(report_tables.settings(spec), measures, *others[4:])
+    front = cover(material, (), section_modules([]))
     assert dict(front.strip)["Model"] == "a given model (their model.onnx)"
     assert "secret place" not in str(front)
+    assert b"secret place" not in _json(material, measures, ())
     (said,) = [p for each in front.limits for p in each.points if "given as a file" in p]
     for part in ("not fitted here", "learnt from these very rows", "second class or high scores"):
         assert part in said

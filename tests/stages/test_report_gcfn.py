@@ -1,7 +1,6 @@
 """GCFN's chapter: no share of flips without what is not identified, and nothing that small cells could be had from."""
 
 import dataclasses
-import json
 import re
 from collections import Counter
 from itertools import pairwise
@@ -11,23 +10,23 @@ import pytest
 import report_gcfn
 from hypothesis import given
 from hypothesis import strategies as st
-from report_chapters import SPACE, drawn, drawn_of, sections, table, under
+from report_chapters import drawn, drawn_of, sections, table, under
 from report_gcfn import (
-    BINS,
     ENDS,
     EPOCHS,
     FLIPS,
-    GAMMAS,
-    LAMBDAS,
     NETWORKS,
     NOBODY,
     PURPOSES,
     QUANTILE,
-    WHY,
     WIDE,
     WITHHELD,
-    accuracy,
-    unfairness,
+    all_limits,
+    changed,
+    rows_of,
+    said_of,
+    text_of,
+    with_settings,
 )
 from report_tables import HOSTILE, REFERENCE
 
@@ -36,7 +35,6 @@ from tasks.methods import METHODS
 from tasks.report import report
 from tasks.sections import (
     _fair_found,
-    _fair_read,
     _mediated_checks,
     _mediated_found,
     _mediated_spread,
@@ -67,26 +65,6 @@ def audit(chapter):
     return under(chapter, "gcfn-model-race")
 
 
-@pytest.fixture(scope="module")
-def predictors(chapter):
-    return under(chapter, "gcfn-fair-race")
-
-
-def with_settings(**changes):
-    """The material under other settings of the method."""
-    return report_gcfn.material(report_gcfn.spec(methods={"fgce": None, "gcfn": report_gcfn.gcfn(**changes)}))
-
-
-def changed(material, measure, group=FIRST, attribute="race", said=None, **fields):
-    """The material with a measure of a group changed; at parameters ``said``, or at all of them."""
-
-    def edit(m):
-        hit = (m.measure, m.group, m.protected_attribute) == (measure, group, attribute)
-        return dataclasses.replace(m, **fields) if hit and said in (None, m.said) else m
-
-    return dataclasses.replace(material, measures=tuple(map(edit, material.measures)))
-
-
 def without(material, *measures):
     """The material without some measures."""
     return dataclasses.replace(material, measures=tuple(m for m in material.measures if m.measure not in measures))
@@ -95,22 +73,6 @@ def without(material, *measures):
 def of_race(material):
     """The measures of the audited model by race."""
     return next(mediated(material))
-
-
-def text_of(row):
-    return [cell.whole.replace(SPACE, " ") for cell in row]
-
-
-def rows_of(t, group):
-    return [text_of(row)[1:] for row in t.rows if row[0].text.removesuffix(" (reference)") == group]
-
-
-def said_of(points, group):
-    return next(point for point in points if point.startswith(group)).replace(SPACE, " ")
-
-
-def all_limits(material):
-    return " ".join(gcfn.limits(material)).replace(SPACE, " ")
 
 
 def test_every_measure_of_the_registry_has_words_and_no_term_has_two_meanings():
@@ -329,102 +291,29 @@ def test_the_map_of_quantiles_has_no_training_and_its_own_conditions():
     assert "another seed makes other networks" not in limits
 
 
-def test_predictors_stand_in_their_order_with_all_rates(predictors):
-    rows = rows_of(table(predictors, "Predictors on held-out rows"), FIRST)
-    assert [row[0] for row in rows] == [
-        *("The audited model", "Unconstrained", "GCFN, lambda 0.5", "GCFN, lambda 2"),
-        *("CFUA: covariates alone", "CFAN: residuals of mediators"),
-    ]
-    assert rows[0][1:] == ["122", *["77.8 % [76.7, 78.9]"] * 4, "–", "–"]
-    assert [cell.split(" ")[0] for cell in rows[3][1:]] == ["122", "78.0", "61.0", "31.0", "21.0", "0.0133", "22.0"]
+@pytest.mark.parametrize(("profile", "told"), [("strict", True), ("public", False)])
+def test_a_mean_that_was_rounded_to_nothing_is_no_pass(profile, told):
+    material = report_gcfn.material(report_gcfn.spec(disclosure={"profile": profile}))
+    _, scores = _mediated_found.tables(material, of_race(material))
+    rates, *_ = _fair_found.tables(next(fair(material)))
+    for text in (scores.note, rates.note, _fair_found.figures(next(fair(material)))[0].caption, all_limits(material)):
+        assert ("0 stands for anything below 0.005, and is no pass" in text) == told
 
 
-def test_the_trade_off_is_accuracy_against_cf_along_lambda(predictors):
-    figure = predictors.figures[0]
-    assert [panel.title for panel in figure.panels] == [f"{REFERENCE} (reference)", *HOSTILE]
-    rows = drawn_of(figure.panels[1])
-    models = [("unconstrained", 0.0), *(("GCFN", w) for w in LAMBDAS[1:]), ("CFUA", 0.0), ("CFAN", 0.0)]
-    assert [(row["kind"], row["unfairness"], row["accuracy"]) for row in rows] == [
-        (name, pytest.approx(unfairness(name, w), abs=1e-4), pytest.approx(accuracy(name, w))) for name, w in models
-    ]
-    assert [row["kind"] for row in rows if row["curve"]] == ["unconstrained", *["GCFN"] * (len(LAMBDAS) - 1)]
-    assert [row["name"] for row in rows] == ["", *(f"{w:g}" for w in LAMBDAS[1:]), "", ""]
-    encoded = figure.panels[1].spec["layer"][1]["encoding"]
-    assert encoded["shape"]["scale"]["domain"] == ["GCFN", "unconstrained", "CFUA", "CFAN"]
-    assert len({swatch.shape for swatch in figure.legend}) == len(figure.legend)
-
-
-def test_panels_of_a_figure_have_one_scale(material):
-    moved = changed(material, "fair_accuracy", REFERENCE, value=0.99)
-    figure, *_ = _fair_found.figures(next(fair(moved)))
-    scales = {json.dumps(panel.spec["layer"][0]["encoding"]["y"]["scale"]) for panel in figure.panels}
-    assert len(scales) == 1
-    assert "0.99" in scales.pop()
-
-
-def test_utility_is_drawn_by_gamma_for_every_predictor(predictors):
-    found = {(row["what"], row["x"]): row["value"] for row in drawn_of(predictors.figures[1].panels[0])}
-    assert len(found) == (len(LAMBDAS) + 2) * len(GAMMAS)
-    for gamma in GAMMAS:
-        expected = accuracy("GCFN", 2.0) - gamma * unfairness("GCFN", 2.0)
-        assert found["GCFN, lambda 2", gamma] == pytest.approx(expected, abs=1e-4)
-
-
-def test_scores_are_drawn_with_and_without_the_regularisation_and_a_withheld_bin_is_a_gap(material, predictors):
-    rows = drawn_of(predictors.figures[2].panels[1])
-    assert {row["what"] for row in rows} == {"unconstrained", "GCFN, lambda 2"}
-    assert [row["start"] for row in rows if row["what"] == "unconstrained"] == [i / BINS for i in range(BINS + 1)]
-    bin_of = {"model": "GCFN", "lambda": 2.0, "from": 0.2, "to": 0.4}
-    gap = changed(material, "fair_score_share", said=bin_of, value=None, n=None, reason="withheld: a small cell")
-    figure = _fair_found.figures(next(fair(gap)))[2]
-    hidden = [row for row in drawn_of(figure.panels[1]) if row["value"] is None]
-    assert [(row["what"], row["start"], row["shown"]) for row in hidden] == [("GCFN, lambda 2", 0.2, "withheld")]
-    line = figure.panels[1].svg
-    assert len(re.findall(r'<path[^>]* d="M[^"]*M', line)) > len(
-        re.findall(r'<path[^>]* d="M[^"]*M', predictors.figures[2].panels[1].svg)
-    )
-
-
-def test_readings_of_predictors_tell_cost_and_gain_and_no_pass(predictors, material):
-    assert said_of(predictors.points, FIRST) == (
-        f"{FIRST}, on 122 held-out rows: with lambda = 2 CF is 0.0133 [0.00233, 0.0243] instead of 0.0400 "
-        "[0.0290, 0.0510], and accuracy 78.0 % [76.9, 79.1] instead of 80.0 % [78.9, 81.1]. 22.0 % [20.9, 23.1] would "
-        "be decided on otherwise than by the audited model."
-    )
-    assert said_of(predictors.points, WITHHELD) == (
-        f"{WITHHELD}: accuracy is withheld. Nothing can be said, and that is no pass."
-    )
-    assert said_of(predictors.points, NOBODY) == (
-        f"{NOBODY}: no predictor was trained on it: {WHY}. Nothing can be said, and that is no pass."
-    )
-    assert not rows_of(table(predictors, "Predictors on held-out rows"), NOBODY)
-    few = changed(material, "fair_accuracy", n=29)
-    assert "29 held-out rows, fewer than the 30" in said_of(_fair_read.readings(next(fair(few))), FIRST)
-    assert f"which is no pass: {FIRST} (race)." in all_limits(few)
-
-
-def test_words_on_predictors_say_what_lambda_labels_and_cf_are(chapter):
-    words = " ".join(under(chapter, "gcfn-fair").words)
-    for part in (
-        "the larger lambda is, the less scores move",
-        "The labels are the lender's own decisions",
-        "about generated mediators and never about true ones",
-        "(Lemma 2) does not hold in general",
-        "None of these predictors is in use",
-    ):
-        assert part in words
-
-
-def test_without_prediction_nothing_is_said_of_predictors():
-    bare = with_settings(prediction=None)
-    assert [part.anchor for part in gcfn.chapter(bare).parts] == ["gcfn-model", "gcfn-generators"]
-    assert "predictor" not in all_limits(bare)
+def test_directions_that_are_withheld_are_not_in_the_figure(material):
+    for group in SAID:
+        material = changed(material, "flip_direction_share", group, value=None)
+    (figure,) = _mediated_found.figures(of_race(material))
+    assert [panel.title for panel in figure.panels] == ["Decided otherwise"]
+    assert "Its directions are not known." in figure.caption
+    assert len(figure.legend) == 2
 
 
 def test_limits_name_roles_identification_and_whom_nobody_imagined(material):
     limits = all_limits(material)
     for part in (
         "race moves income, thousands and purpose (mediators), and does not move age (covariates)",
+        "Neither mediators nor covariates of race: term.",
         "purpose moves income, thousands (mediators), and does not move age (covariates)",
         "What the lender would have decided on an imagined applicant nobody can know",
         "one continuous mediator (purpose)",

@@ -89,7 +89,8 @@ def _differently(name: str, by: Floats, given: Bools, fair: Bools) -> Iterator[t
     """
     values, rows, differing = measures.treated_differently(given, fair, by)
     counts = np.column_stack([differing, rows - differing, rows])
-    hidden = ((counts > 0) & (counts < SMALLEST)).any(axis=1)
+    few = (counts > 0) & (counts < SMALLEST)
+    hidden = few[:, 0] | few[:, 1] | few[:, 2]
     for column in counts.T[:2]:
         hidden = complement(hidden, column, SMALLEST)
     for value, n, count, withheld in zip(values, rows, differing, hidden, strict=True):

@@ -44,7 +44,7 @@ def cells(several: Sequence[Run]) -> Mapping[Cell, Value]:
     found: dict[Cell, Value] = {
         Cell(quantity, name): float(value) for name, mean in means.items() for quantity, value in mean._asdict().items()
     }
-    return found | directions(means)
+    return {**found, **directions(means)}
 
 
 def directions(means: Mapping[str, Told]) -> Mapping[Cell, Value]:

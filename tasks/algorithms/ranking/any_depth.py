@@ -18,7 +18,7 @@ import numpy as np
 
 from tasks.algorithms.detector import Bools, Floats, Ints, Longs
 from tasks.algorithms.ranking import counting, modification, ratios, swapping
-from tasks.algorithms.ranking.blocks import BlockRules, require_size
+from tasks.algorithms.ranking.blocks import BlockRules, starts
 from tasks.algorithms.ranking.counting import Bounds
 from tasks.algorithms.ranking.moves import Listed, Rules
 from tasks.algorithms.ranking.records import Records
@@ -28,24 +28,24 @@ from tasks.algorithms.ranking.reranked import Reranked, by_record, ranks
 NOBODY = -1
 
 
-def rerank_any(records: Records, held: Representation, size: int, settings: BlockRules) -> Reranked:
+def rerank_any(records: Records, held: Representation, size: int | Longs, settings: BlockRules) -> Reranked:
     """Re-rank a list block by block, with records of the worst-off group from any later block.
 
     Args:
         records: All with a cost.
         held: The bounds that every block is to keep.
-        size: Records of a block.
+        size: Records of a block, or ``(b,)`` of each.
         settings: ``rule``, ``delta`` and ``probes``; only the worst-off group moves, whatever ``direction`` says.
 
     Raises:
-        SpecError: If a block is to have fewer than one record.
+        SpecError: If a block is to have fewer than one record, or all together not as many as there are.
     """
-    require_size(size)
+    start = starts(len(records.cost), size)
     before, groups = records.ranked(), len(held.shares)
     listed = records.listed(before)
     worst = ratios.worst_off(records.cost, records.group, groups)
     least_ratio = settings.swaps(worst, groups).least_ratio
-    block, left = _fill(listed, records.rules, held.bounds, size, worst, least_ratio, settings.probes)
+    block, left = _fill(listed, records.rules, held.bounds, start, worst, least_ratio, settings.probes)
     order = before[swapping.sorted_blocks(block, listed.cost, before, len(left))]
     return Reranked(
         order,
@@ -54,7 +54,7 @@ def rerank_any(records: Records, held: Representation, size: int, settings: Bloc
         by_record(listed.cost, before),
         by_record(listed.values, before),
         np.flatnonzero(left),
-        block_before=by_record(np.arange(len(before)) // size, before),
+        block_before=by_record(np.repeat(np.arange(len(start) - 1), np.diff(start)), before),
         block=by_record(block, before),
     )
 
@@ -81,7 +81,7 @@ class Block(NamedTuple):
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _fill(
-    listed: Listed, rules: Rules, bounds: Bounds, size: int, worst: int, least_ratio: float, probes: int
+    listed: Listed, rules: Rules, bounds: Bounds, start: Longs, worst: int, least_ratio: float, probes: int
 ) -> tuple[Longs, Bools]:
     """Fill block after block.
 
@@ -89,25 +89,25 @@ def _fill(
         ``(n,)`` block of each record; ``(b,)`` blocks that were left unfair because nothing helped.
     """
     n, groups = listed.cost.shape[0], bounds.shares.shape[0]
-    blocks = (n + size - 1) // size
+    blocks = start.shape[0] - 1
     taken, left = np.full(n, NOBODY), np.zeros(blocks, np.bool_)
     following, queue = _queue(listed.group, worst)
     back, head, moves, placed = np.empty(0, np.int64), 0, np.arange(groups) == worst, 0
     for b in range(blocks):
-        members, head = _first(back, taken, head, min(size, n - b * size))
+        members, head = _first(back, taken, head, start[b + 1] - start[b])
         counts, sums = np.zeros(groups, np.int64), np.zeros(groups)
         for i in members:
             taken[i] = b
             counts[listed.group[i]] += 1
             sums[listed.group[i]] += listed.cost[i]
-        wanted = _wanted(bounds, worst, b * size, placed, len(members))
+        wanted = _wanted(bounds, worst, start[b], placed, len(members))
         block = Block(members, np.empty_like(members), counts, sums, moves, wanted, worst, least_ratio, probes)
         sent = 0
         if b < blocks - 1:
             while queue != NOBODY and taken[queue] != NOBODY:
                 queue = following[queue]
             left[b], sent = _balance(listed, block, rules, bounds, taken, following, queue, b)
-        back = np.sort(block.gone[:sent])
+        back = np.sort(np.append(back[len(members) :], block.gone[:sent]))
         placed += counts[worst]
     return taken, left
 
@@ -145,8 +145,8 @@ def _queue(group: Ints, worst: int) -> tuple[Longs, int]:
 def _first(back: Longs, taken: Longs, head: int, count: int) -> tuple[Longs, int]:
     """The next ``count`` records: those that were sent back, then from ``head`` on; and where to go on from."""
     members = np.empty(count, np.int64)
-    members[: back.shape[0]] = back
-    found = back.shape[0]
+    found = min(back.shape[0], count)
+    members[:found] = back[:found]
     while found < count:
         if taken[head] == NOBODY:
             members[found] = head

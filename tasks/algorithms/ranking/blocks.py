@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 
 from schemas.errors import SpecError
+from tasks.algorithms.detector import Longs
 from tasks.algorithms.ranking import ratios, swapping
 from tasks.algorithms.ranking.records import Records
 from tasks.algorithms.ranking.representation import Representation
@@ -49,23 +50,22 @@ def block_size(records: int, blocks: int) -> int:
     return -(-records // blocks)
 
 
-def rerank_blocks(records: Records, held: Representation, size: int, settings: BlockRules) -> Reranked:
+def rerank_blocks(records: Records, held: Representation, size: int | Longs, settings: BlockRules) -> Reranked:
     """Re-rank a list block by block (Algorithm 2).
 
     Args:
         records: All with a cost.
         held: The bounds that every block is to keep.
-        size: Records of a block.
+        size: Records of a block, or ``(b,)`` of each.
         settings: Direction and rule of acceptance.
 
     Raises:
-        SpecError: If a block is to have fewer than one record.
+        SpecError: If a block is to have fewer than one record, or all together not as many as there are.
     """
-    require_size(size)
+    start = starts(len(records.cost), size)
     before, groups = records.ranked(), len(held.shares)
     listed = records.listed(before)
-    start = np.append(np.arange(0, len(before), size), len(before))
-    block = np.arange(len(before)) // size
+    block = np.repeat(np.arange(len(start) - 1), np.diff(start))
     crossed = np.zeros(len(before), np.bool_)
     window = Window(start, listed.cost[start[1:] - 1], crossed, block.copy(), listed)
     swaps = settings.swaps(ratios.worst_off(records.cost, records.group, groups), groups)
@@ -83,7 +83,17 @@ def rerank_blocks(records: Records, held: Representation, size: int, settings: B
     )
 
 
-def require_size(size: int) -> None:
-    """Raise SpecError if a block is to have fewer than one record."""
-    if size < 1:
-        raise SpecError(f"a block of {size} records was asked for; give at least 1")
+def starts(records: int, size: int | Longs) -> Longs:
+    """Where each block of a list begins and the last one ends, ``(b + 1,)``.
+
+    Raises:
+        SpecError: If a block is to have fewer than one record, or all together not as many as there are.
+    """
+    least = int(np.min(size, initial=records + 1))
+    if least < 1:
+        raise SpecError(f"a block of {least} records was asked for; give at least 1")
+    if isinstance(size, int):
+        return np.append(np.arange(0, records, size), records)
+    if size.sum() != records:
+        raise SpecError(f"blocks of {size.sum()} records in all were asked for, of a list of {records}")
+    return np.append(0, np.cumsum(size))

@@ -4,6 +4,9 @@ Attributes are tried in order of their recourse weight, first alone (A, B, C), t
 threes; all but the last of them go as far as allowed, the last moves the fewest steps. An attribute never passes its
 target, so that nothing immutable changes and no bound or direction is broken; one that does not help is put back.
 
+To hand over all records, a tuple of many arrays, takes longer than most of what is done with one of them: what is asked
+for every record is inlined.
+
 Here belong the kernels that modify one record. Which record, and under which limit, is for the algorithms to say.
 """
 
@@ -44,8 +47,15 @@ def find(rules: Rules, records: Listed, i: int, floor: float, limit: float) -> f
             before = 0.0
             for place in range(size - 1):
                 before += records.gain[records.picked[place]]
-            enough = before + records.gain[records.picked[size - 1]] >= needed - slack
-            if enough and not (rules.additive and _overshoots(rules, records, i, size, before, needed, allowed, slack)):
+            last = records.picked[size - 1]
+            useful = before + records.gain[last] >= needed - slack
+            if useful and rules.additive:
+                if rules.to_boundary:
+                    unit, most = records.unit[last], records.gain[last]
+                    useful = not _overshoots(unit, most, before, needed, allowed, slack)
+                else:
+                    useful = not _passes(rules, records, i, last, before, needed, allowed, slack)
+            if useful:
                 found = _fewest(rules, records, i, limit, size, needed - slack - before)
                 if floor <= found <= limit:
                     return float(found)
@@ -54,7 +64,7 @@ def find(rules: Rules, records: Listed, i: int, floor: float, limit: float) -> f
     return np.inf
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
 def _needed(rules: Rules, records: Listed, i: int, floor: float, limit: float) -> tuple[float, float, float]:
     """What a set of attributes has to bring and what it may, in the unit of ``gain``, and how far rounding may be off.
 
@@ -69,20 +79,25 @@ def _needed(rules: Rules, records: Listed, i: int, floor: float, limit: float) -
     return squared - limit**2, squared - floor**2, ROUNDING * squared
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
 def _gains(rules: Rules, records: Listed, i: int) -> int:
     """List the attributes of a record that can move, with what each brings; how many they are."""
     x, target, count = records.values[i], records.target[i], 0
     for j in rules.order:
-        steps = most_steps(rules, x, target, j)
-        if steps > 0.0:
-            records.gain[count] = gain(rules, records, i, j, steps)
+        step, far = rules.step[j], abs(target[j] - x[j])
+        length = far if step == 0.0 else min(np.floor(far / step + ROUNDING) * step, far)
+        if length > 0.0:
+            if rules.to_boundary:
+                records.gain[count] = abs(rules.slope.slope[j]) * length
+                records.unit[count] = abs(rules.slope.slope[j]) * step
+            else:
+                records.gain[count] = gain(rules, records, i, j, most_steps(rules, x, target, j))
             records.movable[count] = j
             count += 1
     return count
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
 def _fewest_attributes(records: Listed, count: int, needed: float) -> int:
     """How many of the attributes that bring most it takes at the least; ``count + 1`` if all together do not."""
     best = records.changed
@@ -101,13 +116,35 @@ def _fewest_attributes(records: Listed, count: int, needed: float) -> int:
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _overshoots(
-    rules: Rules, records: Listed, i: int, size: int, before: float, needed: float, allowed: float, slack: float
-) -> bool:
-    """Whether the picked attributes bring the cost below its floor: without the last, or by its fewest steps."""
-    last = records.movable[records.picked[size - 1]]
+def _overshoots(unit: float, gain: float, before: float, needed: float, allowed: float, slack: float) -> bool:
+    """Whether attributes bring the cost to a boundary below its floor: without the last, or by its fewest steps.
+
+    Thousands of sets fail here for one that is tried. Handing over all records would take most of that time.
+
+    Args:
+        unit: What a step of the last attribute brings; 0 where it may go any amount.
+        gain: What it brings if it goes as far as allowed.
+        before: What the others bring.
+        needed: What all have to bring.
+        allowed: What they may bring.
+        slack: By how much rounding may be off.
+    """
     if before > needed + slack:
         return True
+    if unit == 0.0:
+        return False
+    steps = max(1.0, np.ceil((needed - slack - before) / unit - ROUNDING))
+    return before + min(steps * unit, gain) > allowed + slack
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _passes(
+    rules: Rules, records: Listed, i: int, place: int, before: float, needed: float, allowed: float, slack: float
+) -> bool:
+    """The same of squared distances to a target, for the last attribute by its place in ``movable``."""
+    if before > needed + slack:
+        return True
+    last = records.movable[place]
     if rules.step[last] == 0.0:
         return False
     steps = least_steps(rules, records, i, last, needed - slack - before)

@@ -48,6 +48,8 @@ class Listed(NamedTuple):
     """``(d,)`` room for attributes of one record that can move at all."""
     gain: Floats
     """``(d,)`` room for what each of them brings if it goes as far as allowed."""
+    unit: Floats
+    """``(d,)`` room for what one step of each of them brings on the way to a boundary; 0 for any amount."""
     picked: Longs
     """``(d,)`` room for places in ``movable``."""
 
@@ -55,8 +57,8 @@ class Listed(NamedTuple):
 def listed(cost: Floats, group: Ints, values: Floats, target: Floats, rate: Floats) -> Listed:
     """Records by rank, ``(n,)`` and ``(n, d)``; ``cost`` and ``values`` will be written over."""
     attributes = values.shape[1]
-    floats, ints = np.empty((2, attributes)), np.empty((2, attributes), np.int64)
-    return Listed(cost, group, values, target, rate, floats[0], ints[0], floats[1], ints[1])
+    floats, ints = np.empty((3, attributes)), np.empty((2, attributes), np.int64)
+    return Listed(cost, group, values, target, rate, floats[0], ints[0], floats[1], floats[2], ints[1])
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
