@@ -115,16 +115,16 @@ def doctor(lake: LakeOption = Path("data/lake"), as_json: JsonOption = False) ->
 
 @app.command(epilog="Example: evenhand bench fgce --data DIR, or: evenhand bench overhead --spec SPEC.yaml")
 def bench(
-    name: Annotated[str, typer.Argument(help="Name of the benchmark: overhead, fgce, cst, cec or gcfn.")],
+    name: Annotated[str, typer.Argument(help="Name of the benchmark: overhead, fgce, cst, cec, gcfn or raguel.")],
     spec: Annotated[Path | None, typer.Option(help="overhead: audit spec; the bundled boston1990 if left out.")] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="overhead: set any key of the spec.")
     ] = None,
     data: Annotated[
-        Path | None, typer.Option(help="fgce, cst, cec: directory with data/ (cst: and golden/) in it.")
+        Path | None, typer.Option(help="fgce, cst, cec, raguel: directory with data/ (cst: and golden/) in it.")
     ] = None,
     rows: Annotated[
-        int | None, typer.Option(min=1, help="fgce, cst, cec, gcfn: at most so many rows, for a quick look.")
+        int | None, typer.Option(min=1, help="fgce, cst, cec, gcfn, raguel: at most so many rows, for a quick look.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -170,7 +170,8 @@ def reproduce(
         list[str] | None,
         typer.Option(
             help="This data set only: german, compas or adult of fgce, loan or law of cst, german, adult or synthetic "
-            "of cec, synthetic, law-sigmoid, law-sin or compas of gcfn, example, german, default-credit or hmda of raguel; may be given again."
+            "of cec, synthetic, law-sigmoid, law-sin or compas of gcfn, example, german, default-credit or hmda of "
+            "raguel; may be given again."
         ),
     ] = None,
     folds: Annotated[
@@ -195,7 +196,9 @@ def reproduce(
     ] = None,
     records: Annotated[
         int | None,
-        typer.Option(min=2_500, help="raguel: records of the longest list that is drawn; the paper's 1,000,000 if left out."),
+        typer.Option(
+            min=2_500, help="raguel: records of the longest list that is drawn; the paper's 1,000,000 if left out."
+        ),
     ] = None,
     every_cell: Annotated[bool, typer.Option("--every-cell", help="Print the cells that agree, too.")] = False,
     as_json: JsonOption = False,

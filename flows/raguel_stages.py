@@ -18,15 +18,15 @@ import pyarrow.parquet as pq
 from flows.reproducing.raguel.grid import BLOCKS, TOLERANCES
 from tasks import _streaming
 from tasks.algorithms.detector import Floats, Ints
-from tasks.algorithms.ranking import hmda_series, ratios, targets
+from tasks.algorithms.ranking import hmda_series, streaming, targets
 from tasks.algorithms.ranking.actions import Actions, make_actions
 from tasks.algorithms.ranking.blocks import BlockRules, block_size, rerank_blocks
 from tasks.algorithms.ranking.hmda_series import Drawn, HmdaSeries
 from tasks.algorithms.ranking.records import Records, make_records, of_costs
 from tasks.algorithms.ranking.representation import Representation, representation
-from tasks.algorithms.ranking.reranked import modified
 from tasks.algorithms.ranking.reranking import Reranking, rerank
 from tasks.algorithms.ranking.stepped import in_steps
+from tasks.algorithms.ranking.streaming import Chunk, Stream
 from tasks.algorithms.ranking.targets import Boundary
 
 REPETITIONS, WARM_RECORDS = 7, 500
@@ -42,8 +42,9 @@ def costs(records: str, kind: str) -> dict[str, Any]:
     rng, n = np.random.default_rng(0), int(records)
     values, boundary = rng.normal(size=(n, ATTRIBUTES)), Boundary(rng.normal(size=ATTRIBUTES), 0.3)
     weight = rng.uniform(0.1, 1, ATTRIBUTES)
-    bounds = {"lower": -4.0, "upper": 4.0, "direction": np.resize([1, -1, 0], ATTRIBUTES)} if kind == "bounded" else {}
-    actions = make_actions(weight, **bounds)
+    actions = make_actions(weight)
+    if kind == "bounded":
+        actions = make_actions(weight, direction=np.resize([1, -1, 0], ATTRIBUTES), lower=-4.0, upper=4.0)
     compiled = _compiled(lambda: targets.costs_to_boundary(values[:WARM_RECORDS], boundary, actions))
     seconds = _least(lambda: targets.costs_to_boundary(values, boundary, actions))
     return {"rows": n, "seconds": seconds, "compile_s": compiled, "peak_mb": _peak_mb()}
@@ -105,11 +106,14 @@ def drawn(records: str) -> dict[str, Any]:
     few, listed = (_of_drawn(_drawn(n)) for n in (WARM_RECORDS, int(records)))
     compiled = _compiled(lambda: rerank_blocks(few, _held(few.group), SIZE, BlockRules()))
     held = _held(listed.group)
+    cpu = time.process_time()
     seconds = _least(lambda: rerank_blocks(listed, held, SIZE, BlockRules()))
+    cpu_s = (time.process_time() - cpu) / REPETITIONS
     sort = _least(listed.ranked)
     return {
         "rows": len(listed.cost),
         "seconds": seconds,
+        "cpu_s": cpu_s,
         "sort_s": sort,
         "compile_s": compiled,
         "peak_mb": _peak_mb(),
@@ -143,12 +147,12 @@ def stream(place: str) -> dict[str, Any]:
     few, source, result = _drawn(WARM_RECORDS), Path(place) / "sorted.parquet", Path(place) / "reranked.parquet"
     listed = _of_drawn(few)
     order = listed.ranked()
-    chunk = _streaming.Chunk(
+    chunk = Chunk(
         order, listed.cost[order], listed.group[order], listed.values[order], listed.target[order], listed.rate[order]
     )
     held = _held(listed.group)
-    warm = _streaming.Stream(SIZE, listed.rules, held.bounds, BlockRules().swaps(1, 2))
-    compiled = _compiled(lambda: list(_streaming.streaming.stream([chunk], warm)))
+    warm = Stream(SIZE, listed.rules, held.bounds, BlockRules().swaps(1, 2))
+    compiled = _compiled(lambda: list(streaming.stream([chunk], warm)))
     start = time.perf_counter()
     shares = _streaming.whole_of(source).shares
     whole = representation(few.group, 2, 0, TOLERANCE, shares)

@@ -15,7 +15,7 @@ Tolerance = Annotated[float, Field(gt=0, le=1)]
 class RaguelSettings(MethodSettings):
     """Recourse-aware re-ranking (RAGUEL): who is how far from a favourable decision, and whom an offer would help."""
 
-    paper: ClassVar[dict[str, Any]] = {"rule": "strict", "direction": "both", "failure": "exit"}
+    paper: ClassVar[dict[str, Any]] = {"rule": "strict", "direction": "both", "failure": "exit", "steps": False}
 
     listed: Literal["unfavourable", "all"] = Field(
         "unfavourable", description="who is ranked: those decided on unfavourably, or all (the paper's Table 6 fits it)"
@@ -41,7 +41,9 @@ class RaguelSettings(MethodSettings):
         None, ge=1, description="most columns in which a counterfactual point may differ; any number if null"
     )
     steps: bool = Field(
-        False, description="whether counterfactual points lie whole steps away; offers always do (paper: points do not)"
+        True,
+        description="whether counterfactual points lie whole steps away, as offers always do (paper: false); a point "
+        "that is no whole step away in any column leaves nothing to offer",
     )
     blocks: int = Field(10, ge=1, description="blocks of equal size that the list is cut into")
     block_column: str | None = Field(
@@ -60,7 +62,7 @@ class RaguelSettings(MethodSettings):
         (1 / 2, 1 / 3, 1 / 5, 1 / 8), description="tolerances for which it is told"
     )
     fewest: int = Field(
-        20, ge=1, description="groups with fewer applicants in the list are left out of it: a mean of few tells little"
+        30, ge=1, description="groups with fewer applicants in the list are left out of it: a mean of few tells little"
     )
     asked: int = Field(
         20,

@@ -21,11 +21,8 @@ def places_of(reranked: pa.Table, ids: "np.ndarray[Any, Any]", maker: str, attri
     """
     if not reranked.num_rows:
         return None
-    wanted = {"order": "list", "decision_maker": maker, "protected_attribute": attribute}
-    mine = pc.and_kleene(
-        *(pc.equal(reranked[name], wanted[name]) for name in ("decision_maker", "protected_attribute"))
-    )
-    own = reranked.filter(pc.and_kleene(mine, pc.equal(reranked["order"], wanted["order"]))).to_pandas()
+    made = (pc.field("decision_maker") == maker) & (pc.field("protected_attribute") == attribute)
+    own = reranked.filter(made & (pc.field("order") == "list")).to_pandas()
     at = pd.Series(np.arange(len(ids)), index=ids)
     own = own.assign(row=at.loc[own["row_id"]].to_numpy()).sort_values("row")
     candidate = own["candidate"].map(at).fillna(-1)

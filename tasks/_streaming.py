@@ -1,7 +1,8 @@
 """Lists that do not fit into memory: sorted, re-ranked block by block (Algorithm 2 of RAGUEL) and written as Parquet.
 
-A list is a file with a row for each record: ``number``, ``cost``, ``group``, ``rate``, and of every attribute ``value:``
-and ``target:`` followed by its name. What is written has a row for each record at its new rank, with what it was before.
+A list is a file with a row for each record: ``number``, ``cost``, ``group``, ``rate``, and of every attribute
+``value:`` and ``target:`` followed by its name. What is written has a row for each record at its new rank, with what it
+was before.
 
 Here belongs the edge between files and ``ranking.streaming``, which does the work.
 """
@@ -107,7 +108,10 @@ def sort_by_cost(source: Path, sorted_list: Path, memory_mb: int = 1_000) -> Non
         DataQualityError: The file is no list.
     """
     attributes_of(source)
-    settings = {"memory_limit": f"{memory_mb}MB", "temp_directory": str(sorted_list.parent)}
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        "memory_limit": f"{memory_mb}MB",
+        "temp_directory": str(sorted_list.parent),
+    }
     draft = _draft(sorted_list)
     with duckdb.connect(config=settings) as connection:
         ordered = connection.read_parquet(str(source)).order("cost, number")
@@ -183,7 +187,8 @@ def chunks(file: Path, attributes: tuple[str, ...], rows: int = CHUNK_ROWS) -> I
     """A list in pieces of at most so many records."""
     with pq.ParquetFile(file) as parquet:
         for batch in parquet.iter_batches(batch_size=rows, columns=list_schema(attributes).names):
-            number, cost, group, rate = (batch[name].to_numpy() for name in _COLUMNS)
+            # copies: Arrow's own arrays are read-only, which to numba is another type, and it would compile all anew
+            number, cost, group, rate = (batch[name].to_numpy().copy() for name in _COLUMNS)
             values, target = (_matrix(batch, start, attributes) for start in (VALUE, TARGET))
             yield Chunk(number, cost, group, values, target, rate)
 

@@ -111,8 +111,9 @@ class Attribute:
 
     def said_offer(self, value: float, falls: bool) -> str:
         """What an offer moves to as it is told: without whole steps, the upper end of a bin is not part of it."""
-        below = falls and self.bin_width > 0 and self.step is None
-        return f"below {value:.8g}" if below else self.said(value)
+        if self.bin_width > 0 and self.step is None:
+            return f"below {value:.7g}" if falls else f"{value:.7g}"
+        return self.said(value)
 
 
 @dataclass(frozen=True)

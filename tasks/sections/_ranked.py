@@ -22,7 +22,7 @@ INITIAL = ""
 RERANKED: Mapping[str, Swatch] = {
     "list": Swatch("list re-ranked (Algorithm 1)", ACCENT, "6 3", "triangle"),
     "blocks": Swatch("blocks re-ranked (Algorithm 2)", WARM, "2 2", "square"),
-    "any": Swatch("blocks re-ranked, any depth", "#009E73", "8 3 2 3", "diamond"),
+    "any": Swatch("blocks re-ranked at any depth", "#009E73", "8 3 2 3", "diamond"),
 }
 """The orders that RAGUEL makes, and how they are drawn."""
 KINDS: Mapping[str, Swatch] = {INITIAL: Swatch("initial order", REFERENCE, shape="circle"), **RERANKED}
@@ -109,9 +109,7 @@ def boundary(material: Material, maker: str) -> str:
     if maker == DecisionMaker.LENDER:
         return f"Nobody knows where the lender draws the line: {nearest.format(by='it')}."
     kind = material.settings.model.kind
-    settings = material.settings.methods.raguel
-    stepped = settings is not None and (settings.steps or settings.most is not None)
-    found = "searched in whole steps" if stepped else "worked out in closed form, within bounds and directions"
+    found = _found(material.settings.methods.raguel or RaguelSettings())
     linear = f"The boundary is the {material.model}'s own, which is linear, and the nearest permitted point is {found}."
     asked = "; what that applicant has is favoured by the very model, together with what the applicant cannot change"
     if kind in _LINEAR:
@@ -124,9 +122,24 @@ def boundary(material: Material, maker: str) -> str:
     return f"The model has no boundary that could be written down: {other}"
 
 
+def _found(settings: RaguelSettings) -> str:
+    """How the nearest permitted point of a linear boundary is found."""
+    steps = ["in whole steps, where the audit spec gives any"] * settings.steps
+    if settings.most is not None:
+        steps.append(f"among changes of at most {settings.most} columns")
+    return f"searched {' and '.join(steps)}" if steps else "worked out in closed form, within bounds and directions"
+
+
 def too_few(found: Measure, minimum: int) -> bool:
     """Whether fewer applicants stand behind a measure than a reading needs."""
     return found.n is not None and found.n < minimum
+
+
+def is_lower(after: Measure | None, before: Measure | None) -> bool:
+    """Whether a value is known to be lower than it was before."""
+    if after is None or before is None or after.value is None or before.value is None:
+        return False
+    return after.value < before.value
 
 
 def qualified(found: Iterable[Measure | None]) -> str:

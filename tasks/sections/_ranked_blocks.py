@@ -43,11 +43,11 @@ def _reading(r: Ranked, group: str) -> str:
     if before is None or before.value is None or not n:
         return f"{name}: unfair blocks are {missing_words(before)}. {NOTHING}"
     after = [(order, r.get(group, "unfair_blocks", order)) for order in r.reranked]
-    known = [f"{value(m, 'count')} with {ORDERS[order].text}" for order, m in after if m and m.value is not None]
-    unknown = [f"{ORDERS[order].text} ({missing_words(m)})" for order, m in after if m is None or m.value is None]
-    said = f"{name}: {value(before, 'count')} of {count(n)} blocks are unfair in the initial order"
-    said += f", {listed(known)}." if known else "."
-    return said + (f" Not known: {listed(unknown)}." if unknown else "")
+    said = [f"{ORDERS[order].text}: {value(m, 'count')}" for order, m in after]
+    return (
+        "; ".join((f"{name}: {value(before, 'count')} of {count(n)} blocks are unfair in the initial order", *said))
+        + "."
+    )
 
 
 def figures(r: Ranked) -> tuple[Figure, ...]:
@@ -110,7 +110,7 @@ def _unfair(r: Ranked) -> TableView:
     )
     header = (
         "Group",
-        "Listed",
+        "Listed, all groups",
         "Share of the list",
         "Band from",
         "Band to",

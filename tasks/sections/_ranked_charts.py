@@ -9,16 +9,15 @@ from typing import Any
 import altair as alt
 
 from tasks.sections._section import Panel, Swatch
-from tasks.sections.charts import ACCENT, HEIGHT, QUIET, ROWS, panel
+from tasks.sections.charts import HEIGHT, QUIET, ROWS, panel
 
 Rows = Sequence[Mapping[str, Any]]
 BEFORE = "before"
-"""The row of a heat map that no tolerance belongs to."""
+"""The row of a heat map that has no tolerance: nobody has an offer."""
 _LABELS = 170
 """Pixels that the name of a row may take."""
-_LIGHT, _DARK = "#e3edf7", ACCENT
-_UNREADABLE = 0.6
-"""Part of the scale from which on dark letters are hard to read."""
+_LIGHT, _DARK = "#f3f6fa", "#86aedb"
+"""Ends of the heat map's scale; the darker one is light enough for the letters of the page."""
 
 
 def dots(
@@ -59,7 +58,7 @@ def quantiles(title: str, label: str, rows: Rows, order: Sequence[str], kinds: M
 
 
 def blocks(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], most: float) -> Panel:
-    """Share of a group by block, a line for each order, and behind them the band that counts as fair.
+    """Share of a group by block, a line for each order, and behind them the band that counts as fair, if any.
 
     Args:
         title: of the panel.
@@ -80,7 +79,8 @@ def blocks(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], most
     line = own.mark_line(strokeWidth=2, invalid="break-paths-show-domains").encode(strokeDash=dash)
     mark = own.mark_point(filled=True, size=26, opacity=1).encode(shape=_shape(kinds))
     shaded = band.encode(y=alt.Y("low:Q", title=None), y2="high:Q")
-    return panel(title, label, shaded + line + mark, rows, HEIGHT)
+    layers = [line, mark] if all(row.get("low") is None for row in rows) else [shaded, line, mark]
+    return panel(title, label, alt.layer(*layers), rows, HEIGHT)
 
 
 def heat(title: str, label: str, rows: Rows, numbers: Sequence[str], tolerances: Sequence[str], least: float) -> Panel:
@@ -95,16 +95,20 @@ def heat(title: str, label: str, rows: Rows, numbers: Sequence[str], tolerances:
         least: the ratio that is lightest; 1 is darkest.
     """
     base = alt.Chart(ROWS).encode(
-        x=alt.X("blocks:N", title="blocks", sort=list(numbers), scale=alt.Scale(domain=list(numbers)), axis=_upright()),
+        x=alt.X(
+            "blocks:N",
+            title="blocks",
+            sort=list(numbers),
+            scale=alt.Scale(domain=list(numbers)),
+            axis=alt.Axis(labelAngle=0),
+        ),
         y=alt.Y("tolerance:N", title="tolerance", sort=list(tolerances), scale=alt.Scale(domain=list(tolerances))),
         tooltip=[alt.Tooltip("blocks:N"), alt.Tooltip("tolerance:N"), alt.Tooltip("shown:N", title="ratio")],
     )
     scale = alt.Scale(domain=[least, 1], range=[_LIGHT, _DARK], clamp=True)
     known = base.transform_filter("isValid(datum.value)")
     cell = known.mark_rect().encode(color=alt.Color("value:Q", legend=None, scale=scale))
-    middle = least + _UNREADABLE * (1 - least)
-    white = alt.condition(f"isValid(datum.value) && datum.value > {middle}", alt.value("#ffffff"), alt.value("#1d2126"))
-    text = base.mark_text(fontSize=10.5).encode(text="shown:N", color=white)
+    text = base.mark_text(fontSize=10.5).encode(text="shown:N")
     return panel(title, label, cell + text, rows, 60 + 26 * len(tolerances), span="half")
 
 
@@ -130,10 +134,6 @@ def _shape(kinds: Mapping[str, Swatch]) -> alt.Shape:
 
 def _said() -> list[alt.Tooltip]:
     return [alt.Tooltip("row:N", title="of"), alt.Tooltip("what:N", title=" "), alt.Tooltip("shown:N", title="value")]
-
-
-def _upright() -> alt.Axis:
-    return alt.Axis(labelAngle=0)
 
 
 def _height(order: Sequence[str], kinds: Mapping[str, Swatch]) -> int:

@@ -5,10 +5,11 @@ The limits of these data come with their numbers, as measured; the others are se
 
 from collections.abc import Iterator
 
+from schemas.recourse import Recourse
 from schemas.terms import DecisionMaker
-from tasks.sections._material import Material, Measure, listed
+from tasks.sections._material import Material, listed
 from tasks.sections._numbers import count, percent
-from tasks.sections._ranked import HEADLINE, METHOD, Ranked, boundary, every
+from tasks.sections._ranked import HEADLINE, METHOD, Ranked, boundary, every, is_lower
 from tasks.sections._ranked_ratio import RATIO
 
 NOBODY = "Nobody was ranked in this run. Nothing can be said of anybody's cost of recourse, and that is no pass."
@@ -17,9 +18,14 @@ ORDER = (
     "favourable decision as the applicants are decided on now, whether or not that is right."
 )
 PER_SWAP = (
-    "An exchange between blocks is accepted only if the ratio of costs of its block is then no lower than just before. "
-    "That holds for each exchange and not for a block against how it began: later exchanges begin from another block, "
-    "and the paper's Theorem 3.5, which says otherwise, has a counterexample. A ratio after re-ranking may be lower."
+    "An exchange between blocks is accepted only if the ratio of costs of its block, where both groups are in it, is "
+    "then no lower than just before. That holds for each exchange, and not for a block against how it began, nor for "
+    "the block that gives or for the whole list: the paper's Theorem 3.5, which promises more, has a counterexample. A "
+    "ratio after re-ranking may be lower than before."
+)
+STRICT = (
+    "An exchange is accepted only if the ratio of costs is then at least {least:.3g}, as the rule `strict` of this run "
+    "has it. It may be lower than before, and the paper's Theorem 3.5, which says otherwise, has a counterexample."
 )
 
 
@@ -33,7 +39,7 @@ def limits(material: Material) -> Iterator[str]:
     for maker in material.makers(METHOD):
         yield f"Of {material.whose(maker)}: {boundary(material, maker)}"
     yield from _of_assumptions(material)
-    yield PER_SWAP
+    yield PER_SWAP if found[0].settings.rule == "improve" else STRICT.format(least=1 - found[0].settings.delta)
     yield from _of_falls(found)
     yield from _of_those_left(found)
     yield from _of_few(found)
@@ -50,12 +56,12 @@ def limits(material: Material) -> Iterator[str]:
 
 def _of_assumptions(material: Material) -> Iterator[str]:
     columns = [c for c in material.settings.columns.values() if c.used]
-    told = sum(1 for c in columns if c.recourse.model_fields_set)
+    told = sum(1 for c in columns if c.recourse != Recourse())
     said = f"{count(told)} of {count(len(columns))} columns" if told else "none of the columns"
     yield (
-        f"How hard a column is to change, in which steps and how far, is assumed: the audit spec says so for {said}, "
-        "and the others count as equally hard. Other weights give other offers, and of a bounded or stepped search "
-        "other costs."
+        "How hard a column is to change, in which steps and how far, is assumed, and not found in the data: the audit "
+        f"spec gives {said} a weight, a step or bounds of its own, and the others count as equally hard. Other weights "
+        "give other offers, and of a bounded or stepped search other costs."
     )
 
 
@@ -65,20 +71,10 @@ def _of_falls(found: list[Ranked]) -> Iterator[str]:
         f"{r.beside(group)} ({r.view.attribute}, {r.view.whose})"
         for r in found
         for group in r.compared
-        if any(_below(r.get(group, RATIO, order), r.get(group, RATIO)) for order in r.reranked)
+        if any(is_lower(r.get(group, RATIO, order), r.get(group, RATIO)) for order in r.reranked)
     ]
     if fell:
         yield f"Here the ratio of the whole list is lower after some re-ranking than before: {listed(fell)}."
-
-
-def _below(after: Measure | None, before: Measure | None) -> bool:
-    return (
-        after is not None
-        and before is not None
-        and after.value is not None
-        and before.value is not None
-        and after.value < before.value
-    )
 
 
 def _of_those_left(found: list[Ranked]) -> Iterator[str]:

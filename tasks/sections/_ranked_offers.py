@@ -6,6 +6,7 @@ it is stands in restricted tables and never here. The baselines move no values: 
 
 from collections.abc import Mapping
 
+from tasks.sections._beside import capital
 from tasks.sections._material import Measure, Shown, Unit
 from tasks.sections._numbers import count, missing_words, n_cell, value_cell
 from tasks.sections._ranked import BASELINES, HEADLINE, NOTHING, ORDERS, UNIT, Ranked, qualified
@@ -28,8 +29,8 @@ GLOSSARY = {
 }
 WORDS = (
     "An offer is what would have to change for an applicant to take a higher place. It is no promise: nobody "
-    "undertakes to decide otherwise, and most offers end short of a favourable decision. What counts as hard to change, and in "
-    "which steps, is the audit spec's; with other weights other offers come out.",
+    "undertakes to decide otherwise, and an offer need not lead all the way to a favourable decision. What counts as "
+    "hard to change, and in which steps, is the audit spec's; with other weights other offers come out.",
 )
 _DASH = Cell("–", "none")
 _OF_BASELINES: Mapping[str, Unit] = {
@@ -51,7 +52,7 @@ def _reading(r: Ranked, order: str) -> str:
         return f"{ORDERS[order].text}: offers were not counted. {NOTHING}"
     said = "; ".join(f"{group} {_offered(m)}" for group, m in found)
     name = ORDERS[order].text
-    return f"{name[0].upper()}{name[1:]}, applicants to whom recourse is offered: {said}."
+    return f"{capital(name)}, applicants to whom recourse is offered: {said}."
 
 
 def _offered(m: Measure) -> str:

@@ -57,7 +57,7 @@ def tables(r: Ranked) -> tuple[TableView, ...]:
         for order in r.orders
         if any(found := [r.get(group, measure, order) for measure in MEASURES])
     )
-    header = ("Group", "Order", "Listed", *(shown.words for shown in MEASURES.values()))
+    header = ("Group", "Order", "Listed, all groups", *(shown.words for shown in MEASURES.values()))
     absent = [
         ORDERS[order].text for order in ("fa_ir", "demographic_parity", "equalised_odds") if order not in r.orders
     ]

@@ -5,11 +5,13 @@ leave the list as uneven as it was. Both are shown always. Who stands where is i
 """
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
+from tasks.sections._beside import capital
 from tasks.sections._material import Measure, Shown, listed
 from tasks.sections._numbers import missing_words, n_cell, significant, value, value_cell
-from tasks.sections._ranked import INITIAL, KINDS, NOTHING, ORDERS, Ranked, qualified, too_few
+from tasks.sections._ranked import HEADLINE, INITIAL, KINDS, NOTHING, ORDERS, Ranked, is_lower, qualified, too_few
 from tasks.sections._ranked_charts import BEFORE, dots, heat
 from tasks.sections._ranked_costs import kinds
 from tasks.sections._section import Cell, Figure, Panel, Row, TableView
@@ -26,6 +28,8 @@ GLOSSARY = {
 OVER = {"overall": {}, "mean block": {"over": "mean_block"}, "least block": {"over": "least_block"}}
 _HEATS = {"overall": "Whole list", "mean_block": "Mean over the blocks"}
 _NONE = "–"
+_LIGHTEST = 0.9
+"""Where a scale begins at the latest, so that small differences near 1 look small."""
 
 
 def readings(r: Ranked) -> tuple[str, ...]:
@@ -34,28 +38,32 @@ def readings(r: Ranked) -> tuple[str, ...]:
 
 
 def _reading(r: Ranked, group: str) -> str:
-    name = r.beside(group)
-    before = r.get(group, RATIO)
+    name, before = _named(r, group), r.get(group, RATIO)
     if before is None or before.value is None:
-        return f"{_capital(name)}: the ratio is {missing_words(before)}.{_why(before)} {NOTHING}"
-    if too_few(before, r.minimum):
-        return f"{_capital(name)}: fewer than {r.minimum} applicants, too few to say, and that is no pass."
-    said = f"{_capital(name)}: the ratio of mean costs is {value(before, 'number')} in the initial order."
+        return f"{name}: the ratio is {missing_words(before)}.{_why(before)} {NOTHING}"
+    if _few(r, group, before):
+        return f"{name}: fewer than {r.minimum} applicants of a group, too few to say, and that is no pass."
+    said = f"{name}: the ratio of mean costs is {value(before, 'number')} in the initial order."
     return said + "".join(_after(r, group, before, order) for order in r.reranked)
+
+
+def _named(r: Ranked, group: str) -> str:
+    """A comparison at the beginning of a sentence; a group's own name is left as it is."""
+    return capital(r.beside(group)) if group == r.view.reference else r.beside(group)
 
 
 def _after(r: Ranked, group: str, before: Measure, order: str) -> str:
     m, block, first = r.get(group, RATIO, order), *(r.get(group, RATIO, o, over="mean_block") for o in (order, INITIAL))
-    name = f" With {ORDERS[order].text}"
-    if m is None or m.value is None or before.value is None:
-        return f"{name} it is {missing_words(m)}."
-    fell = " (it falls)" if m.value < before.value else ""
-    said = f"{name} it is {value(m, 'number', interval=False)}{fell}"
+    said = f" {capital(ORDERS[order].text)}: {value(m, 'number', interval=False)}{_falls(before, m)}"
     if block is None or block.value is None or first is None or first.value is None:
         return f"{said}."
-    worse = " (it falls)" if block.value < first.value else ""
-    blocks = (value(each, "number", interval=False) for each in (first, block))
-    return f"{said}, and on average over blocks {' before and '.join(blocks)} after{worse}."
+    then, now = (value(each, "number", interval=False) for each in (first, block))
+    return f"{said}, on average over blocks {now} (before {then}){_falls(first, block)}."
+
+
+def _falls(before: Measure, after: Measure | None) -> str:
+    """A word on a ratio that is lower than before: the method is to raise it."""
+    return ", which is lower" if is_lower(after, before) else ""
 
 
 def figures(r: Ranked) -> tuple[Figure, ...]:
@@ -106,13 +114,19 @@ def _heats(r: Ranked) -> Figure:
 def _heat(r: Ranked, group: str, over: str) -> tuple[Panel, ...]:
     numbers, tolerances = _settings(r)
     rows = [_cell(r, group, over, b, t) for t in tolerances for b in numbers]
-    known = [row["value"] for row in rows if row["value"] is not None]
-    if not known:
+    if all(row["value"] is None for row in rows):
         return ()
     title = f"{_HEATS[over]}: {r.beside(group)}"
     label = f"{title}, by number of blocks and tolerance; the numbers are in the table below."
     words = [str(b) for b in numbers], [_tolerance(t) for t in tolerances]
-    return (heat(title, label, rows, *words, min(0.9, *known)),)
+    return (heat(title, label, rows, *words, _least(r)),)
+
+
+def _least(r: Ranked) -> float:
+    """Where the scale of all heat maps of a figure begins."""
+    numbers, tolerances = _settings(r)
+    at = product(r.compared, _HEATS, numbers, tolerances)
+    return min(_LIGHTEST, *(m.value for each in at if (m := _at(r, *each)) and m.value is not None))
 
 
 def _settings(r: Ranked) -> tuple[list[int], list[float | None]]:
@@ -159,7 +173,7 @@ def _by_order(r: Ranked) -> TableView:
         for (group, order), found in zip(keys, shown, strict=True)
         if any(found)
     )
-    header = ("Group", "Order", "Listed", "Overall", "Mean block", "Least block")
+    header = ("Group", "Order", "Applicants compared", "Overall", "Mean block", "Least block")
     note = (
         "Smallest mean cost divided by the largest. Baselines have no blocks of their own (–). In brackets: bootstrap "
         "intervals."
@@ -190,9 +204,11 @@ def _grid(r: Ranked) -> TableView:
     return TableView(title, header, rows, qualified(m for f in shown for m in f).strip(), folded=True)
 
 
-def _capital(words: str) -> str:
-    """A comparison with its first letter as a capital, unless it begins with a group's name."""
-    return words.replace("all groups", "All groups", 1) if words.startswith("all groups") else words
+def _few(r: Ranked, group: str, before: Measure) -> bool:
+    """Whether any group of a comparison has fewer applicants than a reading needs."""
+    groups = r.view.groups if group == r.view.reference else (group, r.view.reference)
+    found = (before, *(m for each in groups if (m := r.get(each, HEADLINE))))
+    return any(too_few(m, r.minimum) for m in found)
 
 
 def _why(m: Measure | None) -> str:

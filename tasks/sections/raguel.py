@@ -60,8 +60,8 @@ def _question(material: Material) -> Iterator[str]:
     who = "all applications" if everybody else "applications with an unfavourable decision"
     yield (
         f"{QUESTION} The list holds {who}, those first who are nearest to a favourable one. The distance is the cost "
-        f"of recourse, in {UNIT}: how far what an applicant may change would have to change, each column counted by the "
-        "weight that the audit spec gives it."
+        f"of recourse, in {UNIT}: how far what an applicant may change would have to change, each column counted "
+        "by the weight that the audit spec gives it."
     )
     yield (
         "RAGUEL makes the list anew so that every group has its share of each part of it, by offers to those further "

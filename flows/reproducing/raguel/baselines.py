@@ -60,7 +60,7 @@ def rows(judged: Judged, name: str, changed: Longs, cost: Floats, group: Ints) -
 
 
 def fair_order(ranked: Ranked) -> Longs:
-    """``(r,)`` the list in the order of FA*IR, whose first 400 are tested at the protected group's share of the list."""
+    """``(r,)`` the list in the order of FA*IR; its first 400 are tested at the protected group's share of it."""
     protected: Bools = ranked.records.group != ranked.reference
     return fair_top(ranked.records.cost, protected, float(protected.mean()), top=TOP)
 
@@ -75,4 +75,5 @@ def _refused(judged: Judged, constraint: str) -> Bools:
     label, group = judged.people.favourable.astype(np.int64), judged.people.group
     model.fit(judged.values, label, sensitive_features=group)
     predicted = model.predict(judged.values, sensitive_features=group, random_state=SEED)
-    return np.asarray(predicted) == 0
+    refused: Bools = np.asarray(predicted) == 0
+    return refused

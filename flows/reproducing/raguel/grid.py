@@ -12,8 +12,8 @@ from flows.reproducing.published import ASKED
 from flows.reproducing.raguel.lists import Ranked
 from tasks.algorithms.ranking import ratios
 from tasks.algorithms.ranking.blocks import BlockRules, block_size, rerank_blocks
-from tasks.algorithms.ranking.reranked import Reranked
 from tasks.algorithms.ranking.representation import Representation, fair_blocks
+from tasks.algorithms.ranking.reranked import Reranked
 from tasks.algorithms.ranking.reranking import Reranking, rerank
 
 TOLERANCES: Final = (1 / 2, 1 / 3, 1 / 5, 1 / 8)

@@ -79,7 +79,7 @@ def actions(judged: Judged, *, bounded: bool) -> Actions:
     weight, changeable, step = people.weight, people.changeable, people.step / judged.scale
     if not bounded:
         return make_actions(weight, changeable, step)
-    low, high = judged.values.min(axis=0), judged.values.max(axis=0)
+    low, high = ((each - people.values.mean(axis=0)) / judged.scale for each in (people.lower, people.upper))
     return make_actions(weight, changeable, step, people.direction, low, high)
 
 

@@ -3,7 +3,6 @@
 Here belongs what is known of them before any classifier is fitted. Lists are made of them in ``lists``.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +10,8 @@ import pyarrow as pa
 
 from flows.bench import call_plainly
 from flows.plan import plan
-from flows.reproducing.raguel.hardness import Hardness
-from schemas.settings import AuditSpec
-from schemas.terms import Constraint
+from schemas.settings import AuditSpec, ColumnSpec
+from schemas.terms import Constraint, Kind
 from tasks._columns import columns_of
 from tasks._given import Given
 from tasks._groups import groups_of
@@ -43,9 +41,13 @@ class People:
     """``(d,)`` in the units of the file."""
     direction: Floats
     """``(d,)`` 1 only up, -1 only down, 0 either way."""
+    lower: Floats
+    """``(d,)`` what nothing may be moved below: a bound of the spec, or the least value that anybody has."""
+    upper: Floats
+    """``(d,)`` likewise, above."""
 
 
-def read(spec: AuditSpec, hardness: Mapping[str, Hardness]) -> People:
+def read(spec: AuditSpec) -> People:
     """The people of an audit spec with a single protected attribute."""
     steps = [step for step in plan(spec).steps if step.stage.name in ("ingest", "preprocess")]
     tables = {name: pa.concat_tables(parts) for name, parts in call_plainly(steps).items()}
@@ -53,8 +55,8 @@ def read(spec: AuditSpec, hardness: Mapping[str, Hardness]) -> People:
     columns = columns_of(given.applicants, given.encodings)
     grouped = groups_of(given.memberships, given.ids, spec.protected)[spec.protected[0].name]
     labels = tables["applications"].select(["row_id", "favourable"]).to_pandas().set_index("row_id")["favourable"]
-    constraints = [spec.columns[name].constraint for name in columns.names]
-    hard = [hardness.get(name, Hardness(1.0, 0.0)) for name in columns.names]
+    specs = [spec.columns[name] for name in columns.names]
+    low, high = np.array([each.recourse.limits for each in specs]).T
     return People(
         columns.names,
         columns.values,
@@ -62,8 +64,15 @@ def read(spec: AuditSpec, hardness: Mapping[str, Hardness]) -> People:
         grouped.groups,
         grouped.reference,
         labels.loc[given.ids].to_numpy(bool),
-        np.array([constraint is not Constraint.IMMUTABLE for constraint in constraints]),
-        np.array([each.weight for each in hard]),
-        np.array([each.step for each in hard]),
-        np.array([_WAYS[constraint] for constraint in constraints]),
+        np.array([each.constraint is not Constraint.IMMUTABLE for each in specs]),
+        np.array([each.recourse.weight for each in specs]),
+        np.array([_step(each) for each in specs]),
+        np.array([_WAYS[each.constraint] for each in specs]),
+        np.maximum(low, columns.values.min(axis=0)),
+        np.minimum(high, columns.values.max(axis=0)),
     )
+
+
+def _step(column: ColumnSpec) -> float:
+    """Of categories one of them, where the spec says nothing; of numbers any amount."""
+    return column.recourse.step or (0.0 if column.type is Kind.CONTINUOUS else 1.0)

@@ -64,7 +64,10 @@ def _told(length: int, seed: int) -> dict[tuple[str, str], float]:
     drawn = hmda_series.draw(length, HmdaSeries(), np.random.default_rng(seed))
     records = of_costs(drawn.cost, drawn.group)
     held, close = (representation(drawn.group, 2, REFERENCE, t) for t in (TOLERANCE, CLOSE_TOLERANCE))
-    bordered, anywhere = rerank_blocks(records, held, SIZE, BlockRules()), rerank_any(records, close, SIZE, BlockRules())
+    bordered, anywhere = (
+        rerank_blocks(records, held, SIZE, BlockRules()),
+        rerank_any(records, close, SIZE, BlockRules()),
+    )
     told = {("initial_ratio", "all"): ratios.overall(drawn.cost, drawn.group)}
     for name, ended, bounds in ((ONE_BORDER, bordered, held), (ANY_DEPTH, anywhere, close)):
         told["mean_block_ratio", name] = float(ratios.of_blocks(ended.cost, drawn.group, _block(ended)).mean())

@@ -134,7 +134,7 @@ def _overshoots(unit: float, gain: float, before: float, needed: float, allowed:
     if unit == 0.0:
         return False
     steps = max(1.0, np.ceil((needed - slack - before) / unit - ROUNDING))
-    return before + min(steps * unit, gain) > allowed + slack
+    return bool(before + min(steps * unit, gain) > allowed + slack)
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]

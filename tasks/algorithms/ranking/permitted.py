@@ -80,4 +80,4 @@ def _squared(permitted: Permitted, x: Floats, y: Floats, limit: float) -> float:
         squared += permitted.weight[j] * delta * delta
         if squared >= limit:
             return np.inf
-    return squared
+    return squared if squared < limit else np.inf  # equal to a record as they may be, the first candidate stays

@@ -47,8 +47,16 @@ class Records:
         return moves.listed(ranked.cost, ranked.group, ranked.values, ranked.target, ranked.rate)
 
     def ranked(self) -> Longs:
-        """``(n,)`` records by rank: ascending cost, then as they come."""
-        return np.argsort(self.cost, kind="stable")
+        """``(n,)`` records by rank: ascending cost, then as they come.
+
+        Sorted without regard to ties, which are put in order afterwards: several times as fast as a stable sort.
+        """
+        order = np.argsort(self.cost)
+        cost = self.cost[order]
+        same = cost[1:] == cost[:-1]
+        tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
+        order[tied] = order[tied][np.lexsort((order[tied], cost[tied]))]
+        return order
 
 
 def make_records(
