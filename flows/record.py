@@ -5,7 +5,7 @@ import io
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,10 @@ from tasks._store import Lake, sha256_of
 from tasks.algorithms.verdicts import overall
 from tasks.methods import METHODS
 
-HEADLINES = {"approval_rate": "approved"} | {
-    name: title for m in METHODS.values() for name, title in m.headline.items()
+HEADLINES: dict[str, Mapping[str, str]] = {"Decisions": {"approval_rate": "approved"}} | {
+    m.title: m.headline for m in METHODS.values()
 }
-"""Measures of the table that an audit prints at its end, with their titles."""
+"""The tables that an audit prints at its end: title -> measure -> title of its column."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Summary:
     run: str
     state: State
     headline: list[dict[str, Any]]
-    titles: dict[str, str]
-    """Measure -> its title, in the order of the columns."""
+    titles: dict[str, dict[str, str]]
+    """Title of each table -> measure -> title of its column."""
     checks: list[dict[str, Any]]
     report: Path
     computed: int
@@ -68,8 +68,9 @@ def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) 
     rows = headline(lake, done)
     report = reports_of(lake, run) / "report.html"
     made = {row["measure"] for row in rows}
-    titles = {measure: title for measure, title in HEADLINES.items() if measure in made}
-    return Summary(run, _state(measures), rows, titles, checks, report, computed, _swapped(rows, spec))
+    titles = {name: {m: title for m, title in of.items() if m in made} for name, of in HEADLINES.items()}
+    told = {name: of for name, of in titles.items() if of}
+    return Summary(run, _state(measures), rows, told, checks, report, computed, _swapped(rows, spec))
 
 
 def is_published(lake: Lake, run: str) -> bool:
@@ -138,8 +139,8 @@ def _state(measures: pa.Table) -> State:
 
 def headline(lake: Lake, done: Sequence[Partition]) -> list[dict[str, Any]]:
     """The headline measures of whole groups."""
-    rows = _measures(lake, done).to_pylist()
-    return [r for r in rows if r["measure"] in HEADLINES and r["subgroup"] == 0 and r["parameters"] == "{}"]
+    rows, told = _measures(lake, done).to_pylist(), {measure for of in HEADLINES.values() for measure in of}
+    return [r for r in rows if r["measure"] in told and r["subgroup"] == 0 and r["parameters"] == "{}"]
 
 
 def _measures(lake: Lake, done: Sequence[Partition]) -> pa.Table:

@@ -1,7 +1,7 @@
 """What an audit prints at its end: one line per group, one line per check, and where to read on."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -19,8 +19,10 @@ _STYLE = {State.BREACH: "bold red", State.WITHIN: "green", State.INSUFFICIENT_EV
 def print_summary(console: Console, title: str, summary: "Summary") -> None:
     """Print groups, checks, state, run and report. Text is never read as markup."""
     console.print(f"{title}\n", markup=False, style="bold")
-    console.print(_groups(summary))
-    console.print()
+    console.print("value [interval] by group; n = those whom it is about", markup=False)
+    for table in _groups(summary):
+        console.print(table)
+        console.print()
     console.print(_checks(summary.checks) if summary.checks else Text("no thresholds set: nothing was checked"))
     state = Text(summary.state.value.replace("_", " "), style=_STYLE.get(summary.state, ""))
     console.print(Text("\nstate   ").append_text(state))
@@ -36,18 +38,19 @@ def print_rows(console: Console, title: str, rows: list[dict[str, Any]]) -> None
     console.print(table)
 
 
-def _groups(summary: "Summary") -> Table:
-    rows, titles = summary.headline, summary.titles
-    table = _table("measure [interval] by group; n = decisions", ["decision maker", "group", "n", *titles.values()])
-    keys = sorted({(r["decision_maker"], r["protected_attribute"], r["group"]) for r in rows})
-    by = {(r["decision_maker"], r["protected_attribute"], r["group"], r["measure"]): r for r in rows}
-    for maker, attribute, group in keys:
-        cells = [by.get((maker, attribute, group, measure)) for measure in titles]
-        n = cells[0]["n"] if cells[0] else None
-        table.add_row(
-            maker, Text(f"{attribute}: {group}"), "" if n is None else f"{n:,}", *(_interval(c) for c in cells)
-        )
-    return table
+def _groups(summary: "Summary") -> Iterator[Table]:
+    """A table for the decisions and one for each method, of the groups that it has something to say of."""
+    by = {(r["decision_maker"], r["protected_attribute"], r["group"], r["measure"]): r for r in summary.headline}
+    groups = sorted({key[:3] for key in by})
+    for title, measures in summary.titles.items():
+        table = _table(title, ["decision maker", "group", "n", *measures.values()])
+        for maker, attribute, group in groups:
+            cells = [by.get((maker, attribute, group, measure)) for measure in measures]
+            known = next((cell for cell in cells if cell), None)
+            if known is not None:
+                n = "" if known["n"] is None else f"{known['n']:,}"
+                table.add_row(maker, Text(f"{attribute}: {group}"), n, *(_interval(cell) for cell in cells))
+        yield table
 
 
 def _checks(rows: Iterable[dict[str, Any]]) -> Table:

@@ -8,6 +8,7 @@ Here belongs the edge between files and ``ranking.streaming``, which does the wo
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from schemas.errors import DataQualityError
+from schemas.errors import DataQualityError, InfrastructureError
 from tasks.algorithms.detector import Bools, Floats, Longs
 from tasks.algorithms.ranking import counting, streaming
 from tasks.algorithms.ranking.blocks import BlockRules
@@ -106,17 +107,22 @@ def sort_by_cost(source: Path, sorted_list: Path, memory_mb: int = 1_000) -> Non
 
     Raises:
         DataQualityError: The file is no list.
+        InfrastructureError: Memory or disk is not enough.
     """
     attributes_of(source)
     settings: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": f"{memory_mb}MB",
         "temp_directory": str(sorted_list.parent),
+        "threads": 2,  # each of them needs memory of its own
+        "preserve_insertion_order": False,  # of rows of equal rank: it would cost memory, and numbers are unique
     }
-    draft = _draft(sorted_list)
-    with duckdb.connect(config=settings) as connection:
-        ordered = connection.read_parquet(str(source)).order("cost, number")
-        ordered.write_parquet(str(draft), compression="zstd", row_group_size=ROW_GROUP_ROWS)
-    draft.replace(sorted_list)
+    try:
+        with _whole(sorted_list) as draft, duckdb.connect(config=settings) as connection:
+            ordered = connection.read_parquet(str(source)).order("cost, number")
+            ordered.write_parquet(str(draft), compression="zstd", row_group_size=ROW_GROUP_ROWS)
+    except (duckdb.OutOfMemoryException, duckdb.IOException) as error:
+        reason = str(error).splitlines()[0]
+        raise InfrastructureError(f"{source.name} could not be sorted in {memory_mb} MB: {reason}") from error
 
 
 def whole_of(file: Path) -> Whole:
@@ -169,16 +175,17 @@ def rerank_file(
     groups = len(held.shares)
     settings = Stream(size, rules, held.bounds, choices.swaps(whole.worst, groups))
     tally = _Tally(np.zeros(groups, np.int64), np.zeros(groups), np.zeros(groups))
-    draft = _draft(result)
+    schema = _result_schema(attributes)
     try:
-        with pq.ParquetWriter(draft, _result_schema(attributes), compression="zstd", compression_level=1) as writer:
+        with (
+            _whole(result) as draft,
+            pq.ParquetWriter(draft, schema, compression="zstd", compression_level=1) as writer,
+        ):
             for finished in streaming.stream(chunks(sorted_list, attributes), settings):
                 writer.write_table(_as_table(finished.blocks, attributes, tally.rows), row_group_size=ROW_GROUP_ROWS)
                 tally.add(finished)
     except ValueError as error:
-        draft.unlink(missing_ok=True)
         raise DataQualityError(f"{sorted_list.name}: {error}") from error
-    draft.replace(result)
     before, after = (Whole(tally.counts, sums) for sums in (tally.sums_before, tally.sums))
     return Streamed(tally.rows, before, after, tally.crossed, tally.modified, tally.left)
 
@@ -221,6 +228,12 @@ def _as_table(blocks: Blocks, attributes: tuple[str, ...], ranked: int) -> pa.Ta
     return pa.table(columns).cast(_result_schema(attributes))
 
 
-def _draft(file: Path) -> Path:
-    """Where a file is written before it is whole."""
-    return file.with_name(f".{file.name}")
+@contextmanager
+def _whole(file: Path) -> Iterator[Path]:
+    """Where to write a file that gets its name once it is whole, and of which otherwise nothing is left."""
+    draft = file.with_name(f".{file.name}")
+    try:
+        yield draft
+        draft.replace(file)
+    finally:
+        draft.unlink(missing_ok=True)

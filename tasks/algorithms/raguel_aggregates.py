@@ -87,7 +87,8 @@ class _About:
         yield self._count("points_changed", at, offered)
         yield self._count("ranks_changed", at, (order.rank != self.told.initial.rank) & self.own)
         total, count = float(order.paid[offered].sum()), int(offered.sum())
-        yield self._of_group("total_cost", at, total)
+        # n counts the offers, so that the sum over a few of them is a small cell
+        yield Aggregate(self.group, 0, "total_cost", at, total, count, compared=False)
         if count:
             yield Aggregate(self.group, 0, "mean_offer_cost", at, total / count, count, compared=False)
 

@@ -28,6 +28,8 @@ STRICT = (
     "has it. It may be lower than before, and the paper's Theorem 3.5, which says otherwise, has a counterexample."
 )
 
+_OVER: tuple[dict[str, str], ...] = ({}, {"over": "mean_block"})
+
 
 def limits(material: Material) -> Iterator[str]:
     """What a reader of lists by recourse cost has to know first."""
@@ -66,15 +68,20 @@ def _of_assumptions(material: Material) -> Iterator[str]:
 
 
 def _of_falls(found: list[Ranked]) -> Iterator[str]:
-    """Where the ratio is lower than before, which a reader of a method that is to raise it must know."""
+    """Where a ratio is lower than before, which a reader of a method that is to raise it must know."""
     fell = [
         f"{r.beside(group)} ({r.view.attribute}, {r.view.whose})"
         for r in found
         for group in r.compared
-        if any(is_lower(r.get(group, RATIO, order), r.get(group, RATIO)) for order in r.reranked)
+        if any(
+            is_lower(r.get(group, RATIO, o, **over), r.get(group, RATIO, **over)) for o in r.reranked for over in _OVER
+        )
     ]
     if fell:
-        yield f"Here the ratio of the whole list is lower after some re-ranking than before: {listed(fell)}."
+        yield (
+            "Here the ratio of the whole list, or its mean over blocks, is lower after some re-ranking than before: "
+            f"{listed(fell)}."
+        )
 
 
 def _of_those_left(found: list[Ranked]) -> Iterator[str]:

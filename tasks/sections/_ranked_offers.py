@@ -69,7 +69,7 @@ def _reached(r: Ranked) -> TableView:
         (
             *(r.named(group), Cell(ORDERS[order].text), n_cell(offered)),
             *(value_cell(offered, "count"), value_cell(r.get(group, "ranks_changed", order), "count")),
-            *(_or_dash(r.get(group, name, order), "number") for name in ("total_cost", "mean_offer_cost")),
+            *(_total(r, group, order), _or_dash(r.get(group, "mean_offer_cost", order), "number")),
             *(
                 value_cell(r.get(group, HEADLINE, order), "number"),
                 _or_dash(r.get(group, "offer_not_confirmed_share", order), "rate"),
@@ -90,6 +90,12 @@ def _reached(r: Ranked) -> TableView:
         "counted on; a lender cannot be asked (–). In brackets: bootstrap intervals."
     )
     return TableView(f"Offers: whom they reach, and what they cost, by {r.view.attribute}", header, rows, note)
+
+
+def _total(r: Ranked, group: str, order: str) -> Cell:
+    """The sum over all offers; where their mean is withheld, the sum over so few is as telling and is not shown."""
+    mean = r.get(group, "mean_offer_cost", order)
+    return _or_dash(mean if mean and mean.withheld else r.get(group, "total_cost", order), "number")
 
 
 def _attributes(r: Ranked) -> TableView:
@@ -124,7 +130,7 @@ def _ended(r: Ranked) -> TableView:
         (order, r.get(own, "below_predecessor_share", order), r.get(own, "exit_rank", order)) for order in r.reranked
     ]
     rows = tuple(
-        (Cell(ORDERS[order].text), value_cell(below, "rate"), _or_dash(end, "count"))
+        (Cell(ORDERS[order].text), value_cell(below, "rate"), _stopped(end))
         for order, below, end in shown
         if below or end
     )
@@ -133,8 +139,12 @@ def _ended(r: Ranked) -> TableView:
         "Stopped at rank: where no offer helped and the audit spec asks to leave the rest as it is."
     )
     header = ("Order", "Less cost than the one above", "Stopped at rank")
-    ends = qualified(m for _, *found in shown for m in found)
-    return TableView(f"How the orders came out, by {r.view.attribute}", header, rows, note + ends)
+    return TableView(f"How the orders came out, by {r.view.attribute}", header, rows, note)
+
+
+def _stopped(end: Measure | None) -> Cell:
+    """Where re-ranking stopped; without a value it never did."""
+    return Cell("never", "none") if end and end.value is None and not end.withheld else _or_dash(end, "count")
 
 
 def _baselines(r: Ranked) -> TableView:

@@ -7,6 +7,7 @@ from conftest import REPOSITORY, SHARED
 from flows.bench import call_plainly
 from flows.plan import plan
 from schemas.spec_file import read_spec
+from tasks.methods import METHODS
 
 
 def spec_file(name: str, **overrides: str):  # type: ignore[no-untyped-def]
@@ -52,7 +53,7 @@ def test_the_model_denies_as_often_as_the_lender(boston: dict[str, pd.DataFrame]
 
 
 def test_a_column_called_self_can_be_imputed_and_no_method_be_asked_for() -> None:
-    none = {"methods__fgce": "null", "methods__cst": "null", "methods__cec": "null"}
+    none = {f"methods__{name}": "null" for name in METHODS}
     spec = spec_file("boston1990.yaml", missing="impute", thresholds="[]", bootstrap__draws="100", **none)
     tables = call_plainly(plan(spec).steps)
     assert tables["features"][0].num_rows == 1989

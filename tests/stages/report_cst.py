@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import report_cec
 import report_gcfn
+import report_raguel
 import report_tables
 import report_trained
 from report_tables import HOSTILE, REFERENCE, Rows
@@ -66,13 +67,15 @@ def of_all(**changes) -> AuditSpec:
         "purpose": {"type": "nominal", "role": "mediator"},
         "amount": {"type": "continuous"},
     }
-    return spec(methods={**methods, "gcfn": report_gcfn.gcfn()}, **{"columns": columns, **changes})
+    others = {"gcfn": report_gcfn.gcfn(), "raguel": report_raguel.raguel()}
+    return spec(methods={**methods, **others}, **{"columns": columns, **changes})
 
 
 def tables_of_all():
     """The tables that the report reads, with the measures of all methods."""
     first, *other = report_tables.tables()
-    made = (measures(), report_cec.measures(), report_trained.measures(), report_gcfn.measures())
+    others = (report_cec, report_trained, report_gcfn, report_raguel)
+    made = (measures(), *(each.measures() for each in others))
     further = [m for table in made for m in table.to_pylist() if m["method"] != "outcomes"]
     rows = [*first.to_pylist(), *further]
     of_all = MEASURES.build(**{c.name: [row[c.name] for row in rows] for c in MEASURES.columns})

@@ -286,10 +286,13 @@ def test_a_ratio_that_falls_is_told_in_its_reading_and_on_the_first_page(materia
     said = under(chapter, "raguel-model-sex-2").points[0]
     assert "(Algorithm 1): 0.750, which is lower, on average over blocks 0.790 (before 0.840), which is lower." in said
     assert "(Algorithm 2): 0.870, on average" in said
-    assert "lower after some re-ranking than before: women beside men (sex" in all_limits(material)
+    assert "mean over blocks, is lower after some re-ranking than before: women beside men (sex" in all_limits(material)
     risen = material
     for maker in ("model", "lender"):
         risen = changed(risen, "ratio_of_costs", "women", {"order": "list"}, maker, value=0.85)
+    assert "lower after some re-ranking than before:" in all_limits(risen)
+    for maker in ("model", "lender"):
+        risen = changed(risen, "ratio_of_costs", "women", {"order": "list", "over": "mean_block"}, maker, value=0.85)
     assert "lower after some re-ranking than before:" not in all_limits(risen)
 
 
@@ -377,6 +380,13 @@ def test_offers_say_whom_they_reach_and_at_what_cost(by_race):
     assert "go to any group" in _ranked_offers.tables(of(with_settings(direction="both")))[0].note
 
 
+def test_the_sum_over_so_few_offers_that_their_mean_is_withheld_is_not_shown(material):
+    few = changed(material, "mean_offer_cost", said={"order": "blocks"}, value=None, n=None)
+    t = _ranked_offers.tables(of(few))[0]
+    assert rows_of(t, FIRST, "blocks")[0][3:5] == ["withheld", "withheld"]
+    assert rows_of(t, FIRST, "list")[0][3:5] == ["30.0", "0.500"]
+
+
 def test_what_offers_change_is_aggregated_commonest_first_and_small_cells_are_withheld(material, by_race):
     t = table(by_race, "What offers would change")
     assert rows_of(t, FIRST, "list") == [
@@ -395,11 +405,10 @@ def test_what_offers_change_is_aggregated_commonest_first_and_small_cells_are_wi
 
 def test_where_re_ranking_stopped_is_told(material):
     m = next(m for m in material.measures if m.measure == "below_predecessor_share" and m.said == {"order": "list"})
-    for value, note, shown in ((17.0, "", "17"), (None, "the list was never copied", "undefined")):
+    for value, note, shown in ((17.0, "", "17"), (None, "the list was never copied", "never")):
         ended = dataclasses.replace(m, measure="exit_rank", value=value, note=note)
         t = _ranked_offers.tables(of(dataclasses.replace(material, measures=(*material.measures, ended))))[2]
         assert text_of(t.rows[0]) == [WORDS["list"], "2.3 %", shown]
-        assert t.note.endswith("Undefined: the list was never copied.") == (value is None)
     assert text_of(_ranked_offers.tables(of(material))[2].rows[0])[2] == "–"
 
 

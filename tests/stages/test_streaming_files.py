@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from schemas.errors import DataQualityError
+from schemas.errors import DataQualityError, InfrastructureError
 from tasks import _streaming
 from tasks.algorithms.ranking import ratios
 from tasks.algorithms.ranking.actions import make_actions
@@ -79,16 +79,19 @@ def test_what_a_stream_has_to_know_beforehand_is_counted(tmp_path):
 
 
 def test_a_list_larger_than_its_memory_is_sorted(tmp_path):
-    n = 600_000
+    n = 4_000_000  # 176 MB
     rng = np.random.default_rng(5)
     cost = rng.integers(0, 1_000, n) / 7
     columns = [rng.permutation(n), cost, np.zeros(n, np.int32), np.ones(n), rng.random(n), rng.random(n)]
     pq.write_table(pa.table(columns, schema=_streaming.list_schema(["x"])), tmp_path / "list.parquet")
-    _streaming.sort_by_cost(tmp_path / "list.parquet", tmp_path / "sorted.parquet", memory_mb=60)
+    _streaming.sort_by_cost(tmp_path / "list.parquet", tmp_path / "sorted.parquet", memory_mb=160)
     found = pq.read_table(tmp_path / "sorted.parquet")
     order = np.lexsort((columns[0], cost))
-    assert found["number"].to_numpy().tolist() == columns[0][order].tolist()
+    assert np.array_equal(found["number"].to_numpy(), columns[0][order])
     assert pq.ParquetFile(tmp_path / "sorted.parquet").metadata.num_row_groups > 1
+    with pytest.raises(InfrastructureError, match=r"list\.parquet could not be sorted in 4 MB: Out of Memory"):
+        _streaming.sort_by_cost(tmp_path / "list.parquet", tmp_path / "other.parquet", memory_mb=4)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["list.parquet", "sorted.parquet"]
 
 
 def test_a_file_that_is_no_list_is_named(tmp_path):
