@@ -88,6 +88,9 @@ class Attribute:
         edge = self.scale.low + np.where(way > 0, number + INSIDE, number + 1 - INSIDE) * width
         if self.step is not None:
             edge = now + way * self.step * np.ceil(np.abs(edge - now) / self.step - WHOLE)
+            # a whole number of steps may end on an edge that belongs to the bin before: then one more is needed
+            short = way * (goal - encode_continuous(edge, self.scale)) * (self.scale.bins - 1) > INSIDE
+            edge = np.where(short, edge + way * self.step, edge)
         return np.where(way == 0, now, edge)
 
     def _on_a_step(self, before: Floats, after: Floats) -> Floats:

@@ -41,6 +41,15 @@ class TestUnits:
         assert encode_continuous(np.array([up, down]), amount.scale).tolist() == [0.75, 0.25]
         assert (amount.said_offer(up, False), amount.said_offer(down, True)) == ("60", "below 40")
 
+    def test_a_fall_of_whole_steps_onto_an_edge_goes_one_step_further(self):
+        """An edge belongs to the bin above it: 60 less four steps of 5 is 40, which is not below 40."""
+        amount = Attribute("amount", scale=Scale(0.0, 100.0, 5), step=5.0)
+        down = amount.decoded(np.array([60.0]), np.array([0.75]), np.array([0.25]))
+        assert down.tolist() == [35.0]
+        assert encode_continuous(down, amount.scale).tolist() == [0.25]
+        up = amount.decoded(np.array([45.0]), np.array([0.5]), np.array([0.75]))
+        assert up.tolist() == [60.0]  # a rise onto an edge is in the bin that is meant
+
     def test_a_point_between_two_steps_is_rounded_to_the_further_one(self):
         amount = Attribute("amount", scale=Scale(0.0, 100.0, 5))
         one = amount.decoded(np.array([45.0]), np.array([0.5]), np.array([0.51]))
