@@ -89,7 +89,7 @@ def material(profile="public", **changes):
     audit = audit.model_copy(update={"disclosure": audit.disclosure.model_copy(update={"profile": profile})})
     measures, *others = report_tables.tables()
     lacks = report_tables.missingness(**changes)
-    return Material.of(report_tables.settings(audit), measures, *others[4:-1], lacks)
+    return Material.of(report_tables.settings(audit), measures, *others[4:8], lacks, *others[9:])
 
 
 def falls():
