@@ -113,8 +113,12 @@ def _load_meanwhile() -> None:
 
 
 def _flow(spec: AuditSpec, lake: Lake) -> tuple[str, list[Partition]]:
-    threading.Thread(target=_load_meanwhile, daemon=True).start()
-    from flows.audit import audit  # starts Prefect, and only when there is work
+    loading = threading.Thread(target=_load_meanwhile, daemon=True)
+    loading.start()
+    try:
+        from flows.audit import audit  # starts Prefect, and only when there is work
 
-    found = audit(spec=spec.model_dump(mode="json"), lake=str(lake.root))
+        found = audit(spec=spec.model_dump(mode="json"), lake=str(lake.root))
+    finally:
+        loading.join()  # an audit that fails at once would end the process in the middle of an import
     return found["run"], [Partition.model_validate(entry) for entry in found["partitions"]]
