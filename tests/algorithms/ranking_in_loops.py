@@ -129,7 +129,7 @@ class World:
 
 
 def algorithm_1(world, rule="improve", failure="skip", delta=0.1, probes=200):
-    """Re-ranking record by record; the order, the costs after, the ranks that failed, and the rank of the exit."""
+    """Re-ranking record by record; the order, the costs after, the ranks left unfair, and the rank of the exit."""
     left, done, failed, cost = world.ranked(), [], [], list(world.cost)
     while left:
         x = left[0]
@@ -138,10 +138,11 @@ def algorithm_1(world, rule="improve", failure="skip", delta=0.1, probes=200):
         if unfair > 0:
             chosen = _fetched(world, left, done, cost, unfair, rule, delta, probes)
             if chosen is None:
-                failed.append(len(done) + 1)
                 if failure == "exit":
-                    return [*done, *left], cost, failed, len(done) + 1
+                    return [*done, *left], cost, [*failed, len(done) + 1], len(done) + 1
                 chosen = x
+            if world.out([*done, chosen]) > 0:
+                failed.append(len(done) + 1)
         left.remove(chosen)
         done.append(chosen)
     return done, cost, failed, None

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import example as on_example
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ranking_in_loops import algorithm_1, fairly_represented, ratio
@@ -86,6 +87,7 @@ def test_compiled_and_plain_loops_agree(seed, n, groups, tolerance, kind, rule, 
 
 
 @QUICK
+@on_example(seed=298931, groups=3, tolerance=0.1)  # a record that is fetched lessens the violation and does not end it
 @given(seed=st.integers(0, 10**6), groups=st.sampled_from([2, 3]), tolerance=st.sampled_from([0.5, 1 / 3, 0.1]))
 def test_what_is_called_fair_is_fair_by_counting_again(seed, groups, tolerance):
     records, held, _, _ = drawn(seed, 20, groups, tolerance, "boundary")
@@ -95,8 +97,7 @@ def test_what_is_called_fair_is_fair_by_counting_again(seed, groups, tolerance):
     for m in range(1, len(group) + 1):
         counts = [int((group[:m] == g).sum()) for g in range(groups)]
         assert fair[m - 1] == fairly_represented(counts, held.shares, held.bounded, tolerance)
-    # of two groups, one record is enough to mend a prefix; of several, what is fetched may only lessen the violation
-    assert fair.all() or len(found.failed) or groups > 2
+    assert (np.flatnonzero(~fair) + 1).tolist() == found.failed.tolist()
     by_prefix = ratios.of_prefixes(found.cost[found.order], group)
     for m in range(1, len(group) + 1):
         assert by_prefix[m - 1] == pytest.approx(ratio(found.cost[found.order][:m].tolist(), group[:m].tolist()))

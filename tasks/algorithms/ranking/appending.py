@@ -40,8 +40,8 @@ def grow(records: Listed, rules: Rules, bounds: Bounds, choices: Choices) -> tup
     """Put the records into a new list, one by one.
 
     Returns:
-        ``(n,)`` record at each new place; ``(n,)`` places at which nothing helped against unfair representation; and
-        the place from which the rest is copied as it was, or -1.
+        ``(n,)`` record at each new place; ``(n,)`` places up to which representation is unfair all the same; and the
+        place from which the rest is copied as it was, or -1.
     """
     n, groups = records.cost.shape[0], bounds.shares.shape[0]
     order, failed, left = np.empty(n, np.int64), np.zeros(n, np.bool_), np.ones(n, np.bool_)
@@ -58,10 +58,13 @@ def grow(records: Listed, rules: Rules, bounds: Bounds, choices: Choices) -> tup
             cursors = _candidates(bounds, counts, place + 1, unfair, first, choices.movable)
             chosen = _fetch(records, rules, choices, counts, sums, cursors, following, left, head)
             if chosen == NOBODY:
-                failed[place], chosen = True, head
+                chosen = head
                 if choices.exits:
+                    failed[place] = True
                     order[place:] = np.flatnonzero(left)
                     return order, failed, place
+            # of several groups, the record that is fetched may lessen the violation and not end it
+            failed[place] = counting.violation_with(bounds, counts, place + 1, records.group[chosen], NOBODY) > 0.0
         order[place] = chosen
         left[chosen] = False
         counts[records.group[chosen]] += 1

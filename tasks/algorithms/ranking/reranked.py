@@ -30,7 +30,7 @@ class Reranked:
     values: Floats
     """``(n, d)`` after modification."""
     failed: Longs
-    """Ranks from 1 (Algorithm 1) or blocks from 0 (Algorithm 2) where representation was unfair and nothing helped."""
+    """Ranks from 1 (Algorithm 1) or blocks from 0 (Algorithm 2) at which representation is left unfair."""
     exit_rank: int | None = None
     """From which rank on the list is copied as it was (failure ``exit``); None where it never came to that."""
     block_before: Longs | None = None
