@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from itertools import chain
 from pathlib import PurePath
 
 import yaml
@@ -103,8 +104,11 @@ def _wanted(spec: AuditSpec, asked: Sequence[Method]) -> Iterator[Step]:
     read = {table.name for method in asked for table in method.reads}
     if read & {table.name for table in connect.connect.writes}:
         yield Step("connect", connect.connect, connect.settings_of(spec))
-    if read & {table.name for table in generate.generate.writes} and spec.causal_graph.edges:
-        yield Step("generate", generate.generate, generate.settings_of(spec))
+    for method in asked:
+        made_by = methods.generator_of(spec, method)
+        if made_by == "nearest" or (made_by == "scm" and spec.causal_graph.edges):
+            matching = getattr(spec.methods, method.name).matching
+            yield Step("generate", generate.generate, generate.settings_of(spec, made_by, matching))
 
 
 def _own(spec: AuditSpec, method: Method) -> Iterator[Step]:
@@ -116,8 +120,8 @@ def _own(spec: AuditSpec, method: Method) -> Iterator[Step]:
 
 
 def _detection(spec: AuditSpec, method: Method) -> Step:
-    optional = {table for each in METHODS.values() for table in each.reads}
-    unread = tuple(sorted(optional - set(method.reads), key=lambda table: table.name))
+    optional = {t for each in METHODS.values() for t in (*each.reads, *chain(*each.generators.values()))}
+    unread = tuple(sorted(optional - set(methods.tables_of(spec, method)), key=lambda table: table.name))
     settings = detect.settings_of(spec, method.name)
     return Step(f"detect {method.name}", detect.detect, settings, (method.algorithm,), unread)
 

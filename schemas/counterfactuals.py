@@ -4,17 +4,20 @@ from schemas.applications import DECISION_MAKER, GROUP, PROTECTED_ATTRIBUTE, ROW
 from schemas.table import Column, Table
 from schemas.terms import Refusal
 
-GENERATOR = Column("generator", "string", "what made the counterfactual", codes=("scm",))
+GENERATOR = Column("generator", "string", "what made the counterfactual", codes=("scm", "nearest"))
 
 COUNTERFACTUALS = Table(
     "counterfactuals",
-    "Every applicant outside the reference group as a member of it: its features then, and the noise that was kept.",
+    "Every applicant outside the reference group as a member of it: its features then, with the noise that was kept or "
+    "the real applicant whose they are.",
     (
         ROW_ID,
         GENERATOR,
         PROTECTED_ATTRIBUTE,
         GROUP,
         Column("refusal", "string", "why there is no counterfactual", nullable=True, codes=tuple(Refusal)),
+        Column("other_row_id", "string", "the real applicant that it is; null where it is imagined", nullable=True),
+        Column("distance", "double", "how far that one is, in standard deviations", nullable=True, minimum=0),
     ),
     key=("row_id", "generator", "protected_attribute"),
     open=True,

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from schemas.matching import MatchingSettings
 from schemas.method import MethodSettings
 from schemas.training import CecTraining
 
@@ -104,6 +105,13 @@ class CstSettings(MethodSettings):
         "null_permutations": 0,
     }
 
+    generator: Literal["scm", "nearest", "gan", "quantile"] = Field(
+        "scm",
+        description="what a complainant would have been: by the structural causal model; the most comparable real "
+        "applicant of the reference group; or with the mediators that the generators of `gcfn` imagine (`gan`, "
+        "`quantile`: as methods.gcfn.generator says)",
+    )
+    matching: MatchingSettings = Field(MatchingSettings(), description="of the generator `nearest`")
     ks: tuple[Annotated[int, Field(ge=1, le=1000)], ...] = Field(
         (15, 30, 50, 100), min_length=1, description="numbers of neighbours in the control and in the test group"
     )
@@ -165,7 +173,7 @@ class CstSettings(MethodSettings):
         return self
 
 
-class CecSettings(MethodSettings):
+class CecSettings(MatchingSettings):
     """Counterfactual explanation consistency (CEC): whether a model has the same reasons for comparable applicants."""
 
     paper: ClassVar[dict[str, Any]] = {"winsorise": None}
@@ -177,13 +185,6 @@ class CecSettings(MethodSettings):
     theta_steps: int = Field(
         100, ge=0, description="shares of the four regimes are told for this many steps of theta from 0 to 1; 0: none"
     )
-    winsorise: tuple[float, float] | None = Field(
-        (0.01, 0.99), description="quantiles of the training rows at which financial features are clipped for matching"
-    )
-    maximum_distance: float | None = Field(
-        None, gt=0, description="standard deviations beyond which nobody is comparable (paper: tau)"
-    )
-    replacement: bool = Field(True, description="whether one applicant may be the match of several")
     pairs: Literal["reference", "both_ways", "all"] = Field(
         "both_ways",
         description="which groups are matched beside each group with the reference group: none, the reference group "
@@ -196,10 +197,3 @@ class CecSettings(MethodSettings):
     training: CecTraining | None = Field(
         None, description="nets that are trained with and without consistent reasons; none if null: training is long"
     )
-
-    @field_validator("winsorise")
-    @classmethod
-    def _ordered(cls, value: tuple[float, float] | None) -> tuple[float, float] | None:
-        if value is not None and not 0 <= value[0] < value[1] <= 1:
-            raise ValueError(f"winsorise is {list(value)}; expected two quantiles, the lower first, or null")
-        return value

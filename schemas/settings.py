@@ -262,6 +262,17 @@ class AuditSpec(Strict):
                 raise SpecError(message, ("causal_graph", "edges", i))
         return self
 
+    @model_validator(mode="after")
+    def _generators_are_trained(self) -> Self:
+        wanted, gcfn = self.methods.cst.generator if self.methods.cst else "scm", self.methods.gcfn
+        if wanted in ("gan", "quantile") and (gcfn is None or gcfn.generator != wanted):
+            message = (
+                f"{wanted} takes the mediators that GCFN's generators imagine; "
+                f"add `gcfn: {{generator: {wanted}}}` to the methods"
+            )
+            raise SpecError(message, ("methods", "cst", "generator"))
+        return self
+
     def features(self) -> dict[str, ColumnSpec]:
         """The columns that models and distances use, in the order of the spec."""
         return {name: column for name, column in self.columns.items() if column.used}

@@ -13,31 +13,37 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from schemas.settings import Protected
-from schemas.terms import DecisionMaker, Kind
-from tasks._causal import World
+from schemas.terms import DecisionMaker
 from tasks._columns import columns_of
 from tasks._deciding import decider
+from tasks._generating import generator_of
 from tasks._given import Assumed, Given
-from tasks.algorithms.columns import Columns
-from tasks.algorithms.detector import Applicants, Bools, Counterfactuals, Floats, Longs, Mediated, Problem
-from tasks.algorithms.encoding import category_codes
+from tasks._imagined import Decided, imagined
+from tasks._imagining import Generator
+from tasks.algorithms.detector import Applicants, Bools, Floats, Longs, Mediated, Problem
 
 
-def world_of(given: Given, asked: Assumed) -> World | None:
-    """The causal world of the rows, where the audit states one."""
-    if not given.applicants.num_rows or not asked.causal_graph.edges:
+def asked_again(given: Given, asked: Assumed) -> Generator | None:
+    """What made the counterfactuals, where it can be asked again."""
+    if not given.applicants.num_rows:
         return None
-    return World.of(columns_of(given.applicants, given.encodings), given.memberships, given.ids, asked)
+    return generator_of((given.applicants, given.encodings, given.memberships), given.decisions, asked)
 
 
 def known(
-    problems: Mapping[str, Problem], given: Given, favourable: Bools, maker: str, asked: Assumed, world: World | None
+    problems: Mapping[str, Problem],
+    given: Given,
+    favourable: Bools,
+    maker: str,
+    asked: Assumed,
+    generator: Generator | None,
 ) -> dict[str, Problem]:
     """The problems with everything that is known of their applicants; crossed attributes know the single ones."""
     columns = columns_of(given.applicants, given.encodings)
     decide = None
     if maker == DecisionMaker.MODEL and asked.model is not None:
         decide = decider(asked.model, given.models, given.encodings, given.decisions)
+    decided = Decided(maker if decide or maker == DecisionMaker.LENDER else None, favourable)
     out: dict[str, Problem] = {}
     for p in sorted(asked.protected, key=lambda p: len(p.columns)):
         made = Applicants(
@@ -49,13 +55,14 @@ def known(
         )
         if maker == DecisionMaker.MODEL and given.mediated.num_rows:
             made = replace(made, mediated=_mediated(given, p.name))
-        if world is not None and world.roots(p.name):
+        if asked.generator is not None:
+            made = replace(made, counterfactuals=imagined(given, p, columns, decided, asked.generator))
+        if generator is not None and generator.knows(p.name):
             made = replace(
                 made,
-                counterfactuals=_made(given, p.name, columns, maker if decide else None),
-                imagine=world.imagine(p.name, decide),
-                edges=world.edges(p.name),
-                reached=world.reached(p.name),
+                imagine=generator.imagine(p.name, decide),
+                edges=generator.edges(p.name),
+                reached=generator.reached(p.name),
             )
         out[p.name] = replace(problems[p.name], applicants=made)
     return {p.name: out[p.name] for p in asked.protected}
@@ -65,32 +72,6 @@ def _singles(crossed: Protected, protected: tuple[Protected, ...], made: Mapping
     """The problems of the attributes that a crossed one crosses; none unless each has a problem of its own."""
     single = {p.columns[0]: made[p.name] for p in reversed(protected) if len(p.columns) == 1}
     return tuple(single[c] for c in crossed.columns) if all(c in single for c in crossed.columns) else ()
-
-
-def _made(given: Given, attribute: str, columns: Columns, maker: str | None) -> Counterfactuals:
-    """The counterfactuals that the stage ``generate`` left, those refused excepted."""
-    table = given.counterfactuals
-    mine = table.filter(pc.and_(pc.equal(table["protected_attribute"], attribute), pc.is_null(table["refusal"])))
-    number = {row_id: i for i, row_id in enumerate(given.ids)}
-    row = np.fromiter((number[i] for i in mine["row_id"].to_pylist()), np.int64, mine.num_rows)
-    order = np.argsort(row)
-    row, mine = row[order], mine.take(order)
-    values = np.column_stack([_column(mine, i, columns) for i in range(len(columns.names))])
-    decided = None if maker is None else _decided(given.reconsidered, attribute, mine["row_id"].to_pylist())
-    return Counterfactuals(row, values.astype(np.float64), decided)
-
-
-def _column(table: pa.Table, place: int, columns: Columns) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-    name = columns.names[place]
-    if columns.kinds[place] is Kind.CONTINUOUS:
-        return table[name].to_numpy()  # type: ignore[no-any-return]
-    return category_codes(table[name].to_pylist(), columns.categories[place]).astype(np.float64)
-
-
-def _decided(table: pa.Table, attribute: str, row_ids: list[str]) -> Bools:
-    mine = table.filter(pc.equal(table["protected_attribute"], attribute))
-    decision = dict(zip(mine["row_id"].to_pylist(), mine["favourable"].to_pylist(), strict=True))
-    return np.array([decision[i] for i in row_ids], dtype=bool)
 
 
 def _mediated(given: Given, attribute: str) -> Mediated:

@@ -8,7 +8,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import networkx as nx
 import numpy as np
@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from schemas.causal import CausalGraph, Edge
 from schemas.errors import SpecError
-from schemas.settings import Protected
+from schemas.settings import Decision, Protected
 from tasks._deciding import Decide
-from tasks._given import Assumed
 from tasks._groups import Grouped, groups_of
+from tasks._imagining import Made
 from tasks.algorithms import scm
 from tasks.algorithms.columns import Columns
 from tasks.algorithms.detector import Counterfactuals, Floats, Imagine, Ints, Longs
@@ -29,6 +29,19 @@ from tasks.algorithms.scm_checks import Check, check_model
 PERMUTED_ROWS = 10_000
 """Rows that mechanisms are fitted to where the labels are permuted; with fewer rows their effects are larger by
 chance, so that the calibration errs on the side of caution."""
+
+
+class Stated(Protocol):
+    """What of the settings decides the causal world."""
+
+    @property
+    def protected(self) -> tuple[Protected, ...]: ...
+    @property
+    def decision(self) -> Decision | None: ...
+    @property
+    def causal_graph(self) -> CausalGraph: ...
+    @property
+    def seed(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -41,11 +54,12 @@ class World:
     graph: CausalGraph
     """Among features and protected attributes, these by the name of the attribute."""
     seed: int
+    name: str = "scm"
     fits: dict[tuple[object, ...], Fitted] = field(default_factory=dict, repr=False, compare=False)
     """What was fitted already: both decision makers ask for the same."""
 
     @classmethod
-    def of(cls, columns: Columns, memberships: pa.Table, ids: "np.ndarray[Any, Any]", asked: Assumed) -> "World":
+    def of(cls, columns: Columns, memberships: pa.Table, ids: "np.ndarray[Any, Any]", asked: Stated) -> "World":
         """The world of an audit's rows.
 
         Raises:
@@ -54,6 +68,10 @@ class World:
         decision = asked.decision.column if asked.decision else ""
         graph = _named(asked.causal_graph, asked.protected).without_node(decision)
         return cls(columns, asked.protected, groups_of(memberships, ids, asked.protected), graph, asked.seed)
+
+    def knows(self, attribute: str) -> bool:
+        """Whether an edge leads out of the attribute, so that there is something to imagine."""
+        return bool(self.roots(attribute))
 
     def roots(self, attribute: str) -> tuple[str, ...]:
         """The nodes that are set when somebody is imagined as a member of another group; none if nothing is assumed."""
@@ -88,6 +106,26 @@ class World:
     def checks(self) -> tuple[Check, ...]:
         """What the data say of the causal graph and its mechanisms."""
         return check_model(self.graph, self.columns, self._rooted({}), np.random.default_rng(self.seed))
+
+    def members(self, attribute: str, group: int, rows: Longs) -> Made:
+        """Rows of a group as members of the reference group."""
+        known = self.groups[attribute]
+        fitted, roots = self.fit(attribute, known.group)
+        return Made(attribute, known.groups[group], len(rows), self.imagined(attribute, fitted, roots, rows))
+
+    def noise(self, attribute: str) -> dict[str, Floats]:
+        """The noise behind every feature that an attribute reaches, ``(n, d)``; none if nothing is assumed of it.
+
+        It is what imagining keeps of an applicant. NaN for whom it cannot be found of all of these features.
+        """
+        if not self.roots(attribute):
+            return {}
+        fitted, roots = self.fit(attribute, self.groups[attribute].group)
+        made = self.imagined(attribute, fitted, roots, np.arange(len(self.columns.values)))
+        found = {name: np.full((len(self.columns.values), own.shape[1]), np.nan) for name, own in made.noise.items()}
+        for name, own in made.noise.items():
+            found[name][made.row] = own
+        return found
 
     def imagined(self, attribute: str, fitted: Fitted, roots: Roots, rows: Longs) -> Imagined:
         """Rows as members of the reference group of an attribute, with the columns of the attribute itself changed."""

@@ -46,7 +46,11 @@ def _explained(given: Given, encoded: Floats, model: Model, substitute: bool) ->
         return _of_rule(model.rule, columns, label, favourable, (comparable, names))
     models = [attributor(one, called(model), substitute) for one in stored(given.models, model).values()]
     inputs = inputs_of(columns, given.encodings, model.taken_as, encoded)
-    explainer, pools = _explainers(own) if model.file is None else _everybody(len(label))
+    if model.file is None:
+        unseen = own["explained"].to_numpy(zero_copy_only=False)
+        explainer, pools = explainers(own["fold"].to_numpy().astype(np.int32), unseen)
+    else:
+        explainer, pools = _everybody(len(label))
     return Explained(
         x=inputs.x,
         feature_of_column=inputs.column,
@@ -93,10 +97,14 @@ def _everybody(n: int) -> tuple[Ints, tuple[Bools, ...]]:
     return np.zeros(n, np.int32), (np.ones(n, dtype=bool),)
 
 
-def _explainers(own: pa.Table) -> tuple[Ints, tuple[Bools, ...]]:
-    """Which fit explains each row, and for each fit the rows that it had learnt from."""
-    fold = own["fold"].to_numpy().astype(np.int32)
-    seen = ~own["explained"].to_numpy(zero_copy_only=False)
+def explainers(fold: Ints, unseen: Bools) -> tuple[Ints, tuple[Bools, ...]]:
+    """Which fit explains each of ``(n,)`` rows, and for each fit the rows ``(n,)`` that it had learnt from.
+
+    Args:
+        fold: number of the fit that decided on each row.
+        unseen: whether that fit had not seen it; after a holdout, those that it learnt from are told apart by this.
+    """
+    seen = ~unseen
     if seen.any():
         return np.where(seen, NOBODY, fold).astype(np.int32), (seen,)
     return fold, tuple(fold != number for number in range(int(fold.max()) + 1))

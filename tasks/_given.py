@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +12,7 @@ from schemas.causal import CausalGraph
 from schemas.counterfactuals import COUNTERFACTUAL_DECISIONS, COUNTERFACTUALS, MEDIATED, MEDIATED_DECISIONS
 from schemas.errors import IntegrityError
 from schemas.graph import FEASIBILITY_EDGES, FEASIBILITY_NODES
+from schemas.matching import MatchingSettings
 from schemas.models import Model
 from schemas.reranking import RERANKED
 from schemas.settings import Bootstrap, Decision, Explain, Protected
@@ -34,8 +35,12 @@ READS = (
 """The tables of ``Given``, in its order."""
 
 
+Generator = Literal["scm", "nearest", "gan", "quantile"]
+"""What makes the counterfactuals that a method is given."""
+
+
 class Assumed(Protocol):
-    """What of the settings decides the causal world, and who decides in it."""
+    """What of the settings decides who applicants would have been, and who decides on that."""
 
     @property
     def protected(self) -> tuple[Protected, ...]: ...
@@ -45,6 +50,10 @@ class Assumed(Protocol):
     def model(self) -> Model | None: ...
     @property
     def causal_graph(self) -> CausalGraph: ...
+    @property
+    def generator(self) -> Generator | None: ...
+    @property
+    def matching(self) -> MatchingSettings: ...
     @property
     def seed(self) -> int: ...
 

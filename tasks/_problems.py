@@ -38,7 +38,7 @@ def cases(given: Given, asked: Asked) -> Iterator[Case]:
     encoded = np.column_stack([given.features[name].to_numpy() for name in given.features.column_names[1:]])
     node, graph = _graph(given)
     groups = groups_of(given.memberships, ids, asked.protected)
-    world = _applicants.world_of(given, asked)
+    generator = _applicants.asked_again(given, asked)
     for maker, frame in decided(given.decisions, asked.explain):
         made = pd.DataFrame({"row_id": ids}).merge(frame, on="row_id", validate="one_to_one")
         factual, candidate = explained_and_candidates(made, maker, asked.explain)
@@ -61,7 +61,7 @@ def cases(given: Given, asked: Asked) -> Iterator[Case]:
             for name, grouped in groups.items()
         }
         if given.applicants.num_rows:
-            problems = _applicants.known(problems, given, made["favourable"].to_numpy(), maker, asked, world)
+            problems = _applicants.known(problems, given, made["favourable"].to_numpy(), maker, asked, generator)
         yield from (Case(maker, name, ids, problem) for name, problem in problems.items())
 
 

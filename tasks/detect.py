@@ -12,16 +12,16 @@ import pyarrow as pa
 
 from schemas.applications import MODELS
 from schemas.causal import CausalGraph
-from schemas.counterfactuals import COUNTERFACTUALS
 from schemas.findings import AGGREGATES, DRAWS, EVIDENCE, FINDINGS, TALLIES
+from schemas.matching import MatchingSettings
 from schemas.models import Model
 from schemas.settings import AuditSpec, Bootstrap, Decision, Explain, Methods, Protected, StageSettings
-from tasks._given import READS, Given
+from tasks._given import READS, Generator, Given
 from tasks._problems import Case, cases
 from tasks._stage import Produced, stage
 from tasks._statistics import Origin
 from tasks.algorithms.detector import Detected
-from tasks.methods import METHODS
+from tasks.methods import METHODS, generator_of
 
 
 class DetectSettings(StageSettings):
@@ -39,16 +39,25 @@ class DetectSettings(StageSettings):
     decision: Decision | None
     causal_graph: CausalGraph
     """These two only for a method that imagines applicants anew."""
+    generator: Generator | None
+    """What makes the counterfactuals of a method that is given some."""
+
+    @property
+    def matching(self) -> MatchingSettings:
+        """How the generator ``nearest`` matches."""
+        matching: MatchingSettings = getattr(getattr(self.methods, self.method), "matching", MatchingSettings())
+        return matching
 
 
 def settings_of(spec: AuditSpec, method: str) -> DetectSettings:
     """The stage's settings for one method: no change to another method's, or to what is trained, touches them."""
     only = dict.fromkeys(Methods.model_fields) | {method: getattr(spec.methods, method).detecting()}
     reads = METHODS[method].reads
-    own: dict[str, Any] = {"decision": None, "model": None, "causal_graph": CausalGraph()}
+    generator = generator_of(spec, METHODS[method])
+    own: dict[str, Any] = {"decision": None, "model": None, "causal_graph": CausalGraph(), "generator": generator}
     if MODELS in reads:
         own["model"] = spec.model
-    if COUNTERFACTUALS in reads:
+    if generator == "scm":
         own |= {"decision": spec.decision, "causal_graph": spec.causal_graph}
     return DetectSettings.of(spec, method=method, methods=Methods.model_validate(only), **own)
 

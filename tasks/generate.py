@@ -1,13 +1,14 @@
-"""Generate: every applicant outside the reference group, imagined as a member of it by the structural causal model.
+"""Generate: every applicant outside the reference group as a member of it, imagined or matched.
 
+The structural causal model imagines; the nearest real applicant with the same outcome is a match (``_imagining``).
 What was assumed is written down beside it: how well each mechanism fits rows that it has not seen, what is left in its
 noise, which independences of the causal graph the data contradict, and what the features of a group become.
 """
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,21 +17,20 @@ from schemas.applications import APPLICANTS, DECISIONS, ENCODINGS, MEMBERSHIPS, 
 from schemas.causal import CausalGraph
 from schemas.counterfactuals import CAUSAL_CHECKS, CAUSAL_EFFECTS, COUNTERFACTUAL_DECISIONS, COUNTERFACTUALS
 from schemas.errors import SpecError
+from schemas.matching import MatchingSettings
 from schemas.models import Model
 from schemas.settings import AuditSpec, Decision, Protected, StageSettings
 from schemas.table import Column, Table
 from schemas.terms import DecisionMaker, Kind
-from tasks._causal import World
 from tasks._columns import columns_of
 from tasks._deciding import Decide, decider
+from tasks._generating import generator_of
+from tasks._imagining import Generator, Made, outside
 from tasks._stage import Produced, stage
 from tasks.algorithms import effects
 from tasks.algorithms.columns import Columns
 from tasks.algorithms.detector import Floats
-from tasks.algorithms.scm import Imagined
 from tasks.algorithms.scm_checks import Check
-
-GENERATOR = "scm"
 
 NOISE = "noise of "
 """Begins the name of a column of noise."""
@@ -40,23 +40,29 @@ class GenerateSettings(StageSettings):
     """What decides the counterfactuals."""
 
     protected: tuple[Protected, ...]
+    generator: Literal["scm", "nearest"]
     causal_graph: CausalGraph
+    """Of the generator ``scm``; else empty."""
+    matching: MatchingSettings
+    """Of the generator ``nearest``; else as by default."""
     decision: Decision
     model: Model
     seed: int
 
 
-def settings_of(spec: AuditSpec) -> GenerateSettings:
-    """The stage's settings.
+def settings_of(spec: AuditSpec, generator: str, matching: MatchingSettings) -> GenerateSettings:
+    """The stage's settings for one generator.
 
     Raises:
         SpecError: no edge of the causal graph leads out of a protected attribute, so that there is nothing to imagine.
     """
+    if generator == "nearest":
+        return GenerateSettings.of(spec, generator=generator, causal_graph=CausalGraph(), matching=matching)
     attributes = {name for p in spec.protected for name in (p.name, *p.columns)}
     if not attributes & {cause for cause, _ in spec.causal_graph.edges}:
         message = f"no edge leads out of a protected attribute; add one from {', '.join(sorted(attributes))}"
         raise SpecError(message, ("causal_graph", "edges"))
-    return GenerateSettings.of(spec)
+    return GenerateSettings.of(spec, generator=generator, matching=MatchingSettings())
 
 
 @stage(
@@ -74,15 +80,18 @@ def generate(
 ) -> Produced:
     """One counterfactual, or a refusal with its reason, for every applicant and protected attribute with an effect."""
     columns, ids = columns_of(applicants, encodings), applicants["row_id"].to_numpy()
-    world = World.of(columns, memberships, ids, settings)
+    generator = generator_of((applicants, encodings, memberships), decisions, settings)
+    if generator is None:
+        raise ValueError("nobody can be imagined: the settings assume no causal graph")
     decide = decider(settings.model, models, encodings, decisions)
-    declared = COUNTERFACTUALS.extended(_own(world, columns))
-    made = [each for p in settings.protected if world.roots(p.name) for each in _of_attribute(world, p.name)]
+    declared = COUNTERFACTUALS.extended(_own(generator, columns))
+    made = [each for p in settings.protected if generator.knows(p.name) for each in outside(generator, p.name)]
+    told = _Told(generator.name, columns, ids)
     tables = {
-        declared: [_imagined(each, columns, ids, declared) for each in made],
-        COUNTERFACTUAL_DECISIONS: [_decided(each, columns, ids, decide) for each in made if decide],
+        declared: [_imagined(each, told, declared) for each in made],
+        COUNTERFACTUAL_DECISIONS: [_decided(each, told, decide) for each in made if decide],
         CAUSAL_EFFECTS: [_effects(each, columns) for each in made],
-        CAUSAL_CHECKS: [_checks(world.checks())],
+        CAUSAL_CHECKS: [_checks(generator.checks())],
     }
     return Produced(
         {table.name: pa.concat_tables([table.empty(), *parts]) for table, parts in tables.items()},
@@ -91,38 +100,25 @@ def generate(
     )
 
 
-@dataclass(frozen=True)
-class Made:
-    """The members of one group as members of the reference group."""
+class _Told(NamedTuple):
+    """What is said of every row that a generator makes."""
 
-    attribute: str
-    group: str
-    rows: int
-    """Members of the group."""
-    imagined: Imagined
+    generator: str
+    columns: Columns
+    ids: "np.ndarray[Any, Any]"
 
 
-def _of_attribute(world: World, attribute: str) -> Iterator[Made]:
-    """Every group but the reference group; the mechanisms are fitted once."""
-    known = world.groups[attribute]
-    fitted, roots = world.fit(attribute, known.group)
-    for number, name in enumerate(known.groups):
-        rows = np.flatnonzero(known.group == number)
-        if number != known.reference:
-            yield Made(attribute, name, len(rows), world.imagined(attribute, fitted, roots, rows))
-
-
-def _own(world: World, columns: Columns) -> Iterator[Column]:
+def _own(generator: Generator, columns: Columns) -> Iterator[Column]:
     """The audit's own columns: the features, and the noise of those that a protected attribute can reach."""
     for name, kind in zip(columns.names, columns.kinds, strict=True):
         yield Column(name, "double" if kind is Kind.CONTINUOUS else "string", "as it would have been", nullable=True)
-    for name in world.reached(*world.groups):
+    for name in generator.reached(*generator.groups):
         yield Column(f"{NOISE}{name}", "doubles", "the noise that was held fixed; none of a refused row", nullable=True)
 
 
-def _imagined(made: Made, columns: Columns, ids: "np.ndarray[Any, Any]", declared: Table) -> pa.Table:
+def _imagined(made: Made, told: _Told, declared: Table) -> pa.Table:
     """One row for each member of the group, first those that could be imagined."""
-    found, refused = made.imagined, len(made.imagined.refused)
+    found, refused, columns = made.imagined, len(made.imagined.refused), told.columns
     n = len(found.row) + refused
     nothing: list[Any] = [None] * refused
     features = {
@@ -131,27 +127,38 @@ def _imagined(made: Made, columns: Columns, ids: "np.ndarray[Any, Any]", declare
     }
     known = {name: [*found.noise[name], *nothing] for name in found.noise}
     noise = {column.name: known.get(column.name.removeprefix(NOISE), [None] * n) for column in declared.columns}
+    other, distance = _matched(made, told.ids)
     return declared.build(
         **{name: values for name, values in noise.items() if name.startswith(NOISE)},
         **features,
-        row_id=ids[np.concatenate([found.row, found.refused])],
-        generator=[GENERATOR] * n,
+        row_id=told.ids[np.concatenate([found.row, found.refused])],
+        generator=[told.generator] * n,
+        other_row_id=[*other, *nothing],
+        distance=[*distance, *nothing],
         protected_attribute=[made.attribute] * n,
         group=[made.group] * n,
         refusal=[*[None] * len(found.row), *map(str, found.reason)],
     )
 
 
+def _matched(made: Made, ids: "np.ndarray[Any, Any]") -> tuple[list[Any], list[Any]]:
+    """The real applicants, and how far they are; of a generator that makes new ones there are none."""
+    if made.matches is None:
+        nothing: list[Any] = [None] * len(made.imagined.row)
+        return nothing, nothing
+    return ids[made.matches.match].tolist(), made.matches.distance.tolist()
+
+
 def _as_handed_in(values: Floats, categories: tuple[str, ...]) -> list[Any]:
     return [categories[int(code)] for code in values] if categories else values.tolist()
 
 
-def _decided(made: Made, columns: Columns, ids: "np.ndarray[Any, Any]", decide: Decide) -> pa.Table:
+def _decided(made: Made, told: _Told, decide: Decide) -> pa.Table:
     found = made.imagined
-    favourable, scores = decide(replace(columns, values=found.values), found.row)
+    favourable, scores = decide(replace(told.columns, values=found.values), found.row)
     return COUNTERFACTUAL_DECISIONS.build(
-        row_id=ids[found.row],
-        generator=[GENERATOR] * len(found.row),
+        row_id=told.ids[found.row],
+        generator=[told.generator] * len(found.row),
         protected_attribute=[made.attribute] * len(found.row),
         decision_maker=[DecisionMaker.MODEL] * len(found.row),
         favourable=favourable,
@@ -161,7 +168,8 @@ def _decided(made: Made, columns: Columns, ids: "np.ndarray[Any, Any]", decide: 
 
 def _effects(made: Made, columns: Columns) -> pa.Table:
     found = made.imagined
-    told = list(effects.effects(columns.rows(found.row), found.values, tuple(found.noise))) if len(found.row) else []
+    moved = tuple(found.noise) if made.matches is None else columns.names
+    told = list(effects.effects(columns.rows(found.row), found.values, moved)) if len(found.row) else []
     n = len(told)
     return CAUSAL_EFFECTS.build(
         protected_attribute=[made.attribute] * n,

@@ -33,6 +33,8 @@ class Method:
     """Measures that the command prints at its end, with a short title for each."""
     partitions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Measures whose shares add up to one over some parameters, and these parameters."""
+    generators: Mapping[str, tuple[Table, ...]] = field(default_factory=dict)
+    """What can make its counterfactuals, by the setting ``generator``, and the tables that these then are in."""
     stages: tuple[str, ...] = ()
     """Modules of stages of its own: each has a stage of its name, and ``settings_of(spec)``, None if not asked for."""
     of_reference: bool = True
@@ -77,7 +79,7 @@ METHODS = {
             "Counterfactual situation testing (CST)",
             "tasks.algorithms.cst",
             "tasks.sections.cst",
-            (APPLICANTS, MODELS, COUNTERFACTUALS, COUNTERFACTUAL_DECISIONS),
+            (APPLICANTS, MODELS),
             (
                 *("share_significant", "share_detected", "share_positive", "delta", "delta_share", "share_detected_at"),
                 *(
@@ -93,6 +95,10 @@ METHODS = {
                 "share_significant_null": "with labels permuted",
             },
             partitions={"delta_share": ("from", "to")},
+            generators={
+                **dict.fromkeys(("scm", "nearest"), (COUNTERFACTUALS, COUNTERFACTUAL_DECISIONS)),
+                **dict.fromkeys(("gan", "quantile"), (MEDIATED, MEDIATED_DECISIONS)),
+            },
             of_reference=False,
         ),
         Method(
@@ -189,6 +195,16 @@ def partitions() -> dict[str, tuple[str, ...]]:
 def of_other_groups() -> frozenset[str]:
     """The measures that say nothing of a reference group."""
     return frozenset(name for method in METHODS.values() if not method.of_reference for name in method.measures)
+
+
+def generator_of(spec: AuditSpec, method: Method) -> str | None:
+    """What makes the counterfactuals of a method that is given some, as the audit spec asks for it."""
+    return str(getattr(spec.methods, method.name).generator) if method.generators else None
+
+
+def tables_of(spec: AuditSpec, method: Method) -> tuple[Table, ...]:
+    """All tables that a method needs in this audit."""
+    return (*method.reads, *method.generators.get(generator_of(spec, method) or "", ()))
 
 
 def asked_for(spec: AuditSpec) -> list[Method]:

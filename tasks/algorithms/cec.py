@@ -70,7 +70,7 @@ def units(problem: Problem) -> Bools:
 
 def assess(audited: Audited, settings: CecSettings, rng: np.random.Generator) -> Detected:
     """As ``detect``, of models and groups alone."""
-    seen = cec_pairs.views(audited.explained, audited.group, matching_of(settings))
+    seen = cec_pairs.views(audited.explained, audited.group, Matching.of(settings))
     others = [int(g) for g in np.unique(audited.group) if g != audited.reference]
     scored = {group: pairs(audited, seen, group, audited.reference) for group in others}
     tallies: list[Tally] = []
@@ -84,11 +84,6 @@ def assess(audited: Audited, settings: CecSettings, rng: np.random.Generator) ->
     of_groups = list(scored.values())
     found = findings(of_groups, settings), evidence(of_groups, audited.explained.features)
     return Detected(*found, tuple(tallies), (), tuple(aggregates))
-
-
-def matching_of(settings: CecSettings) -> Matching:
-    """How the settings have rows matched."""
-    return Matching(settings.winsorise, settings.maximum_distance, settings.replacement)
 
 
 def pairs(audited: Audited, seen: tuple[View, ...], group: int, to: int) -> Scored:

@@ -18,10 +18,10 @@ from torch import nn
 from schemas.methods import CecSettings
 from schemas.training import CecTraining
 from tasks.algorithms import mitigations
-from tasks.algorithms.cec import matching_of
 from tasks.algorithms.detector import Bools, Ints
 from tasks.algorithms.held_out import Bridge, Consistency, Lending
 from tasks.algorithms.mitigations import Split
+from tasks.algorithms.nearest import Matching
 from tasks.algorithms.networks import Network, of_module
 from tasks.algorithms.training import folds
 from tasks.algorithms.training.checkpoint import Keeper
@@ -144,7 +144,7 @@ def trials(rows: Lending, settings: CecSettings, seed: int, keeper: Keeper | Non
     if settings.training is None:
         raise ValueError("nothing is to be trained: the settings have no `training`")
     compared = _comparable(rows, settings.training.folds, seed)
-    bridge = Bridge(compared, matching_of(settings), settings.theta)
+    bridge = Bridge(compared, Matching.of(settings), settings.theta)
     told = settings_of(settings.training, seed)
     for fold in folds.split(rows.population, settings.training.folds, seed):
         yield from _of_loss(bridge, fold, settings.training, told, keeper)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from schemas.errors import DataQualityError
+from schemas.matching import MatchingSettings
 from tasks.algorithms import distinct, nearest_once
 from tasks.algorithms.columns import Columns
 from tasks.algorithms.detector import Bools, Counterfactuals, Floats, Ints, Longs
@@ -39,6 +40,11 @@ class Matching:
     """Standard deviations beyond which nobody is comparable; exactly that far still is."""
     replacement: bool = True
     """Whether one row may be the match of several."""
+
+    @classmethod
+    def of(cls, settings: MatchingSettings) -> "Matching":
+        """As the audit spec asks for it."""
+        return cls(settings.winsorise, settings.maximum_distance, settings.replacement)
 
 
 @dataclass(frozen=True)

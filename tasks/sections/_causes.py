@@ -22,6 +22,7 @@ from tasks.sections._beside import capital
 from tasks.sections._material import Material, listed
 from tasks.sections._numbers import count, number_cell, p_cell, significant
 from tasks.sections._section import Cell, Figure, Notice, Row, Section, TableView
+from tasks.sections._situations import COUNTERPARTS
 
 _UNIT = re.compile(r"\s*\([^()]*\)$")
 """What a label says last, in brackets: too long for a box."""
@@ -62,6 +63,10 @@ _MEANING = {
 def section(material: Material) -> Section:
     """The causal assumptions, first what the data contradict."""
     title, name = "What is assumed to cause what", "cst-causes"
+    instead = COUNTERPARTS.get(material.settings.methods.cst.generator if material.settings.methods.cst else "")
+    if instead:
+        words = (f"No causal graph is used here. The imagined applicant is {instead}.",)
+        return Section("Who stands for a complainant in the reference group", name, words)
     assumed = _graph(material)
     if not assumed.edges:
         words = (

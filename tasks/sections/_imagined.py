@@ -64,6 +64,11 @@ def section(material: Material) -> Section:
         "The imagined applicants are what the test groups are searched around. If a shift below is not believable, "
         "neither is what follows from it.",
     )
+    if material.settings.methods.cst and material.settings.methods.cst.generator == "nearest":
+        words = (
+            "The applicants who stand for the complainants are real: each is the most like one of them in what makes "
+            "applicants comparable, and another person in all else. As imagined reads: as matched.",
+        )
     return Section("Who the complainants would have been", "cst-imagined", words if parts else (), parts=parts)
 
 

@@ -12,11 +12,29 @@ from tasks.sections._material import Material, listed
 from tasks.sections._numbers import count, percent
 from tasks.sections._situations import Situations, situations
 
+_OF_MEDIATORS = (
+    "Test groups are searched around applicants whose mediators GCFN's generators imagine. Where these do not identify "
+    "a person, as its chapter tells, the test group is sought in the wrong place.",
+)
+_INSTEAD = {
+    "nearest": (
+        "Test groups are searched around a real applicant of the reference group, the most comparable one with the "
+        "same outcome. Nobody was imagined: what membership did to an application before it was made is taken as given "
+        "in the columns by which applicants are compared, and all other columns are those of somebody else.",
+        "Where the outcome is the lender's decision itself, a match was decided on alike, so that counterfactual "
+        "fairness (CF) of the lender finds nobody: that is no result.",
+    ),
+    "gan": _OF_MEDIATORS,
+    "quantile": _OF_MEDIATORS,
+}
+"""What no data can show of a generator that assumes no causal graph."""
+
 
 def limits(material: Material) -> Iterator[str]:
     """What a reader of situation testing has to know first."""
     found = [s for maker in material.makers("cst") for s in situations(material, maker)]
-    yield from _of_the_graph(material)
+    asked = material.settings.methods.cst
+    yield from _INSTEAD.get(asked.generator if asked else "", ()) or _of_the_graph(material)
     yield from _of_chance(material, found)
     yield SHARED
     yield from _of_small_groups(found)

@@ -34,6 +34,17 @@ SHARES = {
 _FIRST = (CST, ST)
 
 
+COUNTERPARTS = {
+    "nearest": "the real applicant of the reference group with the same outcome who is most like the complainant in "
+    "what makes applicants comparable; nobody is imagined, and no cause is assumed",
+    "gan": "the complainant with the mediators that GCFN's adversarial networks imagine of it; how far these can be "
+    "trusted stands in GCFN's chapter",
+    "quantile": "the complainant with the mediators that GCFN's conditional quantiles imagine of it; how far these can "
+    "be trusted stands in GCFN's chapter",
+}
+"""By generator, but for the causal model, who stands for a complainant in the reference group."""
+
+
 @dataclass(frozen=True)
 class Situations:
     """The measures of CST for one decision maker and one protected attribute."""

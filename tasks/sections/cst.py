@@ -41,8 +41,9 @@ GLOSSARY = {
     "positive discrimination": "the control group was refused less often than the test group, by more than tau",
     "labels permuted": "group membership dealt out at random among applicants alike in the categories that it does not "
     "reach, and the same search run again: what the method finds where there is nothing to find",
-    "imagined applicant": "the complainant as it would have been as a member of the reference group, under the causal "
-    "graph of the audit spec (its counterfactual)",
+    "imagined applicant": "the complainant as it would have been as a member of the reference group (its "
+    "counterfactual), under the causal graph of the audit spec; or who stands for it, where the audit asks for another "
+    "generator: the most comparable real applicant, or one with the mediators that GCFN's generators imagine",
     "causal graph": "what is assumed to cause what; arrows lead from causes to effects",
     "mechanism": "how a column comes about from its causes and from noise of its own",
     "noise": "what a column's causes do not explain; it is kept as the applicant's own",
@@ -111,7 +112,7 @@ def _attribute(material: Material, s: Situations) -> Section:
 
 
 def _of_attribute(material: Material, s: Situations) -> Iterator[str]:
-    if CST not in s.variants and material.settings.causal_graph.edges:
+    if CST not in s.variants and s.settings.generator == "scm" and material.settings.causal_graph.edges:
         yield (
             f"No arrow of the causal graph leads out of {s.view.attribute}, so that nobody is imagined in another "
             "group: situation testing (ST) only."

@@ -509,5 +509,5 @@ def test_the_order_of_rows_makes_no_difference():
 def test_settings_are_checked():
     with pytest.raises(ValueError, match="the lower first"):
         CecSettings(winsorise=(0.9, 0.1))
-    assert cec.matching_of(CecSettings(**CecSettings.paper)) == Matching(None)
-    assert nearest.Matching() == cec.matching_of(CecSettings())
+    assert Matching.of(CecSettings(**CecSettings.paper)) == Matching(None)
+    assert nearest.Matching() == Matching.of(CecSettings())

@@ -213,6 +213,23 @@ def test_checks_that_fail_are_named_at_the_top_and_none_shows_that_the_graph_is_
     assert not unchecked.notices
 
 
+@pytest.mark.parametrize(
+    ("generator", "said"),
+    [("nearest", "the real applicant of the reference group"), ("quantile", "GCFN's conditional")],
+)
+def test_another_generator_is_named_with_what_it_cannot_show(generator, said):
+    asked = report_cst.spec().methods.cst.model_copy(update={"generator": generator})
+    settings = report_cst.spec()
+    settings = settings.model_copy(update={"methods": settings.methods.model_copy(update={"cst": asked})})
+    other = dataclasses.replace(report_cst.material(settings), causal_checks=())
+    section = under(cst.chapter(other), "cst-causes")
+    assert said in section.words[0]
+    assert not section.figures, "no graph is used"
+    limits = cst.limits(other)
+    assert not any("causal graph" in limit for limit in limits)
+    assert any(limit.startswith("Test groups are searched around") for limit in limits)
+
+
 def test_without_a_causal_graph_the_chapter_says_that_there_is_situation_testing_only():
     bare = report_cst.material(report_cst.spec(causal_graph={}))
     kept = tuple(m for m in bare.measures if m.said.get("variant", "st") == "st" and m.protected_attribute == "cohort")
