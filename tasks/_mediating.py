@@ -3,10 +3,11 @@
 One row of ``mediated`` is one applicant as a member of one other group, with the answer of the network that is nearest
 to all. A row for each network would be ten times as many, and the others follow from the state in ``generators``. What
 the model decides is kept of every network, since the worst of them counts.
+
+Here belong the tables with rows of applicants, and the order of all that is told of a protected attribute.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,17 +21,18 @@ from schemas.counterfactuals import (
     MEDIATED_DECISIONS,
     MEDIATOR_EFFECTS,
 )
+from schemas.findings import TALLIES
 from schemas.table import Column, Table
 from schemas.terms import DecisionMaker, Kind
 from tasks import _generator_tables as tables
 from tasks._columns import columns_of
 from tasks._deciding import Decide, decider
 from tasks._generators import Case, cases, generate
+from tasks._mediated_tallies import densities, who
+from tasks._moved import Decided, Moved
 from tasks._scratch import Scratch
 from tasks._stage import Produced
-from tasks.algorithms import gcfn_checks
 from tasks.algorithms.columns import Columns
-from tasks.algorithms.counterfactual_quality import spread
 from tasks.algorithms.detector import Floats, Longs
 from tasks.mediate import MediateSettings
 
@@ -51,7 +53,7 @@ def mediated(
     columns, ids = columns_of(applicants, encodings), applicants["row_id"].to_numpy()
     decide = decider(settings.model, models, encodings, decisions)
     declared = MEDIATED.extended(_own(columns, settings))
-    writes = (declared, MEDIATED_DECISIONS, MEDIATOR_EFFECTS, GENERATOR_CHECKS, GENERATOR_HISTORY, GENERATORS)
+    writes = (declared, MEDIATED_DECISIONS, MEDIATOR_EFFECTS, GENERATOR_CHECKS, GENERATOR_HISTORY, GENERATORS, TALLIES)
     parts = {table.name: [table.empty()] for table in writes}
     expected = 0
     for case in cases(columns, memberships, ids, settings):
@@ -83,42 +85,20 @@ def _of_case(
 ) -> Iterator[tuple[str, pa.Table]]:
     """All tables of a protected attribute whose groups can be learnt from."""
     found = generate(case, scratch)
-    for to in range(len(case.rows.categories)):
-        moved = Moved.of(case, found.imagined, to)
+    several = [Moved.of(case, found.imagined, to) for to in range(len(case.rows.categories))]
+    for moved in several:
         yield MEDIATED.name, _imagined(case, moved, ids, declared)
         yield MEDIATOR_EFFECTS.name, tables.mediator_effects(case, moved.to, moved.at, moved.values)
-        if decide is not None:
-            yield MEDIATED_DECISIONS.name, _decided(case, moved, ids, decide)
+    yield TALLIES.name, densities(case, several)
+    if decide is not None:
+        decided = [Decided.of(case, moved, decide) for moved in several]
+        for moved, again in zip(several, decided, strict=True):
+            yield MEDIATED_DECISIONS.name, _decided(case, moved, ids, again)
+        yield TALLIES.name, who(case, several, decided)
     yield GENERATOR_CHECKS.name, tables.checks(case, found)
     if found.state is not None:
         yield GENERATOR_HISTORY.name, tables.history(case, found.state)
         yield GENERATORS.name, tables.generators(case, found.state)
-
-
-@dataclass(frozen=True)
-class Moved:
-    """Applicants as members of one category."""
-
-    to: int
-    """Number of the category."""
-    at: Longs
-    """``(m,)`` who they are, among the rows of the case."""
-    values: Floats
-    """``(s, m, p)`` their mediators by network."""
-    spread: Floats
-    """``(m,)``; NaN for a single network."""
-    network: Longs
-    """``(m,)`` the network whose answer is the most typical."""
-
-    @classmethod
-    def of(cls, case: Case, imagined: Floats, to: int) -> "Moved":
-        """Whoever is to be imagined as a member of a category."""
-        rows, group = case.rows, int(case.categories.groups[to])
-        at = np.flatnonzero(case.categories.asked(group)[case.categories.rows])
-        deviation, values = rows.mediators.values.std(axis=0), imagined[:, to, at]
-        chosen = rows.rows(at)
-        apart = spread(values[:, None], chosen, deviation) if len(values) > 1 else np.full(len(at), np.nan)
-        return cls(to, at, values, apart, gcfn_checks.typical(values, chosen, deviation))
 
 
 def _imagined(case: Case, moved: Moved, ids: Ids, declared: Table) -> pa.Table:
@@ -166,29 +146,14 @@ def _as_handed_in(values: Floats, categories: tuple[str, ...]) -> "np.ndarray[An
     return np.array(categories, dtype=object)[values.astype(np.int64)] if categories else values
 
 
-def _as_members(case: Case, moved: Moved, mediators: Floats) -> Columns:
-    """Applicants with other mediators, and with what is commonest in the category in the attribute's own columns."""
-    rows, group = case.categories.rows[moved.at], case.categories.groups[moved.to]
-    values = case.columns.values[rows]
-    for name in case.protected.columns:
-        if name in case.columns.names:
-            place = case.columns.names.index(name)
-            known, counts = np.unique(case.columns.values[case.grouped.group == group, place], return_counts=True)
-            values[:, place] = known[counts.argmax()]
-    values[:, case.places] = mediators
-    return replace(case.columns, values=values)
-
-
-def _decided(case: Case, moved: Moved, ids: Ids, decide: Decide) -> pa.Table:
+def _decided(case: Case, moved: Moved, ids: Ids, decided: Decided) -> pa.Table:
     """Whether the model decides otherwise on the mediators of each network, and by how much scores move."""
     rows = case.categories.rows[moved.at]
-    favourable, score = decide(case.columns.rows(rows), rows)
-    then = [decide(_as_members(case, moved, values), rows) for values in moved.values]
     return MEDIATED_DECISIONS.build(
         **_named(case, rows, ids, moved.to),
         decision_maker=[DecisionMaker.MODEL] * len(rows),
-        score_changes=_lists(np.column_stack([found - score for _, found in then])),
-        flips=_lists(np.column_stack([decision != favourable for decision, _ in then]).astype(np.float64)),
+        score_changes=_lists(decided.change.T),
+        flips=_lists(decided.flips.T.astype(np.float64)),
     )
 
 

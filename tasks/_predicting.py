@@ -1,11 +1,13 @@
 """Fair predictors for every protected attribute: tables in, tallies and aggregates of held-out rows out.
 
 They learn the lender's outcomes, so that all is said of the lender's applications; the audited model stands beside them
-as ``given``.
+as ``given``. Where the audit spec has a causal graph, the noise behind mediators is what the structural causal model
+abducts.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,15 +17,17 @@ from schemas.counterfactuals import GENERATORS
 from schemas.errors import DataQualityError
 from schemas.findings import AGGREGATES, TALLIES
 from schemas.terms import DecisionMaker, Refusal
+from tasks._causal import World
 from tasks._columns import columns_of
 from tasks._generators import Case, cases, regenerated
 from tasks._progress import progress
 from tasks._stage import Produced
 from tasks._statistics import Origin
-from tasks.algorithms import gcfn_predicted, gcfn_predictors
-from tasks.algorithms.detector import Aggregate, Bools, Longs, Tally
+from tasks.algorithms import gcfn_predicted, gcfn_predictors, gcfn_who
+from tasks.algorithms.detector import Aggregate, Bools, Floats, Longs, Tally
 from tasks.algorithms.gcfn_predicted import Predicted
 from tasks.algorithms.gcfn_predictors import Lending
+from tasks.algorithms.gcfn_who import Sorting
 from tasks.predict_fairly import PredictSettings
 
 METHOD = "gcfn"
@@ -37,13 +41,57 @@ _WHY: Mapping[str, str] = {
 }
 
 
+class _Audited(NamedTuple):
+    """The audited model on some rows, ``(n,)``."""
+
+    favourable: Bools
+    score: Floats
+
+    def rows(self, chosen: Longs) -> "_Audited":
+        """The same on some of them."""
+        return _Audited(self.favourable[chosen], self.score[chosen])
+
+
 @dataclass(frozen=True)
-class _Outcomes:
-    """By row of the audit."""
+class _HeldOut:
+    """The ``n`` rows that predictors are measured on."""
+
+    at: Longs
+    """``(n,)`` among the rows of a case."""
+    label: Bools
+    given: _Audited | None
+    by: tuple[Sorting, ...]
+    """What tells them apart, as the audited model sees them; nothing without a model."""
+
+    @classmethod
+    def of(cls, case: Case, known: "_Known", settings: PredictSettings) -> "_HeldOut":
+        """Those of a case."""
+        rows = case.categories.rows
+        _, at = gcfn_predictors.split(case.rows, known.label[rows], settings.prediction.test, settings.seed)
+        given = None if known.given is None else known.given.rows(rows[at])
+        by = () if given is None else gcfn_who.sortings(case.rows.rows(at).mediators, given.score)
+        return cls(at, known.label[rows[at]], given, by)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is known by row of the audit."""
 
     label: Bools
-    given: Bools | None
-    """Decisions of the audited model; None without one."""
+    given: _Audited | None
+    """None without a model."""
+    world: World | None
+    """None where nothing is assumed to cause anything."""
+
+    def noise(self, case: Case) -> dict[str, Floats]:
+        """Mediator -> the noise behind it, for the rows of a case; none of those that the causal model knows not."""
+        found = {} if self.world is None else self.world.noise(case.protected.name)
+        mediators = set(case.rows.mediators.names)
+        return {name: noise[case.categories.rows] for name, noise in found.items() if name in mediators}
+
+    def reached(self, case: Case) -> tuple[str, ...]:
+        """The features that the attribute of a case reaches in the causal graph."""
+        return () if self.world is None else self.world.reached(case.protected.name)
 
 
 def predictions(
@@ -59,48 +107,48 @@ def predictions(
     """As the stage ``predict_fairly`` says."""
     ids = applicants["row_id"].to_numpy()
     outcome = applications.select(["row_id", "outcome"]).to_pandas().set_index("row_id")["outcome"]
-    known = _Outcomes(outcome.loc[ids].to_numpy(dtype=bool), _given(decisions))
+    columns = columns_of(applicants, encodings)
+    world = World.of(columns, memberships, ids, settings) if settings.causal_graph.edges else None
+    known = _Known(outcome.loc[ids].to_numpy(dtype=bool), _given(decisions), world)
     tallies, aggregates = [TALLIES.empty()], [AGGREGATES.empty()]
-    for case in cases(columns_of(applicants, encodings), memberships, ids, settings):
+    for case in cases(columns, memberships, ids, settings):
         origin = Origin(METHOD, DecisionMaker.LENDER, case.protected.name, case.grouped.groups)
         told, given = _of_case(case, known, generators, settings)
         tallies.append(origin.tallies(told))
-        aggregates.append(origin.aggregates([*given, *_refused(case, settings)]))
+        aggregates.append(origin.aggregates([*given, *_refused(case, known, settings)]))
     return Produced({TALLIES.name: pa.concat_tables(tallies), AGGREGATES.name: pa.concat_tables(aggregates)})
 
 
-def _given(decisions: pa.Table) -> Bools | None:
+def _given(decisions: pa.Table) -> _Audited | None:
     """The audited model's decisions, in the order of the rows."""
     own = decisions.filter(pc.equal(decisions["decision_maker"], str(DecisionMaker.MODEL)))
-    return own["favourable"].to_numpy() if own.num_rows else None
+    return _Audited(own["favourable"].to_numpy(), own["score"].to_numpy()) if own.num_rows else None
 
 
 def _of_case(
-    case: Case, known: _Outcomes, generators: pa.Table, settings: PredictSettings
+    case: Case, known: _Known, generators: pa.Table, settings: PredictSettings
 ) -> tuple[list[Tally], list[Aggregate]]:
     """All that is said of one attribute; nothing where its groups cannot be learnt from."""
     if not len(case.categories.groups):
         return [], []
-    label = known.label[case.categories.rows]
-    _, test = gcfn_predictors.split(case.rows, label, settings.prediction.test, settings.seed)
-    found = _trained(case, Lending(case.rows, regenerated(case, _state(case, generators)), label), settings)
-    given = None if known.given is None else known.given[case.categories.rows][test]
-    rng = np.random.default_rng([settings.seed, case.number])
+    label, imagined = known.label[case.categories.rows], regenerated(case, _state(case, generators))
+    lending, held = Lending(case.rows, imagined, label, known.noise(case)), _HeldOut.of(case, known, settings)
+    found, rng = _trained(case, lending, settings), np.random.default_rng([settings.seed, case.number])
+    gammas, draws = settings.prediction.gammas, settings.bootstrap.draws
     tallies: list[Tally] = []
     aggregates: list[Aggregate] = []
     for number, group in enumerate(case.categories.groups.tolist()):
-        rows = np.flatnonzero(case.rows.category[test] == number)
-        tallies += [replace(t, group=group) for t in _told(found, rows, label[test], given, settings)]
-        made = gcfn_predicted.aggregates(
-            found, rows, label[test], settings.prediction.gammas, settings.bootstrap.draws, rng
-        )
-        aggregates += [replace(a, group=group) for a in made]
+        rows = np.flatnonzero(case.rows.category[held.at] == number)
+        tallies += [replace(t, group=group) for t in _told(found, rows, held, settings)]
+        made = gcfn_predicted.aggregates(found, rows, held.label, gammas, draws, rng)
+        abducted = gcfn_predictors.abducted_shares(lending, held.at[rows])
+        aggregates += [replace(a, group=group) for a in (*made, *abducted)]
     return tallies, aggregates
 
 
 def _trained(case: Case, lending: Lending, settings: PredictSettings) -> list[Predicted]:
     """Every model of the comparison, telling of each."""
-    number = len(gcfn_predictors.variants(case.rows, settings.prediction))
+    number = len(gcfn_predictors.variants(case.rows, settings.prediction, lending.abducted))
     found: list[Predicted] = []
     try:
         with progress(number, f"predictors for {case.protected.name}") as tell:
@@ -112,18 +160,22 @@ def _trained(case: Case, lending: Lending, settings: PredictSettings) -> list[Pr
     return found
 
 
-def _told(
-    found: list[Predicted], rows: Longs, label: Bools, given: Bools | None, settings: PredictSettings
-) -> Iterator[Tally]:
+def _told(found: list[Predicted], rows: Longs, held: _HeldOut, settings: PredictSettings) -> Iterator[Tally]:
+    """What is said of every predictor, and of the audited model, on the rows of a group."""
+    given = None if held.given is None else held.given.favourable
     for one in found:
-        yield from gcfn_predicted.tallies(one, rows, label, given, settings.prediction)
+        yield from gcfn_predicted.tallies(one, rows, held.label, given, settings.prediction)
     if given is not None:
-        yield from gcfn_predicted.rates(given[rows], label[rows], GIVEN)
+        yield from gcfn_predicted.rates(given[rows], held.label[rows], GIVEN)
+        fairest, by = max(found, key=lambda one: one.fairness), [sorting.rows(rows) for sorting in held.by]
+        differs = (fairest.favourable[rows] != given[rows]).astype(np.float64)
+        yield from gcfn_who.by_band("treated_differently_by_band", fairest.named, differs, by)
 
 
-def _refused(case: Case, settings: PredictSettings) -> Iterator[Aggregate]:
+def _refused(case: Case, known: _Known, settings: PredictSettings) -> Iterator[Aggregate]:
     """Groups that nothing is trained for."""
-    models = [(v.name, v.fairness) for v in gcfn_predictors.variants(case.rows, settings.prediction)]
+    compared = gcfn_predictors.variants(case.rows, settings.prediction, known.reached(case))
+    models = [(v.name, v.fairness) for v in compared]
     reasons = case.categories.reasons
     for group, own in enumerate(reasons):
         reason = own or reasons[case.grouped.reference]

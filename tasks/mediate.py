@@ -16,6 +16,7 @@ from schemas.counterfactuals import (
     MEDIATOR_EFFECTS,
 )
 from schemas.errors import SpecError
+from schemas.findings import TALLIES
 from schemas.gcfn import GcfnSettings
 from schemas.models import Model
 from schemas.settings import AuditSpec, Protected, StageSettings
@@ -102,7 +103,7 @@ def _check(settings: GeneratorSettings, spec: AuditSpec) -> None:
 
 @stage(
     reads=(APPLICANTS, ENCODINGS, MEMBERSHIPS, DECISIONS, MODELS),
-    writes=(MEDIATED, MEDIATED_DECISIONS, MEDIATOR_EFFECTS, GENERATOR_CHECKS, GENERATOR_HISTORY, GENERATORS),
+    writes=(MEDIATED, MEDIATED_DECISIONS, MEDIATOR_EFFECTS, GENERATOR_CHECKS, GENERATOR_HISTORY, GENERATORS, TALLIES),
     resumable=True,
 )
 def mediate(

@@ -7,10 +7,11 @@ itself loaded only when something is trained.
 import pyarrow as pa
 
 from schemas.applications import APPLICANTS, APPLICATIONS, DECISIONS, ENCODINGS, MEMBERSHIPS
+from schemas.causal import CausalGraph
 from schemas.counterfactuals import GENERATORS
 from schemas.findings import AGGREGATES, TALLIES
 from schemas.gcfn import GcfnPrediction
-from schemas.settings import AuditSpec, Bootstrap
+from schemas.settings import AuditSpec, Bootstrap, Decision
 from tasks._stage import Produced, stage
 from tasks.mediate import GeneratorSettings, generator_settings
 
@@ -20,6 +21,9 @@ class PredictSettings(GeneratorSettings):
 
     prediction: GcfnPrediction
     bootstrap: Bootstrap
+    causal_graph: CausalGraph
+    """By which the noise behind mediators is abducted; empty where nothing is assumed."""
+    decision: Decision
 
 
 def settings_of(spec: AuditSpec) -> PredictSettings | None:
@@ -53,6 +57,7 @@ def predict_fairly(
 
     Raises:
         DataQualityError: The training rows have outcomes of one kind only, or a training diverged.
+        SpecError: The causal graph does not fit the columns.
         IntegrityError: The generators are damaged, or of other rows or settings.
     """
     from tasks._predicting import predictions  # torch takes seconds to load

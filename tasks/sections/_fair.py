@@ -19,11 +19,12 @@ PREFIX = "fair_"
 ACCURACY, UNFAIRNESS, MOVED = "fair_accuracy", "fair_unfairness", "fair_score_change"
 """MOVED is the root of UNFAIRNESS (CF), on the scale of the score."""
 OTHERWISE = "treated_differently_share"
+ABDUCTED = "noise_abducted_share"
 _WORDS = {
     GIVEN: "the audited model",
     UNCONSTRAINED: "unconstrained",
     CFUA: "CFUA: covariates alone",
-    CFAN: "CFAN: residuals of mediators",
+    CFAN: "CFAN: noise behind mediators",
 }
 _ORDER = (GIVEN, UNCONSTRAINED, GCFN, CFUA, CFAN)
 
@@ -90,7 +91,7 @@ class Fair:
     @property
     def groups(self) -> tuple[str, ...]:
         """The groups of whom anything is told, be it why nothing was trained on them."""
-        found = {m.group for m in self.view.rows}
+        found = {m.group for m in self.view.rows if m.measure.startswith(PREFIX)}
         return tuple(group for group in self.view.groups if group in found)
 
     @property
@@ -102,6 +103,14 @@ class Fair:
     def get(self, group: str, predictor: Predictor, measure: str, **more: float) -> Measure | None:
         """A measure of a group under a predictor."""
         return self.view.get(group, measure, dict(predictor.said) | more)
+
+    @property
+    def noise(self) -> dict[str, list[float]]:
+        """Of each mediator that CFAN sees, the shares of the groups whose noise a causal model abducted."""
+        found: dict[str, list[float]] = {}
+        for m in self.view.all(ABDUCTED):
+            found.setdefault(self.view.label(m.said["mediator"]), []).extend([] if m.value is None else [m.value])
+        return found
 
     def ends(self) -> tuple[Predictor, Predictor] | None:
         """The ends of the curve: without the regularisation, and with the most of it."""

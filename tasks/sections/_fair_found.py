@@ -9,6 +9,7 @@ from typing import Any
 
 from tasks.sections._beside import capital
 from tasks.sections._fair import (
+    ABDUCTED,
     ACCURACY,
     CFAN,
     CFUA,
@@ -22,7 +23,7 @@ from tasks.sections._fair import (
     Predictor,
 )
 from tasks.sections._fair_charts import scores, trade_off, utilities
-from tasks.sections._material import Measure, Shown, undrawn
+from tasks.sections._material import Measure, Shown, listed, undrawn
 from tasks.sections._mediated import ROUNDED
 from tasks.sections._numbers import missing_words, n_cell, number_cell, value, value_cell
 from tasks.sections._section import Cell, Figure, Panel, Row, Swatch, TableView
@@ -39,6 +40,7 @@ MEASURES = {
     UTILITY: Shown("trained predictor: utility", "number"),
     SCORES: Shown("trained predictor: share by score", "rate"),
     OTHERWISE: Shown("share decided otherwise than by the audited model", "rate"),
+    ABDUCTED: Shown("CFAN: share whose noise a causal model abducted", "rate"),
 }
 _RATES = {ACCURACY: "Accuracy", "fair_ppv": "PPV", "fair_fpr": "FPR", "fair_fnr": "FNR"}
 _KINDS = {
@@ -179,8 +181,25 @@ def _rates(f: Fair) -> TableView:
         "CF, on the scale of the score. In brackets: bootstrap intervals of the rows, for these trained predictors and "
         "the worst network as it is; another seed would make others."
     )
-    note += f" {ROUNDED}" * f.coarse
+    note += _seen_by_cfan(f) + f" {ROUNDED}" * f.coarse
     return TableView(f"Predictors on held-out rows, by {f.view.attribute}", header, tuple(rows), note)
+
+
+def _seen_by_cfan(f: Fair) -> str:
+    """Which noise it is, mediator by mediator: a residual is no abducted noise, and is not to pass for it."""
+    abducted = [name for name, shares in f.noise.items() if any(shares)]
+    residual = [name for name, shares in f.noise.items() if shares and not any(shares)]
+    said = [
+        f"of {listed(abducted)} the noise that the causal model of the audit spec abducts" * bool(abducted),
+        f"of {listed(residual)} the residual about the mean of people alike, since no causal graph of the audit spec "
+        "leads there" * bool(residual),
+    ]
+    known = [part for part in said if part]
+    if not known:
+        return ""
+    some = any(share < 1 for name in abducted for share in f.noise[name])
+    left = " Whose noise could not be abducted counts with the mean one." * some
+    return f" CFAN sees {listed(known)}.{left}"
 
 
 def _none(p: Predictor, m: Measure | None, unit: Any) -> Cell:

@@ -15,8 +15,10 @@ WORDS = (
     "times the mean squared difference between an applicant's score and the score on what generators imagine, for the "
     "generator under which that is largest. Lambda 0 leaves the term out (unconstrained); the larger lambda is, the "
     "less scores move with the group, and the less they tell applicants apart at all. Beside them: CFUA sees the "
-    "covariates alone, and CFAN the covariates and what is left of each numeric mediator after the mean of people "
-    "alike is taken off. None of these predictors is in use.",
+    "covariates alone, and CFAN the covariates and the noise behind the mediators. Where the causal graph of the audit "
+    "spec leads from the protected attribute to a mediator, that is what the causal model abducts; else what is left "
+    "of a number after the mean of people alike is taken off. The notes say which it was. None of these predictors is "
+    "in use.",
     "The labels are the lender's own decisions, unless the audit spec names another column as the outcome. Accuracy is "
     "agreement with them: a predictor that learns decisions which were unequal is accurate where it repeats them, and "
     "what lambda costs is in part what ought to be given up.",
@@ -24,8 +26,8 @@ WORDS = (
     "which it is largest over everybody. The inequality that the method's authors print for it (Lemma 2) does not hold "
     "in general, so that the CF of a predictor bounds nothing by itself: how far scores would move between true "
     "counterfactuals may be more.",
-    "Every number is of rows that the predictors did not learn from. The generators had no such split: they may have "
-    "learnt from these very rows.",
+    "Every number is of rows that the predictors did not learn from. The generators, and the causal model, had no such "
+    "split: they may have learnt from these very rows.",
 )
 GLOSSARY = {
     "unfairness (CF)": "mean squared change of a score between an applicant and what generators imagine of it in "
@@ -33,8 +35,9 @@ GLOSSARY = {
     "lambda (GCFN)": "the weight of the change of scores between groups in the training of a fair predictor",
     "gamma": "the weight of CF in the utility: accuracy less gamma times CF",
     "CFUA": "a predictor that sees the covariates alone: fair if the attribute moves none of them",
-    "CFAN": "a predictor that sees the covariates and the residuals of numeric mediators about their mean among people "
-    "alike: fair if noise adds to a mediator alike in every group",
+    "CFAN": "a predictor that sees the covariates and the noise behind the mediators: fair if the causal model that "
+    "abducted it is right; of a residual about the mean of people alike, if noise adds to the mediator alike in every "
+    "group",
     "PPV, FPR, FNR": "share of favourable predictions that are right; of unfavourable labels that are predicted "
     "favourable; of favourable labels that are predicted unfavourable",
 }

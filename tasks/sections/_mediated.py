@@ -13,6 +13,8 @@ from schemas.settings import ColumnSpec, Protected
 from schemas.terms import DecisionMaker, Kind, Role
 from tasks.sections._causes import words_for
 from tasks.sections._material import Material, Measure, View
+from tasks.sections._section import Swatch
+from tasks.sections.charts import ACCENT, REFERENCE, WARM
 
 METHOD = "gcfn"
 HEADLINE = "decision_flip_share"
@@ -111,6 +113,13 @@ def mediated(material: Material) -> Iterator[Mediated]:
     for view in material.views(METHOD, DecisionMaker.MODEL) if settings else ():
         if settings:
             yield Mediated(view, settings, material.settings.bootstrap.minimum_n, material.policy.round_to > 1)
+
+
+def kinds_of(g: Generators, form: str) -> dict[str, Swatch]:
+    """How mediators as they are, as imagined and as in the reference group are drawn: as lines, or as shapes."""
+    words = ("as they are", "as imagined", f"{g.attribute.reference} as they are")
+    drawn = zip(words, (REFERENCE, WARM, ACCENT), ("", "6 3", "2 2"), ("circle", "triangle", "square"), strict=True)
+    return {w: Swatch(w, colour, dash, shape if form else "") for w, colour, dash, shape in drawn}
 
 
 def mediators_of(material: Material, attribute: Protected) -> tuple[str, ...]:

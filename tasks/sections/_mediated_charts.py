@@ -22,7 +22,13 @@ _LARGE = 10_000
 
 
 def shares(
-    title: str, label: str, rows: Rows, order: Sequence[str], kinds: Mapping[str, Swatch], span: Span = "half"
+    title: str,
+    label: str,
+    rows: Rows,
+    order: Sequence[str],
+    kinds: Mapping[str, Swatch],
+    span: Span = "half",
+    every: Rows = (),
 ) -> Panel:
     """Shares as marks with their intervals, a line for each row and under each other the kinds.
 
@@ -33,6 +39,7 @@ def shares(
         order: the rows from top to bottom.
         kinds: how each kind is drawn.
         span: how much of the page's width it takes.
+        every: the rows of all panels that have one scale; these alone if there are none.
     """
     domain = list(kinds)
     colours = alt.Scale(domain=domain, range=[swatch.colour for swatch in kinds.values()])
@@ -44,7 +51,7 @@ def shares(
         color=alt.Color("what:N", legend=None, scale=colours),
         tooltip=[alt.Tooltip("row:N", title="of"), alt.Tooltip("what:N", title=" "), alt.Tooltip("shown:N")],
     )
-    most = max(max(row["value"], row["high"] or 0.0) for row in rows)
+    most = max(max(row["value"], row["high"] or 0.0) for row in every or rows)
     axis = alt.Axis(format="%", tickCount=5)
     x = alt.X("value:Q", title=None, axis=axis, scale=alt.Scale(domain=[0, min(1.0, 1.05 * most) or 1.0]))
     whisker = base.mark_rule(strokeWidth=3, opacity=0.5).encode(x=alt.X("low:Q", title=None), x2="high:Q")
@@ -73,6 +80,31 @@ def below(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], reach
     dash = alt.StrokeDash("what:N", legend=None, scale=alt.Scale(domain=domain, range=dashes))
     line = base.mark_line(strokeWidth=2).encode(strokeDash=dash)
     return panel(title, label, line + base.mark_point(filled=True, size=16, opacity=1), rows, HEIGHT)
+
+
+def densities(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], most: float) -> Panel:
+    """Shares of people by intervals of one width, a stepped line for each kind, broken where a share is withheld.
+
+    ``rows`` hold, for either end of an interval, ``what``, ``x``, ``place`` (on the line), ``value`` (null: withheld)
+    and ``shown``; the scale ends at ``most``.
+    """
+    domain, dashes = list(kinds), [[float(d) for d in s.dash.split()] or [1, 0] for s in kinds.values()]
+    colours = alt.Scale(domain=domain, range=[s.colour for s in kinds.values()])
+    form = "~s" if max(abs(row["x"]) for row in rows) >= _LARGE else "~r"
+    across = alt.Scale(zero=False, nice=False, padding=4)
+    line = (
+        alt.Chart(ROWS)
+        .mark_line(strokeWidth=2, invalid="break-paths-show-domains")
+        .encode(
+            x=alt.X("x:Q", title=None, axis=alt.Axis(format=form, tickCount=4), scale=across),
+            y=alt.Y("value:Q", title=None, axis=alt.Axis(format="%", tickCount=5), scale=alt.Scale(domain=[0, most])),
+            order="place:Q",
+            color=alt.Color("what:N", legend=None, scale=colours),
+            strokeDash=alt.StrokeDash("what:N", legend=None, scale=alt.Scale(domain=domain, range=dashes)),
+            tooltip=[alt.Tooltip("what:N", title=" "), alt.Tooltip("x:Q"), alt.Tooltip("shown:N", title="share")],
+        )
+    )
+    return panel(title, label, line, rows, HEIGHT)
 
 
 def epochs(title: str, label: str, rows: Rows) -> Panel:

@@ -15,11 +15,10 @@ from tasks.algorithms.disclosure import Policy, complement, rounded, small
 from tasks.sections._beside import capital
 from tasks.sections._causes import words_for
 from tasks.sections._material import Material, listed
-from tasks.sections._mediated import Generators
+from tasks.sections._mediated import Generators, kinds_of
 from tasks.sections._mediated_charts import below, shares
 from tasks.sections._numbers import count, number_cell, percent, significant
 from tasks.sections._section import Cell, Figure, Panel, Row, Swatch, TableView
-from tasks.sections.charts import ACCENT, REFERENCE, WARM
 
 SIDES = ("factual", "imagined", "there")
 _OUTERMOST = 0.1
@@ -92,7 +91,7 @@ def figures(material: Material, g: Generators) -> tuple[Figure, ...]:
 
 
 def _numbers(material: Material, g: Generators, found: list[Shifted]) -> Figure:
-    kinds = _kinds(g, "")
+    kinds = kinds_of(g, "")
     chosen = [s for s in found if not s.by_category]
     caption = (
         "Of each mediator the share of applicants that lies below a value: as the group is, as the generators imagine "
@@ -107,7 +106,7 @@ def _numbers(material: Material, g: Generators, found: list[Shifted]) -> Figure:
 
 
 def _categories(material: Material, g: Generators, found: list[Shifted]) -> Figure:
-    kinds, chosen = _kinds(g, "shape"), [s for s in found if s.by_category]
+    kinds, chosen = kinds_of(g, "shape"), [s for s in found if s.by_category]
     caption = (
         "Share of each category: as the group is, as the generators imagine it (all networks together), and as "
         f"{g.attribute.reference} is. Categories without a mark are withheld."
@@ -115,13 +114,6 @@ def _categories(material: Material, g: Generators, found: list[Shifted]) -> Figu
     panels = tuple(_marks(s, kinds) for s in chosen if s.drawn)
     said = caption + _counted(material, chosen)
     return Figure(f"Mediators with categories, by {g.attribute.name}", panels, said, tuple(kinds.values()))
-
-
-def _kinds(g: Generators, form: str) -> dict[str, Swatch]:
-    """How the three are drawn: as lines, or as shapes."""
-    words = ("as they are", "as imagined", f"{g.attribute.reference} as they are")
-    drawn = zip(words, (REFERENCE, WARM, ACCENT), ("", "6 3", "2 2"), ("circle", "triangle", "square"), strict=True)
-    return {w: Swatch(w, colour, dash, shape if form else "") for w, colour, dash, shape in drawn}
 
 
 def _counted(material: Material, chosen: list[Shifted]) -> str:

@@ -10,11 +10,14 @@ from collections.abc import Iterator
 from tasks.sections import (
     _fair_found,
     _fair_read,
+    _fair_who,
     _mediated_checks,
+    _mediated_density,
     _mediated_found,
     _mediated_limits,
     _mediated_shift,
     _mediated_spread,
+    _mediated_who,
 )
 from tasks.sections._fair import Fair, fair
 from tasks.sections._material import Material, anchor
@@ -24,12 +27,20 @@ from tasks.sections._section import Section
 __all__ = ["GLOSSARY", "MEASURES", "QUESTION", "chapter", "limits"]
 
 QUESTION = "Would the model have decided otherwise, had what the protected attribute moves been as in another group?"
-MEASURES = {**_mediated_found.MEASURES, **_mediated_spread.MEASURES, **_fair_found.MEASURES}
+MEASURES = {
+    **_mediated_found.MEASURES,
+    **_mediated_who.MEASURES,
+    **_mediated_spread.MEASURES,
+    **_mediated_density.MEASURES,
+    **_fair_found.MEASURES,
+    **_fair_who.MEASURES,
+}
 GLOSSARY = {
     "mediator": "a column that the protected attribute is assumed to move, such as income",
     "covariate": "a column that the protected attribute is assumed not to move",
     "generator": "what imagines mediators: adversarial networks, or the map of conditional quantiles",
     "people alike": "applicants with the same covariates",
+    **_mediated_who.GLOSSARY,
     **_mediated_spread.GLOSSARY,
     **_mediated_checks.GLOSSARY,
     **_fair_read.GLOSSARY,
@@ -70,7 +81,7 @@ def _parts(material: Material) -> Iterator[Section]:
     if made:
         parts = tuple(_generators(material, g) for g in made.values())
         yield Section("What the generators imagine, and what speaks against them", "gcfn-generators", parts=parts)
-    trained = tuple(_fair(f) for f in fair(material))
+    trained = tuple(_fair(material, f) for f in fair(material))
     if trained:
         yield Section("Predictors trained to be fair", "gcfn-fair", _fair_read.WORDS, parts=trained)
 
@@ -84,13 +95,21 @@ def _audit(material: Material, m: Mediated, g: Generators | None) -> Section:
         figures=_mediated_spread.figures(m),
         tables=_mediated_spread.tables(m),
     )
+    who = Section(
+        "Who they are: by score and by mediator",
+        f"{name}-2",
+        _mediated_who.words(m),
+        points=_mediated_who.readings(material, m),
+        figures=_mediated_who.figures(material, m),
+        tables=_mediated_who.tables(material, m),
+    )
     return Section(
         f"By {m.view.attribute}",
         name,
         points=_mediated_found.readings(m),
         figures=_mediated_found.figures(m),
         tables=_mediated_found.tables(material, m),
-        parts=(spread,),
+        parts=(spread, *((who,) if who.tables else ())),
     )
 
 
@@ -99,8 +118,8 @@ def _generators(material: Material, g: Generators) -> Section:
     shift = Section(
         "Mediators as they are and as imagined",
         f"{name}-1",
-        figures=_mediated_shift.figures(material, g),
-        tables=_mediated_shift.tables(material, g),
+        figures=(*_mediated_density.figures(material, g), *_mediated_shift.figures(material, g)),
+        tables=(*_mediated_density.tables(material, g), *_mediated_shift.tables(material, g)),
     )
     checks = Section(
         "Checks: what the generators are worth",
@@ -113,11 +132,11 @@ def _generators(material: Material, g: Generators) -> Section:
     return Section(f"By {g.attribute.name}", name, notices=_mediated_checks.notices(material, g), parts=parts)
 
 
-def _fair(f: Fair) -> Section:
+def _fair(material: Material, f: Fair) -> Section:
     return Section(
         f"By {f.view.attribute}",
         anchor("gcfn", "fair", f.view.attribute),
         points=_fair_read.readings(f),
-        figures=_fair_found.figures(f),
-        tables=_fair_found.tables(f),
+        figures=(*_fair_found.figures(f), *_fair_who.figures(material, f)),
+        tables=(*_fair_found.tables(f), *_fair_who.tables(material, f)),
     )

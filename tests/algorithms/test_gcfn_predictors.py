@@ -7,14 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from schemas.causal import CausalGraph
 from schemas.gcfn import GcfnPrediction
 from schemas.terms import Kind
+from tasks.algorithms import scm
 from tasks.algorithms.columns import Columns
 from tasks.algorithms.fair_prediction.measures import rates as plain_rates
 from tasks.algorithms.fair_prediction.measures import unfairness
 from tasks.algorithms.gcfn_predicted import Predicted, aggregates, rates, refused, tallies
-from tasks.algorithms.gcfn_predictors import Lending, predicted, split, variants
+from tasks.algorithms.gcfn_predictors import Lending, abducted_shares, noise_of, predicted, split, variants
 from tasks.algorithms.mediated_lending import Synthetic, synthetic
+from tasks.algorithms.scm import Roots
 
 FEW = GcfnPrediction(lambdas=(0.0, 5.0), epochs=8, hidden=(16,), gammas=(0.5,), bins=5)
 
@@ -156,3 +159,83 @@ def test_a_group_that_nothing_was_trained_for_is_a_row_for_each_model():
     told = list(refused([("CFUA", 0.0), ("GCFN", 0.5)], 7, "too few"))
     assert [(a.parameters["model"], a.parameters["lambda"]) for a in told] == [("CFUA", 0.0), ("GCFN", 0.5)]
     assert all(np.isnan(a.value) and a.n == 7 and a.reason == "too few" for a in told)
+
+
+def abducted(rows, *edges):
+    """The noise behind the mediator of synthetic applicants, by a causal model with these edges."""
+    columns = Columns(
+        ("x1", "m1"), (Kind.CONTINUOUS,) * 2, ((),) * 2, np.column_stack([rows.covariates, rows.mediators])
+    )
+    roots = Roots(("group",), rows.category.astype(np.int32)[:, None], (("0", "1"),))
+    fitted = scm.fit(CausalGraph(edges=edges), columns, roots, np.random.default_rng(0))
+    return scm.counterfactuals(fitted, columns, roots, np.arange(len(rows.category)), {"group": 0}).noise["m1"]
+
+
+class TestNoise:
+    """What CFAN sees behind the mediators."""
+
+    ROWS = synthetic(Synthetic(rows=4_000, noise=0.5, beta_3=2.0), np.random.default_rng(0))
+    ALL = np.arange(4_000)
+
+    def seen(self, learnt=ALL, **noise):
+        of = Lending(self.ROWS.mediation(), np.stack([self.ROWS.potential]), self.ROWS.favourable, noise)
+        return noise_of(of, learnt, 0)
+
+    def test_where_mechanisms_are_linear_and_additive_it_is_the_true_noise_up_to_scale(self):
+        true = self.ROWS.noise[:, 0]
+        found = self.seen(m1=abducted(self.ROWS, ("group", "m1"), ("x1", "m1")))[:, 0]
+        slope, start = np.polyfit(true, found, 1)
+        assert slope == pytest.approx(1 / true.std(), rel=0.01)
+        assert np.abs(found - (slope * true + start)).max() < 0.12  # of a deviation: what coefficients miss
+        assert np.corrcoef(found, true)[0, 1] > 0.999
+
+    def test_a_graph_without_a_cause_does_not_find_it(self):
+        found = self.seen(m1=abducted(self.ROWS, ("group", "m1")))[:, 0]
+        assert np.corrcoef(found, self.ROWS.noise[:, 0])[0, 1] < 0.6
+
+    def test_it_is_seen_in_the_place_of_the_residual_and_moves_nothing_of_the_others(self):
+        of, noise = lending(800), np.random.default_rng(1).normal(size=(800, 1))
+        few = replace_epochs(1)
+        bare, given = (
+            {p.model: p for p in predicted(each, few, "cpu", 0)} for each in (of, replace(of, abducted={"m1": noise}))
+        )
+        assert (bare["CFAN"].scores != given["CFAN"].scores).any()
+        assert all((bare[name].scores == given[name].scores).all() for name in ("unconstrained", "CFUA", "GCFN"))
+        assert given["CFAN"].moved.max() == 0
+
+    def test_of_a_mediator_that_no_causal_model_knows_it_is_the_residual(self):
+        residual = self.seen()
+        assert np.corrcoef(residual[:, 0], self.ROWS.noise[:, 0])[0, 1] > 0.99
+        both = self.seen(other=np.zeros((4_000, 1)))
+        assert (residual == both).all()
+
+    def test_it_is_standardised_over_training_rows_and_whose_is_not_known_has_the_mean(self):
+        noise = np.random.default_rng(0).normal(5, 3, (4_000, 2))
+        noise[:, 1] = 7.0
+        noise[[3, 3_000], 0] = np.nan, np.inf
+        learnt = np.arange(2_000)
+        found = self.seen(learnt, m1=noise)
+        assert found[learnt, 0].mean() == pytest.approx(0, abs=1e-3)
+        assert found[learnt, 0].std() == pytest.approx(1, abs=1e-3)
+        assert found[[3, 3_000], 0].tolist() == [0, 0]
+        assert (found[:, 1] == 0).all()
+
+    def test_categories_have_noise_where_a_causal_model_abducts_it(self):
+        of = self.ROWS.mediation()
+        nominal = Columns(("job",), (Kind.NOMINAL,), (("x", "y"),), (of.mediators.values > 0).astype(float))
+        named = replace(of, mediators=nominal)
+        assert "CFAN" in {v.name for v in variants(named, FEW, ["job"])}
+        assert "CFAN" not in {v.name for v in variants(named, FEW, ["another"])}
+        told = Lending(named, np.stack([nominal.values] * 2)[None], self.ROWS.favourable, {"job": np.ones((4_000, 2))})
+        assert noise_of(told, self.ALL, 0).shape == (4_000, 2)
+
+    def test_which_noise_it_was_is_told_as_the_share_that_was_abducted(self):
+        noise = np.ones((4_000, 1))
+        noise[:10] = np.nan
+        of = Lending(self.ROWS.mediation(), np.stack([self.ROWS.potential]), self.ROWS.favourable)
+        (known,) = abducted_shares(replace(of, abducted={"m1": noise}), np.arange(40))
+        (residual,) = abducted_shares(of, np.arange(40))
+        assert (known.measure, known.parameters, known.value, known.n) == (
+            *("noise_abducted_share", {"mediator": "m1"}, 0.75, 40),
+        )
+        assert residual.value == 0

@@ -26,6 +26,17 @@ ENDS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.5, 1.0)
 FLIPS = {REFERENCE: 0.02, HOSTILE[0]: 0.16, HOSTILE[1]: 0.24, WITHHELD: 0.3}
 PURPOSES = {"buy": 0.6, "improve": 0.39, "<b>other</b>": 0.01}
 """Shares of the categories; of the last there are 6 of 610 people."""
+BANDS = {
+    "score": ({"to": 0.4}, {"from": 0.4, "to": 0.6}, {"from": 0.6}),
+    "income": ({"to": -20}, {"from": -20, "to": 12_000}, {"from": 12_000}),
+    "purpose": ({"category": "improve"}, {"category": "buy"}, {"category": "(others)"}),
+}
+"""What people are sorted by, and the bands of each in some order of no meaning."""
+IN_BANDS = (0.2, 0.5, 0.3)
+"""Share of the people in each band."""
+ABOVE = 0.27
+WIDTHS = 10
+"""Intervals of a density, the two open ones not counted."""
 WHY = "the group, or the reference group, has fewer rows than generators learn from"
 WITHHOLDING = "withheld: a small cell, or one that would give a small cell away"
 
@@ -70,19 +81,21 @@ class Group:
     def __init__(self, rows, maker, attribute, group, n):
         self.rows, self.maker, self.attribute, self.group, self.n = rows, maker, attribute, group, n
 
-    def put(self, measure, value, spread=0.011, reference=None, n=None, note="", **parameters):
+    def put(self, measure, value, spread=0.011, reference=None, n=None, note="", events=None, **parameters):
         """A measure, or a blank."""
-        more = {"protected_attribute": self.attribute, "parameters": {k.rstrip("_"): v for k, v in parameters.items()}}
+        said = {k.rstrip("_"): v for k, v in parameters.items()}
+        more = {"protected_attribute": self.attribute, "parameters": said, "events": events}
         n = self.n if n is None else n
         if self.n < 30:
             value, n, more["reason"] = None, None, WITHHOLDING
+            more["events"] = None
         if reference and n is not None:
             more |= {"p": 0.0123, "q": 0.0234}
         self.rows.add(
             "gcfn", self.maker, self.group, measure, value, spread=spread, reference=reference, n=n, note=note, **more
         )
 
-    def audited(self, flips, reference):
+    def audited(self, flips, reference, sorted_by=tuple(BANDS)):
         """What is measured of the audited model."""
         self.put("decision_flip_share", flips)
         self.put("decision_flip_share", 0.9 * flips, over="networks")
@@ -100,6 +113,29 @@ class Group:
             high = {"to": ENDS[at + 1]} if at + 1 < len(ENDS) else {}
             self.put("mediator_spread_share", 1 / len(ENDS), **{"from_": low}, **high)
         self.put("unmediated_share", 0.0)
+        self.sorted("flip_share_by_band", flips, sorted_by)
+        self.sorted("large_change_share_by_band", 0.05, sorted_by, above=ABOVE)
+
+    def sorted(self, measure, share, sorted_by=tuple(BANDS), **of):
+        """Shares by band, the second of each three the largest; of whom there are few nothing is told."""
+        for by in sorted_by if self.n >= 30 else ():
+            said = {"by": "score"} if by == "score" else {"by": "mediator", "mediator": by}
+            for band, part, times in zip(BANDS[by], IN_BANDS, (0.5, 1.4, 0.6), strict=True):
+                n = round(part * self.n)
+                value = times * share
+                ends = {f"{name}_" if name == "from" else name: end for name, end in band.items()}
+                self.put(measure, value, n=n, events=round(n * value), **said, **ends, **of)
+
+    def spread_out(self, shift, imagined):
+        """Densities of income, withheld in one interval of those imagined."""
+        ends = [5.0 * number for number in range(WIDTHS + 1)]
+        for at in range(-1, WIDTHS + 1):
+            low = {"from_": ends[at]} if at >= 0 else {}
+            high = {"to": ends[at + 1]} if at < WIDTHS else {}
+            share = 1 / (2 + abs(at - shift))
+            self.put("mediator_share", share, mediator="income", **low, **high)
+            if imagined:
+                self.put("imagined_mediator_share", share / 2, mediator="income", **low, **high)
 
     def predicted(self):
         """What is measured of the predictors, on a fifth of the rows."""
@@ -120,6 +156,9 @@ class Group:
                 ends = {"from_": number / BINS, "to": (number + 1) / BINS}
                 self.put("fair_score_share", (number + 1) / 15 if weight else 1 / BINS, **ends, **said, **held_out)
             self.put("treated_differently_share", 0.02 + weight / 10, **said, **held_out)
+        self.put("noise_abducted_share", 1.0, spread=None, mediator="income", **held_out)
+        self.put("noise_abducted_share", 0.0, spread=None, mediator="purpose", **held_out)
+        self.sorted("treated_differently_by_band", 0.1, model="GCFN", **{"lambda": LAMBDAS[-1]})
 
 
 def accuracy(name, weight):
@@ -138,11 +177,13 @@ def measures():
     for group, n in SIZES.items():
         Group(rows, "model", "race", group, n).audited(FLIPS[group], REFERENCE)
         Group(rows, "lender", "race", group, n).predicted()
+        Group(rows, "lender", "race", group, n).spread_out(4, group != REFERENCE)
     Group(rows, "model", "race", NOBODY, 40).put("unmediated_share", 1.0)
     refused = Group(rows, "lender", "race", NOBODY, 40)
     refused.put("fair_unfairness", None, model="unconstrained", note=WHY, **{"lambda": 0.0})
     for group in ("buy", "improve"):
-        Group(rows, "model", "purpose", group, 900).audited(0.1, "buy")
+        Group(rows, "model", "purpose", group, 900).audited(0.1, "buy", ("score", "income"))
+        Group(rows, "lender", "purpose", group, 900).spread_out(2, group != "buy")
     for maker in ("model", "lender"):
         for group in GROUPS:
             rows.add("outcomes", maker, group, "approval_rate", 0.7, n=SIZES.get(group, 40))

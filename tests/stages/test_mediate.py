@@ -21,6 +21,7 @@ from tasks._columns import columns_of
 from tasks._generator_states import of_bytes
 from tasks._generators import cases, regenerated
 from tasks._stage import Produced, hold
+from tasks.algorithms.disclosure import POLICIES
 from tasks.algorithms.mediation import ALL_COVARIATES
 
 GCFN = {"networks": 3, "epochs": 3, "hidden": 8, "batch": 16, "device": "cpu"}
@@ -28,6 +29,9 @@ ROLES = {"columns__income__role": "mediator", "columns__history__role": "[financ
 OTHERS = {"methods__fgce": "null", "methods__cst": "null", "causal_graph": "{}"}
 STEPS = ("ingest", "preprocess", "score", "mediate")
 QUANTILE = {"generator": "quantile"}
+
+DENSITIES = {"mediator_share", "imagined_mediator_share"}
+"""Measures of applications, whoever decides on them."""
 
 Tables = dict[str, pd.DataFrame]
 
@@ -56,6 +60,12 @@ def frames(spec: AuditSpec) -> Tables:
 def detected(spec: AuditSpec) -> Tables:
     tables = call_plainly(steps_of(spec, (*STEPS, "detect gcfn")))
     return {name: pa.concat_tables(parts).to_pandas() for name, parts in tables.items()}
+
+
+def said_of(tallies: pd.DataFrame) -> pd.DataFrame:
+    """Tallies with a column for each of their parameters."""
+    said = pd.DataFrame([json.loads(each) for each in tallies["parameters"]], index=tallies.index)
+    return tallies.reset_index(drop=True).join(said.reset_index(drop=True))
 
 
 class TestPlan:
@@ -245,11 +255,57 @@ class TestTables:
             history.query("network == 1")["reconstruction"].tolist()
         )
 
+    def test_densities_are_shares_of_people_in_intervals_that_part_the_line(self, of_loans: Made) -> None:
+        """From the tables alone."""
+        found, before, _ = of_loans
+        told = said_of(found.tables["tallies"].to_pandas())
+        people = before["applicants"].to_pandas().merge(before["memberships"].to_pandas(), on="row_id")
+        groups = {"mediator_share": {"white", "Black"}, "imagined_mediator_share": {"Black"}}
+        for measure, known in groups.items():
+            own = told[told["measure"] == measure]
+            assert set(own["group"]) == known
+            assert set(own["mediator"]) == {"income"}
+            shares = own["value"].mul(own["count"]).groupby(own["group"]).sum()
+            assert shares.to_dict() == pytest.approx({g: (people["group"] == g).sum() for g in known})
+        black = told[(told["measure"] == "mediator_share") & (told["group"] == "Black") & (told["value"] == 1)]
+        incomes = people.query("group == 'Black'")["income"]
+        for low, high, count in zip(
+            black["from"].fillna(-np.inf), black["to"].fillna(np.inf), black["count"], strict=True
+        ):
+            assert incomes.between(low, high, inclusive="left").sum() == count
+
+    def test_who_would_be_decided_on_otherwise_adds_up_to_the_headline(self, place: Path) -> None:
+        found = detected(asked(place))
+        told = said_of(found["tallies"])
+        flips = told[(told["group"] == "Black") & (told["value"] > 0)]
+        (headline,) = flips.query("measure == 'decision_flip_share' and over.isna()")["count"]
+        by = flips.query("measure == 'flip_share_by_band'")
+        assert set(by["by"]) == {"score", "mediator"}
+        assert by.groupby(by["mediator"].fillna("score"))["count"].sum().to_dict() == {
+            "score": headline, "income": headline, "history": headline,
+        }  # fmt: skip
+
+    def test_who_is_sorted_by_the_score_of_the_model_and_by_the_mediators_as_they_are(self, place: Path) -> None:
+        found = detected(asked(place))
+        told = said_of(found["tallies"]).query("measure == 'large_change_share_by_band' and group == 'Black'")
+        members = found["memberships"].query("group == 'Black'")["row_id"]
+        people = found["applicants"].set_index("row_id").loc[members]
+        scores = found["decisions"].query("decision_maker == 'model'").set_index("row_id")["score"].loc[members]
+        for known, values in (("income", people["income"]), (None, scores)):
+            own = told[told["mediator"] == known] if known else told[told["by"] == "score"]
+            sizes = own.groupby([own["from"].fillna(-np.inf), own["to"].fillna(np.inf)])["count"].sum()
+            assert len(sizes) > 1
+            for (low, high), count in sizes.items():
+                assert values.between(low, high, inclusive="left").sum() == count >= 30
+        history = told[told["mediator"] == "history"].groupby("category")["count"].sum()
+        assert history.to_dict() == people["history"].value_counts().to_dict()
+
     def test_findings_are_those_outside_the_reference_group_and_nobody_asks_the_lender(self, place: Path) -> None:
         found = detected(asked(place))
         findings, members = found["findings"], found["memberships"]
         assert sorted(findings["row_id"]) == sorted(members.query("group != 'white'")["row_id"])
-        assert set(findings["decision_maker"]) == set(found["tallies"]["decision_maker"]) == {"model"}
+        told = found["tallies"][~found["tallies"]["measure"].isin(DENSITIES)]
+        assert set(findings["decision_maker"]) == set(told["decision_maker"]) == {"model"}
         changes = found["mediated_decisions"].query("to_group == 'white'").set_index("row_id")["score_changes"]
         mean = changes.map(np.mean).loc[findings["row_id"]].to_numpy()
         assert findings["statistic"].to_numpy() == pytest.approx(mean)
@@ -300,12 +356,38 @@ class TestGivenRules:
         assert "minority" not in set(found["generator_checks"]["column"])
 
 
+def test_under_the_strict_profile_no_small_number_of_people_can_be_had_from_bands(place: Path) -> None:
+    """Neither from a band, nor by subtraction from the number of all who flip, or of the group."""
+    names = (*STEPS, "detect gcfn", "measure")
+    steps = steps_of(asked(place, disclosure="{profile: strict}"), names)
+    tables = {name: pa.concat_tables(parts).to_pandas() for name, parts in call_plainly(steps).items()}
+    smallest, key = POLICIES["strict"].smallest, ["group", "measure", "parameters"]
+    counted = "measure in ('flip_share_by_band', 'large_change_share_by_band', 'mediator_share')"
+    cells = tables["tallies"].query(f"{counted} and (group != 'white' or measure != 'flip_share_by_band')")
+    # a member of the reference group counts with the mean over two groups, which is printed to two decimals
+    events = cells["count"].where(cells["value"] == 1, 0).groupby([cells[name] for name in key]).sum()
+    sizes = cells.groupby(key)["count"].sum()
+    whole = {"flip_share_by_band": 0, "large_change_share_by_band": 0, "mediator_share": 0}
+    published = tables["measures"][tables["measures"]["measure"].isin(cells["measure"])]
+    told = published.set_index(key)["value"].reindex(events.index)
+    frame = said_of(pd.DataFrame({"n": sizes, "events": events, "value": told}).reset_index())
+    for (_, measure, *_), own in frame.groupby(["group", "measure", frame["by"].fillna(""), "mediator"], dropna=False):
+        shown, hidden = own[own["value"].notna()], own[own["value"].isna()]
+        assert not shown["events"].between(1, smallest - 1).any()
+        assert not (shown["n"] - shown["events"]).between(1, smallest - 1).any()
+        assert len(hidden) != 1
+        assert len(shown) == 0 or not 0 < hidden["events"].sum() < smallest
+        whole[measure] += len(hidden)
+    assert all(whole.values())
+
+
 def test_without_a_model_mediators_are_imagined_and_nobody_is_asked(place: Path) -> None:
     found = detected(asked(place, {**GCFN, "epochs": 1}, model="{kind: none}"))
     assert found["mediated"]["income"].notna().all()
     assert found["mediated_decisions"].empty
     assert found["findings"].empty
-    assert found["tallies"].empty
+    assert set(found["tallies"]["measure"]) == DENSITIES
+    assert set(found["tallies"]["decision_maker"]) == {"lender"}
 
 
 def test_crossed_attributes_are_imagined_by_their_crossed_groups(place: Path) -> None:

@@ -1,6 +1,7 @@
 """Predict fairly, in an audit from its spec to its report: predictors by group, beside the audited model."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,17 @@ from conftest import loans, spec_of
 
 from flows.bench import call_plainly
 from flows.plan import inputs, plan
+from schemas.applications import MEMBERSHIPS
 from schemas.artifact import Partition
+from schemas.causal import CausalGraph
 from schemas.errors import DataQualityError, SpecError
-from schemas.settings import AuditSpec
+from schemas.settings import AuditSpec, Protected
+from schemas.terms import Kind
+from tasks._causal import World
 from tasks._store import Lake
+from tasks.algorithms.columns import Columns
 from tasks.algorithms.gcfn_predictors import split
+from tasks.algorithms.mediated_lending import Synthetic, synthetic
 from tasks.algorithms.mediation import Mediation
 
 PREDICTION = {"lambdas": [0, 1], "epochs": 2, "hidden": [8], "gammas": [0.5], "bins": 4}
@@ -134,9 +141,92 @@ def test_a_second_audit_computes_nothing_and_a_third_elsewhere_is_the_same(
     again = call_plainly(steps)
     for name in ("tallies", "aggregates"):
         of = next(a for p in done if p.stage == "predict_fairly" for a in p.tables if a.table == name)
-        assert again[name][0].equals(lake.read(of))
+        assert again[name][-1].equals(lake.read(of))
 
 
 def test_a_training_that_diverges_names_its_settings(place: Path) -> None:
     with pytest.raises(DataQualityError, match=r"race: training of the predictor.*methods\.gcfn\.prediction"):
         call_plainly(plan(asked(place, {**PREDICTION, "learning_rate": 1e38})).steps[:-3])
+
+
+def told(spec: AuditSpec, table: str) -> pd.DataFrame:
+    """What the predictors leave, with a column for each parameter."""
+    steps = [step for step in plan(spec).steps if step.name not in ("detect gcfn", "measure", "report")]
+    found = call_plainly(steps)[table][-1].to_pandas()
+    said = pd.DataFrame([json.loads(each) for each in found["parameters"]])
+    return found.join(said)
+
+
+class TestNoise:
+    """What CFAN sees: noise that the causal model of the audit spec abducts, or residuals."""
+
+    def shares(self, place: Path, graph: str) -> dict[str, float]:
+        found = told(asked(place, causal_graph=graph), "aggregates").query("measure == 'noise_abducted_share'")
+        assert set(found["group"]) == {"white", "Black"}
+        return found.groupby("mediator")["value"].min().to_dict()
+
+    def test_it_is_abducted_of_the_mediators_that_the_causal_graph_leads_to(self, place: Path) -> None:
+        graph = "{edges: [[race, income], [amount, income]]}"
+        assert self.shares(place, graph) == {"income": 1.0, "history": 0.0}
+
+    def test_without_a_causal_graph_or_one_that_leads_there_it_is_the_residual(self, place: Path) -> None:
+        assert self.shares(place, "{}") == {"income": 0.0, "history": 0.0}
+        assert self.shares(place, "{edges: [[race, amount]]}") == {"income": 0.0, "history": 0.0}
+
+    def test_a_graph_changes_what_cfan_says_and_nothing_else(self, place: Path) -> None:
+        graph = "{edges: [[race, income], [race, history]]}"
+        bare, given = (
+            told(asked(place, causal_graph=each), "tallies").drop(columns="parameters") for each in ("{}", graph)
+        )
+        same, other = (
+            [table[(table["model"] == "CFAN") == cfan].reset_index(drop=True) for table in (bare, given)]
+            for cfan in (False, True)
+        )
+        assert same[0].equals(same[1])
+        assert not other[0].equals(other[1])
+
+    def test_where_mechanisms_are_linear_and_additive_it_is_the_true_noise_up_to_scale(self) -> None:
+        """Of applicants whose noise is known, by the causal world of an audit; and not without a cause."""
+        rows = synthetic(Synthetic(rows=3_000, noise=0.5, beta_3=2.0), np.random.default_rng(0))
+        columns = Columns(
+            ("x1", "m1"), (Kind.CONTINUOUS,) * 2, ((),) * 2, np.column_stack([rows.covariates, rows.mediators])
+        )
+        ids = np.array([f"r{i}" for i in range(3_000)], dtype=object)
+        groups = np.array(["A0", "A1"], dtype=object)[rows.category]
+        members = MEMBERSHIPS.build(row_id=ids, protected_attribute=["group"] * 3_000, group=groups)
+        found = {
+            edges: World.of(columns, members, ids, Stated(CausalGraph(edges=edges))).noise("group")["m1"][:, 0]
+            for edges in ((("group", "m1"), ("x1", "m1")), (("group", "m1"),))
+        }
+        right, wrong = (np.corrcoef(each, rows.noise[:, 0])[0, 1] for each in found.values())
+        assert right > 0.999
+        assert wrong < 0.6
+
+    def test_nothing_is_abducted_of_an_attribute_that_causes_nothing(self) -> None:
+        columns = Columns(("m1",), (Kind.CONTINUOUS,), ((),), np.arange(4.0)[:, None])
+        ids = np.array(list("abcd"), dtype=object)
+        members = MEMBERSHIPS.build(row_id=ids, protected_attribute=["group"] * 4, group=["A0", "A1"] * 2)
+        assert World.of(columns, members, ids, Stated(CausalGraph(edges=(("x", "m1"),)))).noise("group") == {}
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What decides a causal world."""
+
+    causal_graph: CausalGraph
+    protected: tuple[Protected, ...] = (Protected(name="group", columns=("group",), reference="A0"),)
+    decision: None = None
+    seed: int = 0
+
+
+def test_who_is_treated_differently_adds_up_to_the_group(place: Path) -> None:
+    found = told(asked(place, {**PREDICTION, "epochs": 30, "test": 0.7}), "tallies")
+    bands = found.query("measure == 'treated_differently_by_band'")
+    assert set(zip(bands["model"], bands["lambda"], strict=True)) == {("GCFN", 1.0)}
+    assert bands["group"].eq("white").any()
+    for group, own in bands.groupby("group"):
+        whole = found[(found["measure"] == "treated_differently_share") & (found["model"] == "GCFN")]
+        (differs,) = whole[(whole["group"] == group) & (whole["value"] == 1)]["count"]
+        by = own[own["value"] == 1].groupby(own["mediator"].fillna("score"))["count"].sum()
+        assert set(by) == {differs}
+        assert differs > 0

@@ -1,5 +1,6 @@
 """Predictors trained to be fair: accuracy beside every change of scores, and a curve along lambda alone."""
 
+import dataclasses
 import json
 import re
 
@@ -52,7 +53,7 @@ def test_predictors_stand_in_their_order_with_all_rates(predictors):
     rows = rows_of(table(predictors, "Predictors on held-out rows"), FIRST)
     assert [row[0] for row in rows] == [
         *("The audited model", "Unconstrained", "GCFN, lambda 0.5", "GCFN, lambda 2"),
-        *("CFUA: covariates alone", "CFAN: residuals of mediators"),
+        *("CFUA: covariates alone", "CFAN: noise behind mediators"),
     ]
     assert rows[0][1:] == ["122", *["77.8 % [76.7, 78.9]"] * 4, "–", "–", "–"]
     assert [cell.split(" ")[0] for cell in rows[3][1:]] == [
@@ -127,6 +128,43 @@ def test_readings_of_predictors_tell_cost_and_gain_and_no_pass(predictors, mater
     few = changed(material, "fair_accuracy", n=29)
     assert "29 held-out rows, fewer than the 30" in said_of(_fair_read.readings(next(fair(few))), FIRST)
     assert f"which is no pass: {FIRST} (race)." in all_limits(few)
+
+
+def test_the_table_says_which_noise_cfan_sees(material):
+    def note(found):
+        return _fair_found.tables(next(fair(found)))[0].note
+
+    assert (
+        "CFAN sees of income, thousands the noise that the causal model of the audit spec abducts and of "
+        "<b>purpose</b> the residual about the mean of people alike"
+    ) in note(material)
+    assert "could not be abducted" not in note(material)
+    some = changed(material, "noise_abducted_share", said={"mediator": "income"}, value=0.995)
+    assert "Whose noise could not be abducted counts with the mean one." in note(some)
+    every = material
+    for group in (REFERENCE, *HOSTILE):
+        every = changed(every, "noise_abducted_share", group, said={"mediator": "income"}, value=0.0)
+    assert "CFAN sees of income, thousands and <b>purpose</b> the residual" in note(every)
+    assert "causal model of the audit spec abducts" not in note(every)
+    unknown = dataclasses.replace(
+        material, measures=tuple(m for m in material.measures if m.measure != "noise_abducted_share")
+    )
+    assert "CFAN sees" not in note(unknown)
+
+
+def test_who_is_treated_differently_is_told_by_band(predictors):
+    figures = [figure for figure in predictors.figures if figure.title.startswith("Who is treated differently")]
+    assert [figure.title for figure in figures] == [
+        f"Who is treated differently: by {by}, by race" for by in ("score of the model", "income, thousands", "purpose")
+    ]
+    assert "with the largest lambda (2) decides otherwise" in figures[0].caption
+    assert f"too few for two bands, or withheld: {NOBODY} and {WITHHELD}." in figures[0].caption
+    rows = rows_of(table(predictors, "Who is treated differently"), FIRST)
+    assert rows[:3] == [
+        ["score of the model", "below 0.4", "122", "6", "5.0 % [3.9, 6.1]"],
+        ["score of the model", "0.4 to 0.6", "305", "43", "14.0 % [12.9, 15.1]"],
+        ["score of the model", "0.6 and more", "183", "11", "6.0 % [4.9, 7.1]"],
+    ]
 
 
 def test_words_on_predictors_say_what_lambda_labels_and_cf_are(chapter):

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report_chapters import drawn, drawn_of, sections, table, under
 from report_gcfn import (
+    ABOVE,
     ENDS,
     EPOCHS,
     FLIPS,
@@ -20,6 +21,7 @@ from report_gcfn import (
     PURPOSES,
     QUANTILE,
     WIDE,
+    WIDTHS,
     WITHHELD,
     all_limits,
     changed,
@@ -36,8 +38,10 @@ from tasks.report import report
 from tasks.sections import (
     _fair_found,
     _mediated_checks,
+    _mediated_density,
     _mediated_found,
     _mediated_spread,
+    _mediated_who,
     gcfn,
     section_modules,
 )
@@ -203,7 +207,7 @@ def test_what_is_identified_depends_on_the_mediators_and_the_number_of_generator
 
 
 def test_mediators_are_drawn_as_they_are_as_imagined_and_as_in_the_other_group(chapter):
-    numbers, categories = under(chapter, "gcfn-generators-race-1").figures
+    _, numbers, categories = under(chapter, "gcfn-generators-race-1").figures
     assert [panel.title for panel in numbers.panels] == [f"Income, thousands: {group}" for group in HOSTILE]
     rows = drawn_of(numbers.panels[0])
     for kind, first in (("as they are", 43), ("as imagined", 48), (f"{REFERENCE} as they are", 49)):
@@ -213,7 +217,121 @@ def test_mediators_are_drawn_as_they_are_as_imagined_and_as_in_the_other_group(c
     assert shares["buy", "as they are"] == pytest.approx(0.6, abs=0.01)
     assert shares["buy", "as imagined"] == pytest.approx(0.5, abs=0.01)
     assert f"Not drawn, because withheld: {WITHHELD}." in numbers.caption
-    assert len(under(chapter, "gcfn-generators-purpose-1").figures) == 1
+    assert len(under(chapter, "gcfn-generators-purpose-1").figures) == 2
+
+
+def test_densities_are_stepped_lines_of_even_intervals(chapter, material):
+    densities = under(chapter, "gcfn-generators-race-1").figures[0]
+    assert densities.title == "Densities of mediators, by race"
+    assert [panel.title for panel in densities.panels] == [f"Income, thousands: {group}" for group in HOSTILE]
+    rows = drawn_of(densities.panels[0])
+    kinds = ["as they are", "as imagined", f"{REFERENCE} as they are"]
+    assert list(dict.fromkeys(row["what"] for row in rows)) == kinds
+    for kind, part in zip(kinds, (1, 0.5, 1), strict=True):
+        corners = [(row["x"], row["value"]) for row in rows if row["what"] == kind]
+        shares = [round(part / (2 + abs(at - 4)), 4) for at in range(WIDTHS)]
+        assert corners == [(5.0 * end, shares[at]) for at in range(WIDTHS) for end in (at, at + 1)]
+    assert [swatch.dash for swatch in densities.legend] == ["", "6 3", "2 2"]
+    assert f"Not drawn, because withheld or undefined: {WITHHELD}." in densities.caption
+    told = rows_of_mediator(table(under(chapter, "gcfn-generators-race-1"), "Densities"), FIRST)
+    assert [row[0] for row in told] == [
+        "below 0",
+        *(f"{5 * at} to {5 * at + 5}" for at in range(WIDTHS)),
+        "50 and more",
+    ]
+    at = {"mediator": "income", "from": 20.0, "to": 25.0}
+    gap = changed(material, "imagined_mediator_share", said=at, value=None, n=None, reason="withheld: a small cell")
+    (figure, *_) = _mediated_density.figures(gap, next(generators(gap)))
+    hidden = [row for row in drawn_of(figure.panels[0]) if row["value"] is None]
+    assert [(row["what"], row["x"], row["shown"]) for row in hidden] == [
+        ("as imagined", end, "withheld") for end in (20, 25)
+    ]
+    assert len(re.findall(r'<path[^>]* d="M[^"]*M', figure.panels[0].svg)) > len(
+        re.findall(r'<path[^>]* d="M[^"]*M', densities.panels[0].svg)
+    )
+
+
+def rows_of_mediator(t, group):
+    """The rows of a group in a table whose first column is the mediator, without both."""
+    return [text_of(row)[2:] for row in t.rows if row[1].text == group]
+
+
+def test_panels_of_one_mediator_have_one_scale(material):
+    at = {"mediator": "income", "from": 20.0, "to": 25.0}
+    high = changed(material, "mediator_share", said=at, value=0.93)
+    (figure, *_) = _mediated_density.figures(high, next(generators(high)))
+    scales = {str(panel.spec["encoding"]["y"]["scale"]) for panel in figure.panels}
+    assert len(scales) == 1
+    assert "0.93" in scales.pop()
+
+
+def test_who_would_be_decided_on_otherwise_is_told_by_band(audit):
+    part = under(audit, "gcfn-model-race-2")
+    assert [figure.title for figure in part.figures] == [
+        f"Who would be decided on otherwise: by {by}, by race"
+        for by in ("score of the model", "income, thousands", "purpose")
+    ]
+    score, income, purpose = part.figures
+    assert [panel.title for panel in score.panels] == [f"{REFERENCE} (reference)", *HOSTILE]
+    flips = FLIPS[FIRST]
+    marks = {(row["row"], row["what"]): row["value"] for row in drawn_of(income.panels[1])}
+    assert list(dict.fromkeys(band for band, _ in marks)) == ["below −20", "−20 to 12,000", "12,000 and more"]
+    assert marks == pytest.approx(
+        {
+            (band, what): times * share
+            for band, times in zip(("below −20", "−20 to 12,000", "12,000 and more"), (0.5, 1.4, 0.6), strict=True)
+            for what, share in (("decided otherwise", flips), (f"score moves by more than {ABOVE:g}", 0.05))
+        },
+        abs=1e-4,
+    )
+    assert list(dict.fromkeys(row["row"] for row in drawn_of(purpose.panels[0]))) == ["buy", "improve", "(others)"]
+    assert f"too few for two bands, or withheld: {NOBODY} and {WITHHELD}." in score.caption
+    scales = {str(panel.spec["layer"][1]["encoding"]["x"]["scale"]) for panel in score.panels}
+    assert len(scales) == 1
+
+
+def test_bands_stand_in_a_table_with_their_people_and_counts(audit):
+    t = table(under(audit, "gcfn-model-race-2"), "Who would be decided on otherwise")
+    assert t.folded
+    assert t.header == (
+        *("Group", "Sorted by", "Band", "Applicants", "Of these, decided otherwise"),
+        *("Share: decided otherwise", f"Share: score moves by more than {ABOVE:g}"),
+    )
+    assert rows_of(t, FIRST)[1] == [
+        *("score of the model", "0.4 to 0.6", "305", "68", "22.4 % [21.3, 23.5]", "7.0 % [5.9, 8.1]"),
+    ]
+    assert len(rows_of(t, FIRST)) == 9
+    assert not rows_of(t, WITHHELD)
+
+
+def test_a_band_without_a_count_is_a_dash_and_a_withheld_one_says_so(material):
+    at = {"by": "score", "from": 0.4, "to": 0.6}
+    shares = changed(material, "flip_share_by_band", REFERENCE, said=at, events=None)
+    hidden = changed(shares, "flip_share_by_band", FIRST, said=at, value=None, n=None, events=None)
+    (t,) = _mediated_who.tables(hidden, of_race(hidden))
+    assert rows_of(t, REFERENCE)[1][3] == "–"
+    assert rows_of(t, FIRST)[1][2:5] == ["withheld"] * 3
+    figure = _mediated_who.figures(hidden, of_race(hidden))[0]
+    drawn_bands = [row["row"] for row in drawn_of(figure.panels[1]) if row["what"] == "decided otherwise"]
+    assert drawn_bands == ["below 0.4", "0.6 and more"]
+
+
+def test_readings_name_the_band_with_the_largest_share_and_no_small_one(audit, material):
+    said = said_of(under(audit, "gcfn-model-race-2").points, FIRST)
+    assert said == (
+        f"{FIRST} would be decided on otherwise most often where score of the model is 0.4 to 0.6 (22.4 % [21.3, 23.5] "
+        "of 305), income, thousands is −20 to 12,000 (22.4 % [21.3, 23.5] of 305) and purpose is buy (22.4 % "
+        "[21.3, 23.5] of 305)."
+    )
+    few = changed(material, "flip_share_by_band", FIRST, n=29)
+    assert not [point for point in _mediated_who.readings(few, of_race(few)) if point.startswith(FIRST)]
+    never = changed(material, "flip_share_by_band", FIRST, value=0.0)
+    assert not [point for point in _mediated_who.readings(never, of_race(never)) if point.startswith(FIRST)]
+
+
+def test_a_run_that_sorted_nobody_has_no_part_of_it(material):
+    bare = without(material, "flip_share_by_band", "large_change_share_by_band")
+    assert [part.anchor for part in under(gcfn.chapter(bare), "gcfn-model-race").parts] == ["gcfn-model-race-1"]
 
 
 def test_a_small_category_is_withheld_with_another_wherever_its_people_stand(chapter):
@@ -363,7 +481,8 @@ def test_every_number_that_is_drawn_stands_in_a_table(chapter):
 
 def test_every_panel_draws_marks(chapter):
     panels = [panel for s in sections(chapter) for f in s.figures for panel in f.panels]
-    assert len(panels) == 2 * 2 + (3 + 2) + (2 + 2 + 1) + 2 * 3 + 3 * 3
+    by_bands = 3 * 3 + 2 * 2 + 3 * 3
+    assert len(panels) == 2 * 2 + (3 + 2) + (2 + 2 + 1) + (2 + 1) + 2 * 3 + 3 * 3 + by_bands
     for panel in panels:
         assert drawn_of(panel)
         assert re.search(r'role-mark[^>]*"[^>]*><path', panel.svg), panel.title
