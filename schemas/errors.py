@@ -5,7 +5,8 @@
     EvenhandError
     ├── SpecError              2  the audit spec, or a word on the command line, is not usable
     ├── DataQualityError       4  the data do not keep what the tables declare
-    │   └── SuiteError           a stage's table failed its expectations
+    │   ├── SuiteError           a stage's table failed its expectations
+    │   └── TooFewError          sound data, and nothing to compare in them: one decision only, one group only
     ├── InfrastructureError    5  a file, a disk or a server is not there
     └── IntegrityError         6  what is on disk is not what was written
 
@@ -46,6 +47,10 @@ class DataQualityError(EvenhandError):
 
 class SuiteError(DataQualityError):
     """A stage's table failed expectations that no quarantine can mend."""
+
+
+class TooFewError(DataQualityError):
+    """The data are sound, and hold nothing to compare: a back-fill calls such a year insufficient, and not failed."""
 
 
 class InfrastructureError(EvenhandError):

@@ -4,6 +4,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
+from schemas.hmda_reading import HmdaPolicy, VintageChoice
+
 
 def _text(value: object) -> object:
     """YAML reads 5 and 5.0 and true as other things than the text of a CSV; codes are compared as text."""
@@ -86,7 +88,7 @@ class Synthetic(Strict):
 class Source(Strict):
     """Where the applications come from."""
 
-    kind: Literal["boston1990", "csv", "parquet", "synthetic"] = Field(description="how the source is read")
+    kind: Literal["boston1990", "csv", "parquet", "synthetic", "hmda"] = Field(description="how the source is read")
     path: str | tuple[str, ...] | None = Field(
         None, description="file, relative to the working directory, or files of one layout; .gz is read as it is"
     )
@@ -100,6 +102,16 @@ class Source(Strict):
     exempt: tuple[Code, ...] = Field(("Exempt",), description="texts that mean exempt from reporting")
     keep: dict[str, Keep] = Field({}, description="column -> values to keep; other rows are refused")
     derive: dict[str, Derived] = Field({}, description="new column -> the column and the values it is made from")
+    year: int | None = Field(
+        None, ge=1990, le=2200, description="of HMDA: the year of activity that all rows must have"
+    )
+    policy: HmdaPolicy = Field(HmdaPolicy(), description="of HMDA: what is done where a file departs from its layout")
+    vintage: VintageChoice | None = Field(
+        None, description="of HMDA, instead of a path: the edition of a year in the lake; {} means the newest"
+    )
+    lacking: tuple[str, ...] = Field(
+        (), description="columns that the audit asks for and this year does not have; a back-fill takes them out"
+    )
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:
@@ -112,10 +124,20 @@ class Source(Strict):
         for name in ("header", "skip", "comment"):
             if getattr(self, name) and self.kind != "csv":
                 raise ValueError(f"`{name}` belongs to delimited text, not to {self.kind}")
+        self._check_hmda()
         twice = sorted({name for name in self.header if self.header.count(name) > 1})
         if twice:
             raise ValueError(f"`header` names {twice} more than once; every column needs its own name")
         return self
+
+    def _check_hmda(self) -> None:
+        if self.kind == "hmda" and not self.paths and self.vintage is None:
+            raise ValueError(
+                "a source of kind 'hmda' needs a path, or `vintage: {}` for the newest that the lake holds"
+            )
+        for name in ("year", "policy", "vintage"):
+            if self.kind != "hmda" and getattr(self, name) != type(self).model_fields[name].default:
+                raise ValueError(f"`{name}` belongs to a source of kind hmda, not to {self.kind}")
 
     @property
     def paths(self) -> tuple[str, ...]:

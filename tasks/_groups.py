@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from schemas.errors import DataQualityError
+from schemas.errors import TooFewError
 from schemas.settings import Protected
 
 
@@ -30,7 +30,7 @@ def groups_of(
     """The groups of the rows ``ids``, by name of the protected attribute.
 
     Raises:
-        DataQualityError: None of the rows belongs to a reference group.
+        TooFewError: None of the rows belongs to a reference group.
     """
     wide = memberships.to_pandas().pivot(index="row_id", columns="protected_attribute", values="group").loc[ids]
     out = {}
@@ -38,6 +38,6 @@ def groups_of(
         names, codes = np.unique(wide[p.name].to_numpy(dtype=str), return_inverse=True)
         if p.reference not in names:
             message = f"no complete application belongs to {p.reference!r}, the reference group of {p.name}"
-            raise DataQualityError(f"{message}: exclude a column that its members lack, or choose another reference")
+            raise TooFewError(f"{message}: exclude a column that its members lack, or choose another reference")
         out[p.name] = Grouped(codes.astype(np.int32), tuple(names.tolist()), int(np.searchsorted(names, p.reference)))
     return out

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
-from schemas.errors import DataQualityError, SpecError
+from schemas.errors import SpecError, TooFewError
 from schemas.models import Model, Rule, TakenAs
 from tasks._columns import Inputs, inputs_of
 from tasks._deciding import passes, rule_scores
@@ -64,7 +64,7 @@ def fitted(x: Floats, y: Bools, model: Model, seed: int) -> Scored:
         seed: of the split and of the fit.
 
     Raises:
-        DataQualityError: too few decisions of one kind.
+        TooFewError: too few decisions of one kind.
     """
     _check_enough(y, model.folds if model.split == "crossfit" else 4)
     n, fit = len(y), fit_of(model.kind, seed)
@@ -113,7 +113,7 @@ def given(content: bytes, columns: Columns, encodings: pa.Table, y: Bools, model
 def _check_enough(y: Bools, needed: int) -> None:
     fewest = int(min(y.sum(), (~y).sum()))
     if fewest < needed:
-        raise DataQualityError(
+        raise TooFewError(
             f"the rarer decision occurs {fewest} times among {len(y)} complete rows; fitting a model needs {needed}: "
             "set model.kind: none to audit the lender's decisions alone, or model.folds lower"
         )

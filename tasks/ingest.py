@@ -13,13 +13,14 @@ import pyarrow as pa
 
 from schemas.applications import APPLICATIONS, MEMBERSHIPS, REFUSALS
 from schemas.counterfactuals import COUNTERFACTUALS
-from schemas.errors import DataQualityError, InfrastructureError, SpecError, nearest
+from schemas.errors import DataQualityError, InfrastructureError, SpecError, TooFewError, nearest
 from schemas.settings import AuditSpec, ColumnSpec, Decision, Protected, StageSettings
 from schemas.source import Source
 from schemas.table import Column
 from schemas.terms import Kind, Refusal
 from tasks._stage import Produced, stage
 from tasks.sources import cells, registry
+from tasks.sources._raw import Raw, Unread
 
 
 class IngestSettings(StageSettings):
@@ -39,7 +40,8 @@ def ingest(*, settings: IngestSettings) -> Produced:
     """Applications as the audit spec types them.
 
     Raises:
-        DataQualityError: no row is left, every decision is the same, or a protected attribute has one group only.
+        DataQualityError: no row is left.
+        TooFewError: every decision is the same, or a protected attribute has one group only.
         SpecError: a group that no row has, or a reserved column name.
     """
     features = {n: c for n, c in settings.columns.items() if c.used}
@@ -53,6 +55,8 @@ def ingest(*, settings: IngestSettings) -> Produced:
     missing = cells.missing_cells(frame, settings.source, features)
     exempt = frame.isin(settings.source.exempt) & ~missing
     refused = cells.Refused(len(frame))
+    for (reason, column), rows in raw.quarantined.items():
+        refused.mark(rows, reason, column)
     ids = cells.row_ids(frame, raw.source_row, settings.row_id, missing, refused)
     cells.keep_only(frame, missing, settings.source.keep, refused)
     for name, rows in unlisted.items():
@@ -73,8 +77,8 @@ def ingest(*, settings: IngestSettings) -> Produced:
     declared = APPLICATIONS.extended(_column(n, c) for n, c in features.items())
     return Produced(
         {APPLICATIONS.name: applications, MEMBERSHIPS.name: memberships},
-        pa.concat_tables([refused.table(ids, raw.source_row, favourable), _malformed(raw.malformed)]),
-        rows_in=len(frame) + len(raw.malformed),
+        pa.concat_tables([refused.table(ids, raw.source_row, favourable), _unread(raw)]),
+        rows_in=len(frame) + len(raw.malformed) + len(raw.unread),
         declared={APPLICATIONS.name: declared},
     )
 
@@ -149,7 +153,7 @@ def _check_usable(favourable: "np.ndarray[Any, Any]", refused: cells.Refused, se
         )
     if favourable.all() or not favourable.any():
         side = "favourable" if favourable[0] else "unfavourable"
-        raise DataQualityError(
+        raise TooFewError(
             f"all {len(favourable):,} usable decisions are {side}, so there is nothing to compare; "
             f"decision.column is {settings.decision.column!r}, favourable {list(settings.decision.favourable)}"
         )
@@ -166,12 +170,12 @@ def _check_groups(memberships: pa.Table, usable: "np.ndarray[Any, Any]", protect
                 where = ("groups", group) if group in p.groups else ("reference",)
                 raise SpecError(f"no row belongs to group {group!r}; {nearest(group, seen)}", ("protected", i, *where))
         if len(left[p.name]) == 1:
-            raise DataQualityError(
+            raise TooFewError(
                 f"protected attribute {p.name!r} has one group only among the {len(usable):,} usable rows "
                 f"({next(iter(left[p.name]))!r}): there is no group to compare it with"
             )
         if p.reference not in left[p.name]:
-            raise DataQualityError(
+            raise TooFewError(
                 f"every row of the reference group {p.reference!r} of {p.name!r} was refused: "
                 "look at `columns` (types and bounds), or choose another reference"
             )
@@ -206,19 +210,24 @@ def _column(name: str, column: ColumnSpec) -> Column:
     return Column(name, kind, column.label, nullable=True, minimum=low, maximum=high, codes=column.order)  # type: ignore[arg-type]
 
 
-def _malformed(rows: list[int]) -> pa.Table:
+def _unread(raw: Raw) -> pa.Table:
+    """The rows of which nothing could be read."""
+    rows = [*(Unread(row, Refusal.MALFORMED_LINE) for row in raw.malformed), *raw.unread]
     n = len(rows)
     return REFUSALS.build(
-        row_id=[f"line-{row}" for row in rows],
-        source_row=rows,
+        row_id=[f"line-{each.row}" for each in rows],
+        source_row=[each.row for each in rows],
         stage=["ingest"] * n,
-        reason=[Refusal.MALFORMED_LINE] * n,
-        column=[None] * n,
-        detail=[None] * n,
+        reason=[each.reason for each in rows],
+        column=[each.column for each in rows],
+        detail=[each.detail for each in rows],
         favourable=[None] * n,
     )
 
 
 def settings_of(spec: AuditSpec) -> IngestSettings:
     """The stage's settings, with the digest of the source as it is now."""
-    return IngestSettings.of(spec, source_sha256=registry.digest(spec.source))
+    source = spec.source
+    if source.kind == "hmda" and source.year is None:
+        source = source.model_copy(update={"year": spec.year})  # another year's file would be audited as this year's
+    return IngestSettings.of(spec, source=source, source_sha256=registry.digest(source))

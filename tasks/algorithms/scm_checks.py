@@ -19,7 +19,7 @@ from sklearn.metrics import log_loss, r2_score
 from sklearn.model_selection import KFold
 
 from schemas.causal import CausalGraph
-from schemas.errors import DataQualityError
+from schemas.errors import TooFewError
 from tasks.algorithms.causal_nodes import Cause, Node, Roots, all_causes, nodes_of, state_of, unusable
 from tasks.algorithms.columns import Columns
 from tasks.algorithms.detector import Floats
@@ -81,12 +81,12 @@ def check_model(
 
     Raises:
         SpecError: The graph does not fit the columns.
-        DataQualityError: Fewer rows can be used than two per fold.
+        TooFewError: Fewer rows can be used than two per fold.
     """
     nodes, state = nodes_of(graph, columns, roots), state_of(columns, roots, graph)
     usable = np.flatnonzero((unusable(nodes, state) == "") & np.isfinite(state).all(axis=1))
     if len(usable) < 2 * FOLDS:
-        raise DataQualityError(f"{len(usable)} rows are complete in the causal model; its checks need {2 * FOLDS}")
+        raise TooFewError(f"{len(usable)} rows are complete in the causal model; its checks need {2 * FOLDS}")
     sample = state[np.sort(rng.choice(usable, min(rows, len(usable)), replace=False))]
     found: list[Check] = []
     for node in nodes:

@@ -1,8 +1,24 @@
-"""What every source gives: text, row numbers, and the lines that could not be read."""
+"""What every source gives: text, row numbers, the lines that could not be read, and the rows that are set aside."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
+
+from schemas.terms import Refusal
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A row that the source itself refuses, so that nothing of it is in the table."""
+
+    row: int
+    """Its number in the source, from 1."""
+    reason: Refusal
+    column: str | None = None
+    detail: str | None = None
 
 
 @dataclass(frozen=True)
@@ -15,3 +31,7 @@ class Raw:
     """``(rows,)`` number of each row in the source, from 1."""
     malformed: list[int]
     """Numbers of the rows whose line could not be split into the columns of the header."""
+    unread: Sequence[Unread] = ()
+    """Rows that are refused for another reason before anything is typed."""
+    quarantined: Mapping[tuple[Refusal, str], NDArray[np.bool_]] = field(default_factory=dict)
+    """Reason and column -> ``(rows,)`` whether the policy of the source refuses the row of the table for it."""

@@ -2,16 +2,17 @@
 
 from types import ModuleType
 
-from schemas.errors import Location, SpecError, nearest
+from schemas.errors import DataQualityError, Location, SpecError, nearest
 from schemas.settings import AuditSpec
 from schemas.source import Source
-from tasks.sources import boston, delimited, synthetic
+from tasks.sources import boston, delimited, hmda, synthetic
 
 _KINDS: dict[str, ModuleType] = {
     "boston1990": boston,
     "csv": delimited,
     "parquet": delimited,
     "synthetic": synthetic,
+    "hmda": hmda,
 }
 
 
@@ -31,6 +32,7 @@ def check_columns(spec: AuditSpec) -> None:
     Raises:
         SpecError: the source lacks one; it is named with its place in the spec and the nearest that exists. Or a
             derived column takes the name of one that the source has.
+        DataQualityError: HMDA knows the column, and this file does not give it.
     """
     known: list[str] = reader(spec.source).header(spec.source)
     _check_derived(spec.source, known)
@@ -45,6 +47,8 @@ def check_columns(spec: AuditSpec) -> None:
     named += [(("columns", name), name) for name in spec.features()]
     named += [(("source", "keep", name), name) for name in spec.source.keep]
     for location, name in named:
+        if spec.source.kind == "hmda" and name not in known and (told := hmda.lacking(name)):
+            raise DataQualityError(told)
         _check_known(name, known, location)
 
 

@@ -1,0 +1,32 @@
+"""How a file of HMDA is read: what is done where it departs from its layout, and which held vintage is meant.
+
+Here belong the words of the spec under ``source`` that are about HMDA alone; the layouts are with the reader.
+"""
+
+from datetime import date
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Treatment = Literal["stop", "quarantine", "accept"]
+"""Of a departure: the audit stops, the rows concerned are refused with the reason, or they are kept and it is told."""
+
+
+class HmdaPolicy(BaseModel):
+    """What is done about each departure of a file. Of a column, the rows concerned are all rows of its file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    missing_columns: Treatment = Field("stop", description="a column that the spec names and the file cannot give")
+    unknown_columns: Treatment = Field("accept", description="a column that the file's layout does not know")
+    unknown_codes: Treatment = Field("quarantine", description="a code that no filing guide lists, in a column named")
+
+
+class VintageChoice(BaseModel):
+    """Which edition of a year: the newest that the lake holds of those that fit what is said here."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dataset: str | None = Field(None, description="such as snapshot, one-year, three-year, historic or twin")
+    geography: str | None = Field(None, description="nationwide, or the letters of a state")
+    frozen: date | None = Field(None, description="the day on which the edition was frozen")
