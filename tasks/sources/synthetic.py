@@ -17,9 +17,12 @@ from pydantic import TypeAdapter, ValidationError
 from schemas.errors import Location, SpecError, nearest
 from schemas.source import Source, Synthetic
 from tasks.algorithms import mediated_lending, synthetic_lending
+from tasks.algorithms.hmda_twin.drawing import blocks
+from tasks.algorithms.hmda_twin.settings import TwinSettings
 from tasks.algorithms.mediated_lending import Synthetic as MediatedLending
 from tasks.algorithms.synthetic_lending import SyntheticLending
 from tasks.sources._raw import Raw
+from tasks.sources.hmda_twin import canonical
 
 _WHERE: Location = ("source", "synthetic")
 
@@ -36,7 +39,7 @@ class _Generator(NamedTuple):
 def digest(source: Source) -> str:
     """sha256 of generator, seed and all coefficients: with the code, what decides the rows."""
     asked = _asked(source)
-    said = [asked.generator, asked.seed, asdict(_parameters(asked))]
+    said = [asked.generator, asked.seed, asdict(_coefficients(asked))]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
@@ -47,19 +50,28 @@ def header(source: Source) -> list[str]:
         SpecError: there is no such generator, or it has no such parameter.
     """
     asked = _asked(source)
-    return _generator(asked).names(_parameters(asked))
+    return _generator(asked).names(_coefficients(asked))
 
 
 def read(source: Source, columns: Sequence[str]) -> Raw:
     """The named columns of the drawn rows, as text that gives back the same numbers."""
     asked = _asked(source)
     try:
-        drawn = _generator(asked).draw(_parameters(asked), np.random.default_rng(asked.seed))
+        drawn = _generator(asked).draw(_coefficients(asked), np.random.default_rng(asked.seed))
     except ValueError as error:
         raise SpecError(str(error), (*_WHERE, "parameters")) from error
     text = {name: pa.array(list(map(str, drawn[name].tolist())), pa.string()) for name in columns}
     table = pa.table(text)
     return Raw(table, list(range(1, table.num_rows + 1)), [])
+
+
+def coefficients(source: Source) -> Any:
+    """The frozen object of the generator's coefficients, those that the spec leaves out at their defaults.
+
+    Raises:
+        SpecError: there is no such generator, or it has no such parameter.
+    """
+    return _coefficients(_asked(source))
 
 
 def _asked(source: Source) -> Synthetic:
@@ -75,7 +87,7 @@ def _generator(asked: Synthetic) -> _Generator:
     return GENERATORS[asked.generator]
 
 
-def _parameters(asked: Synthetic) -> Any:
+def _coefficients(asked: Synthetic) -> Any:
     """The coefficients, those left out at their defaults."""
     kind = _generator(asked).parameters
     known = [field.name for field in fields(kind)]
@@ -114,6 +126,12 @@ def _mediated(settings: MediatedLending, rng: np.random.Generator) -> dict[str, 
     return {**own, "group": np.where(rows.category == 1, "A1", "A0"), "label": _labels(rows.favourable)}
 
 
+def _twin(settings: TwinSettings, rng: np.random.Generator) -> dict[str, "np.ndarray[Any, Any]"]:
+    """What a loader makes of the twin's file of the same seed, of the columns that audits ask for."""
+    parts = [canonical.columns(twin) for twin in blocks(settings, rng)]
+    return {name: np.concatenate([part[name].to_numpy(zero_copy_only=False) for part in parts]) for name in parts[0]}
+
+
 def _labels(favourable: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
     return np.where(favourable, "favourable", "unfavourable")
 
@@ -121,5 +139,6 @@ def _labels(favourable: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
 GENERATORS = {
     "lending": _Generator(SyntheticLending, _lending_names, _lending),
     "mediated": _Generator(MediatedLending, _mediated_names, _mediated),
+    "hmda": _Generator(TwinSettings, canonical.names, _twin),
 }
 """By the name in the audit spec."""
