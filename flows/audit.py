@@ -21,10 +21,11 @@ from prefect.artifacts import (
 )
 from prefect.context import TaskRunContext
 
+from flows.given_spec import given_spec
 from flows.plan import STAGES, Inputs, Step, inputs, plan
-from flows.record import headline, publish, reports_of
+from flows.record import headline, publish, reports
+from flows.years import spec_as_held
 from schemas.artifact import Artifact, Partition
-from schemas.settings import AuditSpec
 from tasks._store import Lake
 
 log = logging.getLogger("evenhand")
@@ -33,17 +34,17 @@ Given = dict[str, list[dict[str, Any]]]
 
 
 @flow(name="audit", result_serializer="json", validate_parameters=False, log_prints=False)
-def audit(spec: dict[str, Any], lake: str) -> dict[str, Any]:
+def audit(spec: dict[str, Any] | str, lake: str) -> dict[str, Any]:
     """Run every stage of one audit, write its manifest and export its report beside the lake.
 
     Args:
-        spec: an audit spec, as ``AuditSpec`` dumps it.
-        lake: absolute path of the lake.
+        spec: an audit spec, as ``AuditSpec`` dumps it, or the path of one.
+        lake: absolute path of the lake, or its URI.
 
     Returns:
         The run id, and the partition of every stage in order.
     """
-    planned = plan(AuditSpec.model_validate(spec))
+    planned = plan(spec_as_held(given_spec(spec), Lake(lake)))
     progress = cast("UUID", create_progress_artifact(progress=0.0, description=f"stages of {planned.run}"))
     done: list[Partition] = []
     for i, step in enumerate(planned.steps):
@@ -51,8 +52,8 @@ def audit(spec: dict[str, Any], lake: str) -> dict[str, Any]:
         done.append(_execute(step, inputs(step, done), lake))
         _tell(step, done[-1], time.perf_counter() - clock)
         update_progress_artifact(progress, 100 * (i + 1) / len(planned.steps))
-    publish(Lake(Path(lake)), planned, done)
-    _show(planned.run, Lake(Path(lake)), done)
+    publish(Lake(lake), planned, done)
+    _show(planned.run, Lake(lake), done)
     return {"run": planned.run, "partitions": [partition.model_dump(mode="json") for partition in done]}
 
 
@@ -60,8 +61,8 @@ def _stage_key(_: TaskRunContext, parameters: dict[str, Any]) -> str | None:
     """The stage's key while the lake holds its partition, else None: a lost partition is computed again."""
     stage, given, settings = _restored(parameters["stage"], parameters["given"], parameters["settings"])
     key = stage.key(given, settings, parameters["modules"])
-    lake = Lake(Path(parameters["lake"]))
-    where = hashlib.sha256(str(lake.root).encode()).hexdigest()[:12]  # one server may serve several lakes
+    lake = Lake(parameters["lake"])
+    where = hashlib.sha256(lake.location.encode()).hexdigest()[:12]  # one server may serve several lakes
     return f"{stage.name}-{key}-{where}" if lake.find(stage.name, key) else None
 
 
@@ -82,7 +83,7 @@ def _is_transient(_: Any, __: Any, state: Any) -> bool:
 def run_stage(stage: str, given: Given, settings: dict[str, Any], modules: list[str], lake: str) -> dict[str, Any]:
     """Run one stage on its artifacts; returns its partition."""
     declared, artifacts, stage_settings = _restored(stage, given, settings)
-    partition: Partition = declared.run(Lake(Path(lake)), artifacts, stage_settings, modules)
+    partition: Partition = declared.run(Lake(lake), artifacts, stage_settings, modules)
     return partition.model_dump(mode="json")
 
 
@@ -114,5 +115,6 @@ def _show(run: str, lake: Lake, done: list[Partition]) -> None:
     """Prefect artifacts: aggregates only."""
     rows = headline(lake, done)
     create_table_artifact(key="findings", table=rows, description=f"headline measures of {run}")
-    report = reports_of(lake, run) / "report.html"
-    create_link_artifact(key="report", link=report.as_uri(), link_text=f"report of {run}")
+    report = reports(lake).where(f"{run}/report.html")
+    link = report if "://" in report else Path(report).as_uri()
+    create_link_artifact(key="report", link=link, link_text=f"report of {run}")

@@ -3,19 +3,19 @@
 import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, requires, version
-from pathlib import Path
 from typing import Any
 
 import psutil
 from packaging.requirements import Requirement
 
 from schemas.errors import InfrastructureError
+from tasks._storage import storage_at
 from tasks._store import Lake
 
 _GB = 2**30
 
 
-def examine(root: Path) -> list[dict[str, Any]]:
+def examine(root: str) -> list[dict[str, Any]]:
     """Every check with what was found, whether that will do, and the next step where not."""
     needed = [Requirement(line) for line in requires("evenhand") or []]
     packages = [_package(r) for r in needed if r.marker is None or r.marker.evaluate({"extra": ""})]
@@ -40,17 +40,19 @@ def _package(wanted: Requirement) -> dict[str, Any]:
     return _check(wanted.name, found, ok, f"{wanted} is needed: pip install -r requirements.lock")
 
 
-def _lake(root: Path) -> dict[str, Any]:
+def _lake(root: str) -> dict[str, Any]:
     try:
         lake = Lake(root)
+        runs = len(lake.storage.glob("runs/*/manifest.json"))
     except InfrastructureError as error:
         return _check("lake", "not writable", False, str(error))
-    runs = len(list((lake.root / "runs").glob("*/manifest.json")))
-    return _check("lake", f"{lake.root}, {runs} runs", True, "")
+    return _check("lake", f"{lake.location}, {runs} runs", True, "")
 
 
-def _disk(root: Path) -> dict[str, Any]:
-    here = next(p for p in (root.resolve(), *root.resolve().parents) if p.exists())
+def _disk(root: str) -> dict[str, Any]:
+    """The disk of the lake, or the one that its drafts lie on where it is at a URI."""
+    local = storage_at(root).local
+    here = next(p for p in (local, *local.parents) if p.exists())
     free = shutil.disk_usage(here).free
     return _check("free disk", f"{free / _GB:.1f} GB", free > 2 * _GB, "free 2 GB, or give another --lake")
 

@@ -8,6 +8,8 @@ import logging
 import os
 import shutil
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from filelock import FileLock, Timeout
 from flows.plan import held, plan
 from flows.prepare import TEMPLATE
 from flows.record import Summary, is_published, publish, summarise
+from flows.years import spec_as_held
 from schemas.artifact import Partition
 from schemas.settings import AuditSpec
 from tasks._store import Lake
@@ -27,15 +30,16 @@ from tasks.sources.registry import check_columns
 log = logging.getLogger("evenhand")
 
 
-def run_audit(spec: AuditSpec, lake_root: Path) -> Summary:
+def run_audit(spec: AuditSpec, lake_root: Path | str) -> Summary:
     """Run one audit, or find that nothing is left to do.
 
     Raises:
         EvenhandError: as the stages say.
     """
+    lake = Lake(lake_root)
+    spec = spec_as_held(spec, lake)
     check_columns(spec)
     check_thresholds(spec.thresholds)
-    lake = Lake(lake_root)
     planned = plan(spec)
     done = held(lake, planned.steps)
     if len(done) < len(planned.steps):
@@ -57,9 +61,12 @@ def _announce(spec: AuditSpec, left: set[str]) -> None:
         )
 
 
-def prepare_environment(lake_root: Path) -> None:
-    """Keep Prefect's files in the lake, its telemetry off and its log quiet, unless the user has said otherwise."""
-    home = lake_root / "prefect"
+def prepare_environment(local: Path) -> None:
+    """Keep Prefect's files in the lake, its telemetry off and its log quiet, unless the user has said otherwise.
+
+    ``local`` is where the lake keeps files on this machine, wherever it lies: Prefect's database has to be locked.
+    """
+    home = local / "prefect"
     wanted = {
         "PREFECT_HOME": str(home),
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -84,15 +91,17 @@ def _seed_database(home: Path) -> None:
         draft.replace(database)
 
 
-def _orchestrated(spec: AuditSpec, lake: Lake) -> tuple[str, list[Partition]]:
-    """Run the flow; the run id is the flow's, as the source may have changed meanwhile.
+@contextmanager
+def prefect_api(lake: Lake) -> Iterator[None]:
+    """Prefect at hand: the server where one is named, else the embedded API, whose database lies in the lake.
 
-    Audits on the embedded API of one lake take turns; a server takes any number at once.
+    Runs on the embedded API of one lake take turns; a server takes any number at once.
     """
-    prepare_environment(lake.root)
+    prepare_environment(lake.storage.local)
     if os.environ.get("PREFECT_API_URL"):
-        return _flow(spec, lake)
-    turn = FileLock(lake.root / "locks" / "embedded-api.lock")
+        yield
+        return
+    turn = FileLock(lake.storage.local / "locks" / "embedded-api.lock")
     try:
         turn.acquire(blocking=False)
     except Timeout:
@@ -100,9 +109,15 @@ def _orchestrated(spec: AuditSpec, lake: Lake) -> tuple[str, list[Partition]]:
         turn.acquire()
     try:
         _seed_database(Path(os.environ["PREFECT_HOME"]))
-        return _flow(spec, lake)
+        yield
     finally:
         turn.release()
+
+
+def _orchestrated(spec: AuditSpec, lake: Lake) -> tuple[str, list[Partition]]:
+    """Run the flow; the run id is the flow's, as the source may have changed meanwhile."""
+    with prefect_api(lake):
+        return _flow(spec, lake)
 
 
 def _load_meanwhile() -> None:
@@ -118,7 +133,7 @@ def _flow(spec: AuditSpec, lake: Lake) -> tuple[str, list[Partition]]:
     try:
         from flows.audit import audit  # starts Prefect, and only when there is work
 
-        found = audit(spec=spec.model_dump(mode="json"), lake=str(lake.root))
+        found = audit(spec=spec.model_dump(mode="json"), lake=lake.location)
     finally:
         loading.join()  # an audit that fails at once would end the process in the middle of an import
     return found["run"], [Partition.model_validate(entry) for entry in found["partitions"]]

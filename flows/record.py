@@ -3,7 +3,6 @@
 import hashlib
 import io
 import json
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,8 @@ from schemas.measures import MEASURES
 from schemas.settings import AuditSpec
 from schemas.terms import ExitCode, State
 from tasks._lineage import versions
-from tasks._store import Lake, sha256_of
+from tasks._storage import Storage
+from tasks._store import Lake
 from tasks.algorithms.verdicts import overall
 from tasks.methods import METHODS
 
@@ -40,7 +40,8 @@ class Summary:
     titles: dict[str, dict[str, str]]
     """Title of each table -> measure -> title of its column."""
     checks: list[dict[str, Any]]
-    report: Path
+    report: str
+    """Path or URI of the page."""
     computed: int
     """Stages that were not in the lake before."""
     warnings: list[str]
@@ -66,7 +67,7 @@ def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) 
     checks = [row for row in measures.to_pylist() if row["state"] != State.NOT_RUN]
     computed = sum(not partition.reused for partition in done)
     rows = headline(lake, done)
-    report = reports_of(lake, run) / "report.html"
+    report = reports(lake).where(f"{run}/report.html")
     made = {row["measure"] for row in rows}
     titles = {name: {m: title for m, title in of.items() if m in made} for name, of in HEADLINES.items()}
     told = {name: of for name, of in titles.items() if of}
@@ -79,8 +80,7 @@ def is_published(lake: Lake, run: str) -> bool:
         manifest = read_manifest(lake, run)
     except (SpecError, IntegrityError):
         return False
-    home = reports_of(lake, run)
-    return all((home / n).is_file() and sha256_of(home / n) == d for n, d in manifest["exported"].items())
+    return all(reports(lake).intact(f"{run}/{name}", digest) for name, digest in manifest["exported"].items())
 
 
 def read_manifest(lake: Lake, run: str) -> dict[str, Any]:
@@ -90,17 +90,18 @@ def read_manifest(lake: Lake, run: str) -> dict[str, Any]:
         SpecError: the lake holds no such run.
         IntegrityError: it is not the manifest that was written.
     """
-    path = lake.root / "runs" / run / "manifest.json"
-    known = sorted(p.parent.name for p in (lake.root / "runs").glob("*/manifest.json"))
+    path = f"runs/{run}/manifest.json"
+    known = [p.split("/")[1] for p in lake.storage.glob("runs/*/manifest.json")]
     if run not in known:
-        raise SpecError(f"the lake {lake.root} holds no run {run!r}; {nearest(run, known)}")
+        raise SpecError(f"the lake {lake.location} holds no run {run!r}; {nearest(run, known)}")
+    where = lake.storage.where(path)
     try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        content: dict[str, Any] = json.loads(lake.storage.read(path) or b"")
         written = content.pop("sha256")
     except (ValueError, KeyError) as error:
-        raise IntegrityError(f"{path} cannot be read as a manifest; run that audit again to rewrite it") from error
+        raise IntegrityError(f"{where} cannot be read as a manifest; run that audit again to rewrite it") from error
     if written != _digest(content):
-        raise IntegrityError(f"{path} is not the manifest that was written; run that audit again to rewrite it")
+        raise IntegrityError(f"{where} is not the manifest that was written; run that audit again to rewrite it")
     return content
 
 
@@ -128,9 +129,9 @@ def _digest(content: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def reports_of(lake: Lake, run: str) -> Path:
-    """Where the report of a run is exported to."""
-    return lake.root.parent / "reports" / run
+def reports(lake: Lake) -> Storage:
+    """Where reports are exported to, each in the folder of its run: beside the lake."""
+    return lake.storage.beside("reports")
 
 
 def _state(measures: pa.Table) -> State:
@@ -150,8 +151,6 @@ def _measures(lake: Lake, done: Sequence[Partition]) -> pa.Table:
 
 def _export(lake: Lake, run: str, done: Sequence[Partition], measures: pa.Table) -> dict[str, str]:
     """The report's files and the measures, beside the lake; returns the sha256 of each."""
-    home = reports_of(lake, run)
-    home.mkdir(parents=True, exist_ok=True)
     partition = next(p for p in done if p.stage == "report")
     contents = {Path(p).name: lake.check(p, digest).read_bytes() for p, digest in partition.files.items()}
     contents.pop("lineage.json")
@@ -159,9 +158,7 @@ def _export(lake: Lake, run: str, done: Sequence[Partition], measures: pa.Table)
     pq.write_table(measures.add_column(0, "run", pa.array([run] * measures.num_rows)), sink, store_schema=False)
     contents["measures.parquet"] = sink.getvalue()
     for name, content in contents.items():
-        draft = home / f".{name}-{os.getpid()}"
-        draft.write_bytes(content)
-        draft.replace(home / name)
+        reports(lake).write(f"{run}/{name}", content)
     return {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
 
 

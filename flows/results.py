@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import sys
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import duckdb
@@ -20,7 +19,7 @@ from tasks.algorithms.disclosure import POLICIES, Policy
 
 app = typer.Typer()
 
-LakeOption = Annotated[Path, typer.Option("--lake", envvar="EVENHAND_LAKE", help="Directory of the lake.")]
+LakeOption = Annotated[str, typer.Option("--lake", envvar="EVENHAND_LAKE", help="Directory of the lake, or its URI.")]
 RunOption = Annotated[str | None, typer.Option("--run", help="Run id; the latest run if left out.")]
 FormatOption = Annotated[
     Literal["table", "csv", "json"], typer.Option("--format", help="How to print: table, csv or json.")
@@ -30,7 +29,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="The same as --format j
 
 @app.command(epilog="Example: evenhand measures --measure approval_rate --format csv")
 def measures(
-    lake: LakeOption = Path("data/lake"),
+    lake: LakeOption = "data/lake",
     run: RunOption = None,
     measure: Annotated[str | None, typer.Option(help="Only this measure.")] = None,
     group: Annotated[str | None, typer.Option(help="Only this group.")] = None,
@@ -55,7 +54,7 @@ def measures(
 
 @app.command(epilog="Example: evenhand findings --file-pack 10 --attribute race, or: evenhand findings --json")
 def findings(
-    lake: LakeOption = Path("data/lake"),
+    lake: LakeOption = "data/lake",
     run: RunOption = None,
     rows: Annotated[bool, typer.Option("--rows", help="One line per application. Restricted: personal rows.")] = False,
     limit: Annotated[int, typer.Option(min=1, help="Lines at most, with --rows.")] = 50,
@@ -105,7 +104,7 @@ def findings(
 @app.command(epilog='Example: evenhand sql "SELECT run, count(*) FROM applications GROUP BY run"')
 def sql(
     query: Annotated[str, typer.Argument(help="A query; every table of the lake is a view with the column run.")],
-    lake: LakeOption = Path("data/lake"),
+    lake: LakeOption = "data/lake",
     format_: FormatOption = "table",
     as_json: JsonOption = False,
 ) -> None:
@@ -120,14 +119,14 @@ def sql(
     _show(table, "json" if as_json else format_)
 
 
-def _ask(root: Path, run: str | None, query: str, given: dict[str, Any]) -> pa.Table:
+def _ask(root: str, run: str | None, query: str, given: dict[str, Any]) -> pa.Table:
     lake = open_lake(root)
     run = run or latest_run(lake)
     with open_views(lake, run) as connection:
         return connection.sql(query, params={"run": run, **given}).to_arrow_table()
 
 
-def _pack(root: Path, run: str | None, n: int, attribute: str | None, maker: str | None) -> None:
+def _pack(root: str, run: str | None, n: int, attribute: str | None, maker: str | None) -> None:
     from flows.file_pack import WARNING, write  # openpyxl is needed here only
 
     lake = open_lake(root)
@@ -136,7 +135,7 @@ def _pack(root: Path, run: str | None, n: int, attribute: str | None, maker: str
     sys.stderr.write(f"{WARNING}\n")
 
 
-def _policy(root: Path, run: str | None) -> Policy:
+def _policy(root: str, run: str | None) -> Policy:
     """What the spec of a run withholds."""
     from flows.record import read_manifest  # reaches every stage: seconds, and only here
 

@@ -1,15 +1,14 @@
 """Verify a run: its manifest, every file of the lake that it names, and the exported report, against their sha256."""
 
-from pathlib import Path
 from typing import Any
 
-from flows.record import read_manifest, reports_of
+from flows.record import read_manifest, reports
 from schemas.artifact import Partition
 from schemas.errors import IntegrityError
-from tasks._store import Lake, open_lake, sha256_of
+from tasks._store import Lake, open_lake
 
 
-def verify_run(root: Path, run: str) -> dict[str, Any]:
+def verify_run(root: str, run: str) -> dict[str, Any]:
     """Check a run's files; returns the counts.
 
     Raises:
@@ -22,10 +21,11 @@ def verify_run(root: Path, run: str) -> dict[str, Any]:
     wanted = {a.path: a.sha256 for p in partitions for a in p.tables}
     wanted |= {path: digest for p in partitions for path, digest in p.files.items()}
     problems = [problem for path, digest in sorted(wanted.items()) if (problem := _problem(lake, path, digest))]
-    home = reports_of(lake, run)
+    exported = reports(lake)
     for name, digest in manifest["exported"].items():
-        if not (home / name).is_file() or sha256_of(home / name) != digest:
-            problems.append(f"{home / name} is missing or is not the file that was written; run the audit again")
+        if not exported.intact(f"{run}/{name}", digest):
+            where = exported.where(f"{run}/{name}")
+            problems.append(f"{where} is missing or is not the file that was written; run the audit again")
     files = len(wanted) + len(manifest["exported"]) + 1
     if problems:
         head = f"run {run}: {len(problems)} of {files} files are not as they were written:"
@@ -35,7 +35,7 @@ def verify_run(root: Path, run: str) -> dict[str, Any]:
 
 def _problem(lake: Lake, path: str, digest: str) -> str | None:
     try:
-        lake.check(path, digest)
+        lake.require(path, digest)
     except IntegrityError as error:
         return str(error)
     return None

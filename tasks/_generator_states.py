@@ -62,7 +62,7 @@ class States:
     """What is trained, in messages."""
 
     @property
-    def path(self) -> Path | None:
+    def path(self) -> Path | str | None:
         """Where the state is."""
         return self.scratch.path(self.name)
 

@@ -22,7 +22,9 @@ DECIDES_RESULTS = (
     "numpy", "scipy", "scikit-learn", "numba", "pandas", "pyarrow", "duckdb", "networkx",
     "altair", "vl-convert-python", "jinja2", "pulp", "highspy", "torch", "fairlearn", "skops", "onnx",
 )  # fmt: skip
-_NOT_REACHED = frozenset({"tasks._store", "tasks._lineage"})
+_NOT_REACHED = frozenset(
+    {"tasks._store", "tasks._storage", "tasks._directory", "tasks._filesystem", "tasks._object_store", "tasks._lineage"}
+)
 """The lake moves results and does not make them. The quarantine does: ``_stage`` and ``_validate`` count."""
 
 

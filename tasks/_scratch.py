@@ -5,7 +5,6 @@ kept when the process dies or the stage fails, and removed once the stage's part
 part of a result until then, so that nobody else reads it.
 """
 
-import shutil
 from pathlib import Path
 from typing import Final
 
@@ -19,14 +18,16 @@ class Scratch:
         """Nothing is made on disk before the first file is written."""
         self._lake, self._folder = lake, f"unfinished/{stage}-{key}"
 
-    def path(self, name: str) -> Path | None:
-        """Where a file is, or would be."""
-        return None if self._lake is None else self._lake.root / self._folder / name
+    def path(self, name: str) -> Path | str | None:
+        """Where a file is, or would be: a path, or the URI that it has in a lake at one."""
+        if self._lake is None:
+            return None
+        where = self._lake.storage.where(f"{self._folder}/{name}")
+        return where if "://" in where else Path(where)
 
     def read(self, name: str) -> bytes | None:
         """The content of a file; None where there is none. Whoever wrote it has to tell whether it is whole."""
-        path = self.path(name)
-        return path.read_bytes() if path is not None and path.is_file() else None
+        return None if self._lake is None else self._lake.storage.read(f"{self._folder}/{name}")
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file in one step, over the one that was there: it is read as it was before, or as it is then.
@@ -40,7 +41,7 @@ class Scratch:
     def clear(self) -> None:
         """Remove all files."""
         if self._lake is not None:
-            shutil.rmtree(self._lake.root / self._folder, ignore_errors=True)
+            self._lake.storage.remove(self._folder)
 
 
 NOWHERE: Final = Scratch()

@@ -61,7 +61,7 @@ class States:
         """Keep a state in place of the one before."""
         self.scratch.write(self._file(run), to_bytes(state))
 
-    def path(self, run: str) -> Path | None:
+    def path(self, run: str) -> Path | str | None:
         """Where the state of a run is."""
         return self.scratch.path(self._file(run))
 

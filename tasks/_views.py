@@ -5,7 +5,6 @@ A table's file may serve several runs (stages are shared by content), so a view 
 
 import json
 from collections import defaultdict
-from pathlib import Path
 
 import duckdb
 
@@ -35,7 +34,7 @@ def open_views(lake: Lake, run: str | None = None) -> duckdb.DuckDBPyConnection:
     connection.executemany("INSERT INTO internal.files VALUES (?, ?, ?)", rows)
     for table, entries in files.items():
         connection.execute(_view(table, sorted({path for _, path in entries})))
-    connection.execute("SET allowed_directories = [$root]", {"root": str(lake.root)})
+    connection.execute("SET allowed_directories = [$root]", {"root": str(lake.storage.copies)})
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection
@@ -58,32 +57,33 @@ def latest_run(lake: Lake) -> str:
     Raises:
         SpecError: the lake holds no run.
     """
-    manifests = sorted(_manifests(lake), key=lambda path: path.stat().st_mtime_ns)
-    return manifests[-1].parent.name
+    manifests = _manifests(lake)
+    return max(manifests, key=lambda run: lake.storage.modified(manifests[run]))
 
 
-def _manifests(lake: Lake) -> list[Path]:
-    found = list((lake.root / "runs").glob("*/manifest.json"))
+def _manifests(lake: Lake) -> dict[str, str]:
+    """Run -> path of its manifest."""
+    found = lake.storage.glob("runs/*/manifest.json")
     if not found:
-        raise SpecError(f"the lake {lake.root} holds no run yet; `evenhand audit` makes one")
-    return found
+        raise SpecError(f"the lake {lake.location} holds no run yet; `evenhand audit` makes one")
+    return {path.split("/")[1]: path for path in found}
 
 
 def _runs(lake: Lake, run: str | None) -> dict[str, list[Partition]]:
-    if run is not None and run not in (known := [path.parent.name for path in _manifests(lake)]):
-        raise SpecError(f"the lake {lake.root} holds no run {run!r}; {nearest(run, known)}")
+    manifests = _manifests(lake)
+    if run is not None and run not in manifests:
+        raise SpecError(f"the lake {lake.location} holds no run {run!r}; {nearest(run, list(manifests))}")
     runs = {}
-    for path in sorted(_manifests(lake)):
-        if run not in (None, path.parent.name):
-            continue
+    for name in manifests if run is None else [run]:
+        path = manifests[name]
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = json.loads(lake.storage.read(path) or b"")
             partitions = [Partition.model_validate(p) for p in content["partitions"]]
         except (ValueError, KeyError) as error:
-            raise IntegrityError(f"{path} cannot be read as a manifest; run that audit again to rewrite it") from error
-        whole = all((lake.root / a.path).is_file() for p in partitions for a in p.tables)
-        if whole or run is not None:
-            runs[path.parent.name] = partitions
+            where = lake.storage.where(path)
+            raise IntegrityError(f"{where} cannot be read as a manifest; run that audit again to rewrite it") from error
+        if run is not None or all(lake.storage.exists(a.path) for p in partitions for a in p.tables):
+            runs[name] = partitions
     return runs
 
 

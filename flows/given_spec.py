@@ -1,0 +1,29 @@
+"""The audit spec that a deployed flow is given: its values, or the path of a file that is read when the run begins.
+
+With a path an operator changes a spec without registering anything anew, and what ran is in the run's manifest.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from schemas.errors import SpecError
+from schemas.settings import AuditSpec
+from schemas.spec_file import read_spec
+
+
+def given_spec(spec: Mapping[str, Any] | str) -> AuditSpec:
+    """The spec.
+
+    Raises:
+        SpecError: there is no such file, or it is not usable.
+    """
+    if not isinstance(spec, str):
+        return AuditSpec.model_validate(spec)
+    try:
+        text = Path(spec).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(
+            f"no audit spec can be read at {spec!r} ({error}); put one there, or run the deployment with another `spec`"
+        ) from error
+    return read_spec(text, spec).spec
