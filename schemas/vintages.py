@@ -1,0 +1,90 @@
+"""Vintages: editions of a year of HMDA that the lake holds, and the words by which one is named.
+
+HMDA has two axes of time: the year that the applications were acted on, and the day on which the publisher froze what
+it knew of that year. An edition is therefore named by year, data set, place, freeze date and the sha256 of the file
+that was delivered; never by the year alone. Where editions come from is in ``official``.
+"""
+
+import re
+from datetime import date
+from typing import Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from schemas.errors import SpecError, nearest
+
+DatasetName = Literal[
+    "historic", "snapshot", "one-year", "three-year", "dynamic", "data-browser", "modified-lar", "twin"
+]
+DATASETS: tuple[str, ...] = get_args(DatasetName)
+
+Place = Literal["nationwide", "state", "county", "msa", "lender"]
+"""What kind of place a geography names."""
+
+_PLACES: dict[Place, str] = {
+    "nationwide": r"nationwide",
+    "state": r"[A-Z]{2}",
+    "county": r"county-(\d{5})",
+    "msa": r"msa-(\d{5})",
+    "lender": r"[A-Z0-9]{20}",
+}
+GEOGRAPHY = "|".join(f"(?:{pattern})" for pattern in _PLACES.values())
+
+
+class Vintage(BaseModel):
+    """One edition of a year as the lake holds it: what was delivered, and what came of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    year: int = Field(ge=1981, le=2200)
+    dataset: DatasetName
+    geography: str = Field(pattern=f"^(?:{GEOGRAPHY})$")
+    frozen: date
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    """Of the file as it was delivered, still in its zip if it came in one."""
+    layout: str
+    rows: int = Field(ge=0)
+    refused: int = Field(ge=0)
+    bytes: int = Field(ge=0)
+    """Of the file as it was delivered."""
+    source: str
+    """The address that it was fetched from, or the name of the file."""
+    added: str
+    """When it was added, in UTC, as ISO 8601 writes it to the microsecond."""
+
+    @property
+    def folder(self) -> str:
+        """Where its files lie, relative to the lake's root."""
+        return f"vintages/{self.year}/{self.dataset}/{self.geography}/{self.frozen}/{self.sha256[:12]}"
+
+    def __str__(self) -> str:
+        """Its name for people, such as ``2022 snapshot of nationwide, frozen 2023-05-01 (0123456789ab)``."""
+        return f"{self.year} {self.dataset} of {self.geography}, frozen {self.frozen} ({self.sha256[:12]})"
+
+
+def dataset_of(word: str) -> DatasetName:
+    """The data set of that name.
+
+    Raises:
+        SpecError: there is none.
+    """
+    for name in get_args(DatasetName):
+        if name == word:
+            known: DatasetName = name
+            return known
+    raise SpecError(f"no kind of data set {word!r}; {nearest(word, DATASETS)}")
+
+
+def place_of(geography: str) -> tuple[Place, str]:
+    """What kind of place a geography names, and its code as the publisher writes it.
+
+    Raises:
+        SpecError: it names none.
+    """
+    for kind, pattern in _PLACES.items():
+        if match := re.fullmatch(pattern, geography):
+            return kind, match[match.lastindex or 0]
+    raise SpecError(
+        f"no place {geography!r}; write nationwide, the letters of a state such as TX, county-48453, msa-12420, or the "
+        "LEI of a lender"
+    )
