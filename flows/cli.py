@@ -14,8 +14,12 @@ import typer
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 from rich.console import Console
 
+from flows.backfill_commands import app as backfill_app
+from flows.data_commands import app as data_app
+from flows.operations_commands import app as operations_app
 from flows.results import app as results_app
 from flows.summary import print_rows, print_summary
+from flows.trend_commands import app as trend_app
 from schemas.errors import EvenhandError, SpecError
 from schemas.spec_file import SpecFile, read_spec
 from schemas.terms import ExitCode
@@ -28,6 +32,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.registered_commands += results_app.registered_commands
+app.registered_commands += backfill_app.registered_commands
+app.registered_commands += trend_app.registered_commands
+app.registered_commands += operations_app.registered_commands
+app.add_typer(data_app, name="data")
 _WIDE = None if sys.stdout.isatty() else 160
 console = Console(highlight=False, width=_WIDE)
 errors = Console(stderr=True, highlight=False, soft_wrap=True, width=_WIDE)
@@ -38,7 +46,12 @@ BUNDLED = next((place for place in _PLACES if place.is_file()), _PLACES[0])
 """In a checkout beside the other audit specs, in an installed wheel inside the package."""
 
 LakeOption = Annotated[
-    Path, typer.Option("--lake", envvar="EVENHAND_LAKE", help="Directory of the lake; made if it is not there.")
+    str,
+    typer.Option(
+        "--lake",
+        envvar="EVENHAND_LAKE",
+        help="Directory of the lake, made if it is not there; or its URI, such as s3://bucket/lake.",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
@@ -46,7 +59,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of 
 @app.command(epilog="Example: evenhand audit data/audits/hmda-tx-2022.yaml --set source.path=tx.csv.gz")
 def audit(
     spec: Annotated[Path | None, typer.Argument(help="Audit spec; the bundled boston1990 if left out.")] = None,
-    lake: LakeOption = Path("data/lake"),
+    lake: LakeOption = "data/lake",
     year: Annotated[int | None, typer.Option(help="Year of the decisions, instead of the spec's.")] = None,
     method: Annotated[list[str] | None, typer.Option(help="Run this method only; may be given again.")] = None,
     profile: Annotated[str | None, typer.Option(help="default, or paper to reproduce published figures.")] = None,
@@ -66,7 +79,7 @@ def audit(
     except SpecError as error:
         raise SpecError(read.describe(error)) from error
     if as_json:
-        said = {"run": summary.run, "state": summary.state, "report": str(summary.report)}
+        said = {"run": summary.run, "state": summary.state, "report": summary.report}
         console.print_json(json.dumps({**said, "computed": summary.computed, "measures": summary.headline}))
     else:
         print_summary(console, read.spec.title or read.spec.name, summary)
@@ -86,7 +99,7 @@ def init(file: Annotated[Path, typer.Argument(help="A delimited table with a hea
 @app.command(epilog="Example: evenhand verify boston1990-1990-0123456789")
 def verify(
     run: Annotated[str, typer.Argument(help="Run id, as `evenhand audit` printed it.")],
-    lake: LakeOption = Path("data/lake"),
+    lake: LakeOption = "data/lake",
     as_json: JsonOption = False,
 ) -> None:
     """Check every file of a run against its sha256. Exit 6 if one is missing or altered."""
@@ -100,7 +113,7 @@ def verify(
 
 
 @app.command(epilog="Example: evenhand doctor --lake data/lake")
-def doctor(lake: LakeOption = Path("data/lake"), as_json: JsonOption = False) -> None:
+def doctor(lake: LakeOption = "data/lake", as_json: JsonOption = False) -> None:
     """Check the environment: Python, libraries, lake, disk, memory, Prefect. Exit 5 if something is amiss."""
     from flows.doctor import examine
 
@@ -115,7 +128,7 @@ def doctor(lake: LakeOption = Path("data/lake"), as_json: JsonOption = False) ->
 
 @app.command(epilog="Example: evenhand bench fgce --data DIR, or: evenhand bench overhead --spec SPEC.yaml")
 def bench(
-    name: Annotated[str, typer.Argument(help="Name of the benchmark: overhead, fgce, cst, cec, gcfn or raguel.")],
+    name: Annotated[str, typer.Argument(help="Name of the benchmark: overhead, fgce, cst, cec, gcfn, raguel, ingest.")],
     spec: Annotated[Path | None, typer.Option(help="overhead: audit spec; the bundled boston1990 if left out.")] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="overhead: set any key of the spec.")
@@ -124,7 +137,7 @@ def bench(
         Path | None, typer.Option(help="fgce, cst, cec, raguel: directory with data/ (cst: and golden/) in it.")
     ] = None,
     rows: Annotated[
-        int | None, typer.Option(min=1, help="fgce, cst, cec, gcfn, raguel: at most so many rows, for a quick look.")
+        int | None, typer.Option(min=1, help="all but overhead: at most so many rows, for a quick look.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -138,6 +151,14 @@ def bench(
         from flows.bench_gcfn import gcfn
 
         said = gcfn(rows)
+    elif name == "ingest":
+        from flows.bench_ingest import ingest
+
+        said = ingest(rows)
+    elif name == "twin":
+        from flows.bench_twin import twin
+
+        said = twin(rows)
     elif data is None:
         raise SpecError(f"bench {name} needs --data DIR, the directory that holds data/")
     elif name == "fgce":
@@ -267,7 +288,9 @@ _BENCHES = {
     "cst": ("--data", "--rows"),
     "cec": ("--data", "--rows"),
     "gcfn": ("--rows",),
+    "ingest": ("--rows",),
     "raguel": ("--data", "--rows"),
+    "twin": ("--rows",),
 }
 """The benchmarks, and the options that they take."""
 

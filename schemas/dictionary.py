@@ -28,14 +28,18 @@ from schemas.counterfactuals import (
 )
 from schemas.findings import AGGREGATES, DRAWS, EVIDENCE, FINDINGS, TALLIES
 from schemas.graph import FEASIBILITY_EDGES, FEASIBILITY_FACTS, FEASIBILITY_NODES
+from schemas.hmda import HMDA_APPLICATIONS, HMDA_REFUSALS
 from schemas.measures import MEASURES
 from schemas.missingness import MISSINGNESS
 from schemas.report_index import REPORT_INDEX
 from schemas.reranking import OFFERS, RERANKED
 from schemas.table import Column, Table
+from schemas.trend import RESTATEMENT, TREND
 from schemas.validations import VALIDATIONS
 
 TABLES = (
+    HMDA_APPLICATIONS,
+    HMDA_REFUSALS,
     APPLICATIONS,
     MEMBERSHIPS,
     REFUSALS,
@@ -70,6 +74,8 @@ TABLES = (
     DRAWS,
     MEASURES,
     REPORT_INDEX,
+    TREND,
+    RESTATEMENT,
 )
 """Every table that a stage writes for its readers, in the order of the stages."""
 

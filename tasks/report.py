@@ -1,19 +1,13 @@
 """Report: the measures of a run as pages that a reviewer can read offline, and as JSON.
 
-Sections are made of text, tables and figures; the templates escape all of it. No page asks the network for anything,
-none needs a script, and a policy inside the page allows no script but its own two.
+Sections are made of text, tables and figures; ``_pages`` makes files of them that need neither network nor script.
 """
 
-import base64
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-import jinja2
 import pyarrow as pa
-from markupsafe import Markup
 
 from schemas.applications import ENCODINGS, MEMBERSHIPS, MODEL_METRICS, REFUSALS
 from schemas.counterfactuals import (
@@ -28,6 +22,7 @@ from schemas.measures import MEASURES
 from schemas.missingness import MISSINGNESS
 from schemas.report_index import REPORT_INDEX
 from schemas.validations import VALIDATIONS
+from tasks._pages import page
 from tasks._stage import Produced, stage
 from tasks.methods import METHODS
 from tasks.sections import MethodSection, section_modules
@@ -38,13 +33,9 @@ from tasks.sections._checks import table as checks_table
 from tasks.sections._cover import cover
 from tasks.sections._material import Material, ReportSettings
 from tasks.sections._missingness import chapter as missing_chapter
-from tasks.sections._numbers import STATES
 from tasks.sections._section import Section
-from tasks.sections.charts import bundle, with_unique_ids
 from tasks.sections.waterfall import chapter as waterfall_chapter
 from tasks.sections.waterfall import waterfall
-
-_TEMPLATES = Path(__file__).parent / "templates"
 
 __all__ = ["ReportSettings", "report"]
 
@@ -104,8 +95,9 @@ def report(
     checks = checks_table(material, {k: v for module in modules.values() for k, v in module.MEASURES.items()})
     shared = {"settings": settings, "material": material, "front": front}
     files = {
-        "report.html": _page(
+        "report.html": page(
             "report.html.j2",
+            figures=True,
             **shared,
             sections=sections,
             checks=checks,
@@ -113,45 +105,11 @@ def report(
             summary=SUMMARIES[overall(material)],
             glossary=_glossary(modules),
         ),
-        "quality.html": _page("quality.html.j2", **shared, tables=expectations(material, held)),
+        "quality.html": page("quality.html.j2", figures=False, **shared, tables=expectations(material, held)),
         "report.json": _json(material, measures, sections),
     }
     index = REPORT_INDEX.build(file=list(files), bytes=[len(content) for content in files.values()])
     return Produced({REPORT_INDEX.name: index}, files=files)
-
-
-def _page(template: str, **content: object) -> bytes:
-    """A page, with its scripts and styles inside and a policy that lets no other script run."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    # `bundle` and the files beside the templates are ours; every text that comes from data goes through autoescape
-    environment.filters["unique_ids"] = lambda svg, prefix: Markup(with_unique_ids(svg, prefix))  # noqa: S704
-    scripts = [bundle(), _beside("figures.js")] if template == "report.html.j2" else []
-    return (
-        environment.get_template(template)
-        .render(
-            **content,
-            style=Markup(_beside("style.css")),  # noqa: S704
-            scripts=[Markup(script) for script in scripts],  # noqa: S704
-            hashes=[_hash(script) for script in scripts],
-            words=STATES,
-        )
-        .encode()
-    )
-
-
-def _beside(name: str) -> str:
-    return (_TEMPLATES / name).read_text(encoding="utf-8")
-
-
-def _hash(script: str) -> str:
-    """What the page's policy knows a script by."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def _glossary(modules: Mapping[str, MethodSection]) -> dict[str, str]:

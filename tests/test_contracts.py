@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -79,4 +80,12 @@ def test_the_wheel_holds_our_three_packages_and_what_they_read(tmp_path: Path) -
     assert tops == {"flows", "tasks", "schemas"}
     assert {"flows/bundled/boston1990.yaml", "tasks/sql/outcomes.sql", "tasks/templates/report.html.j2"} <= set(names)
     papers = {f"flows/bundled/paper/{file.name}" for file in (REPOSITORY / "data" / "audits" / "paper").iterdir()}
-    assert {*papers, "flows/bundled/published/fgce.toml"} <= set(names)
+    others = {f"flows/bundled/{name}" for name in ("published/fgce.toml", "sources.toml", "hmda-twin.yaml")}
+    assert {*papers, *others} <= set(names)
+
+
+def test_no_stage_module_is_forgotten_among_those_that_algorithms_may_not_import() -> None:
+    contracts = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    forbidden = next(set(c["forbidden_modules"]) for c in contracts if c["name"].startswith("Algorithms are pure"))
+    own = {f"tasks.{file.stem}" for file in (REPOSITORY / "tasks").glob("*.py") if file.stem != "__init__"}
+    assert own <= forbidden

@@ -37,7 +37,8 @@ def limits(
     material: Material, falls: tuple[Waterfall, ...], modules: Mapping[str, MethodSection]
 ) -> tuple[Limits, ...]:
     """Those of these data first, then what each method that ran brings, then what no audit shows."""
-    of_the_data = (*_of_the_rows(material, falls), *_of_the_groups(material), *_of_the_run(material))
+    of_the_rows = (*_of_the_year(material), *_of_the_rows(material, falls))
+    of_the_data = (*of_the_rows, *_of_the_groups(material), *_of_the_run(material))
     of_methods = ((METHODS[name].title, modules[name].limits(material)) for name in modules if name in METHODS)
     found = (("These data", of_the_data), *of_methods, ("Any audit of this kind", tuple(_always(material))))
     return tuple(Limits(title, points) for title, points in found if points)
@@ -61,6 +62,21 @@ def swapped(material: Material) -> Notice | None:
 def _rates(view: View) -> dict[str, float]:
     found = {group: view.get(group, "approval_rate") for group in view.groups}
     return {group: m.value for group, m in found.items() if m and m.value is not None}
+
+
+def _of_the_year(material: Material) -> Iterator[str]:
+    """What the audit was asked for and this year does not have: columns, and groups of an attribute."""
+    year, lacking = material.settings.year, material.settings.source.lacking
+    columns = [name for name in lacking if ": " not in name]
+    if columns:
+        yield (
+            f"The data of {year} do not have {listed(columns)}, which the audit asks for. They are left out of model, "
+            "distances, causal graph and methods: a result of this year says less than one of a year that has them, "
+            "and the two are not alike."
+        )
+    groups = [name for name in lacking if ": " in name]
+    if groups:
+        yield f"In the data of {year} nobody belongs to {listed(groups)}: nothing is said of them."
 
 
 def _of_the_rows(material: Material, falls: tuple[Waterfall, ...]) -> Iterator[str]:

@@ -1,0 +1,179 @@
+"""The back-fill as a Prefect flow: one task a year, at most so many at a time, each as good as alone.
+
+The flow takes and gives plain values, so that it can be deployed as ``flows.backfill.backfill``. The lake is the truth:
+a task finds there what an earlier attempt has computed, and how a year ended is read from its record and not from
+Prefect. One flow and many tasks: a flow costs a second, a task some milliseconds.
+"""
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from multiprocessing import parent_process
+from typing import Any, cast
+from uuid import UUID
+
+from prefect import flow, task
+from prefect.artifacts import create_progress_artifact, create_table_artifact, update_progress_artifact
+from prefect.cache_policies import NO_CACHE
+from prefect.futures import as_completed
+from prefect.task_runners import TaskRunner
+
+from flows.attempts import Attempt, Recorder, YearState, latest, lock_of, summed_up
+from flows.audit import run_stage
+from flows.given_spec import given_spec
+from flows.presence import announced
+from flows.runners import task_runner
+from flows.year_audit import audit_year
+from schemas.settings import AuditSpec
+from schemas.terms import ExitCode
+from tasks._store import Lake
+
+log = logging.getLogger("evenhand")
+
+
+@flow(name="backfill", result_serializer="json", validate_parameters=False, log_prints=False)
+@announced
+def backfill(
+    spec: dict[str, Any] | str,
+    years: list[int],
+    lake: str,
+    workers: int = 1,
+    runner: dict[str, Any] | None = None,
+    force: bool = False,
+) -> dict[str, Any]:
+    """Audit every year, whatever happens to the others.
+
+    Args:
+        spec: an audit spec with ``{year}`` in its path or a vintage, as ``AuditSpec`` dumps it, or where its file is.
+        years: the years.
+        lake: absolute path of the lake, or its URI.
+        workers: years that are audited at the same time, each in a process of its own, where no runner is given.
+        runner: where tasks run, as ``flows.runners.RunnerSettings`` dumps it.
+        force: whether years with a protected run are audited, too.
+
+    Returns:
+        The record of every year in order, and the exit code of the most serious one.
+    """
+    read = given_spec(spec)
+    plain = read.model_dump(mode="json")  # read once, so that every year is audited by the same one
+    asked = [Asked(plain, year, lake, force, _attempts_before(read.name, year, lake)) for year in years]
+    progress = cast("UUID", create_progress_artifact(progress=0.0, description=f"years of {read.name}"))
+    ended: dict[int, Attempt] = {}
+
+    def tell(record: Attempt) -> None:
+        ended[record.year] = record
+        _tell(record, len(ended), len(years))
+        update_progress_artifact(progress, 100 * len(ended) / len(years))
+
+    settings = runner or {"kind": "processes", "workers": workers}
+    lost = _round(asked, task_runner(settings, lake), tell)
+    for one in lost:  # a process that dies takes those of its pool with it: each of them once more, by itself
+        if _round([one], task_runner(settings, lake), tell):
+            tell(_never_ended(one))
+    records = [ended[year] for year in sorted(ended)]
+    create_table_artifact(key="years", table=rows(records), description=f"years of {read.name}")
+    return summed_up(records)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A year that is asked for."""
+
+    spec: dict[str, Any]
+    year: int
+    lake: str
+    force: bool
+    before: int
+    """Number of the last attempt before this back-fill."""
+
+    def ended(self) -> Attempt | None:
+        """Its record, if it has ended since."""
+        last = latest(Lake(self.lake), self.spec["name"], self.year)
+        return last if last and last.attempt > self.before and last.state is not YearState.INTERRUPTED else None
+
+
+def _attempts_before(audit: str, year: int, lake: str) -> int:
+    last = latest(Lake(lake), audit, year)
+    return last.attempt if last else 0
+
+
+def _round(asked: Sequence[Asked], runner: TaskRunner[Any], tell: Callable[[Attempt], None]) -> list[Asked]:
+    """Audit years beside each other; gives those whose process died or could not begin."""
+    lost = []
+    with runner as running:
+        futures = {}
+        for one in asked:
+            named = audit_of_year.with_options(task_run_name=f"{one.spec['name']} {one.year}")
+            given = {"spec": one.spec, "year": one.year, "lake": one.lake, "force": one.force}
+            futures[running.submit(named, given)] = one
+        for future in as_completed(list(futures)):
+            record = futures[future].ended()
+            if record is not None and record.ended:
+                tell(record)
+            else:
+                lost.append(futures[future])
+    return lost
+
+
+def _never_ended(one: Asked) -> Attempt:
+    """The record of a year whose process died twice, or that none could begin."""
+    lake, audit = Lake(one.lake), one.spec["name"]
+    last = latest(lake, audit, one.year)
+    told = last.message if last and last.attempt > one.before else "no process could begin with it"
+    with lake.lock(lock_of(audit, one.year)):
+        message = f"{told}; is there memory enough? Try fewer --workers, or narrow source.keep"
+        return Recorder(lake, audit, one.year).end(YearState.FAILED, ExitCode.INFRASTRUCTURE, message)
+
+
+@task(
+    name="year",
+    cache_policy=NO_CACHE,
+    persist_result=False,
+    retries=2,
+    retry_delay_seconds=[1, 5],
+    retry_condition_fn=run_stage.retry_condition_fn,
+)
+def audit_of_year(spec: Mapping[str, Any], year: int, lake: str, force: bool) -> dict[str, Any]:
+    """Audit one year; a year that cannot be audited fails here, and is recorded in the lake."""
+    _end_with_parent()
+    return audit_year(AuditSpec.model_validate(spec), year, Lake(lake), force).model_dump(mode="json")
+
+
+@lru_cache(maxsize=1)
+def _end_with_parent() -> None:
+    """End this process when the one that started it dies: it would hold the year's lock, and then wait for ever."""
+    parent = parent_process()
+    if parent is not None:
+
+        def watch() -> None:
+            parent.join()
+            os._exit(ExitCode.INFRASTRUCTURE)
+
+        threading.Thread(target=watch, daemon=True).start()
+
+
+def rows(records: Sequence[Attempt]) -> list[dict[str, Any]]:
+    """The records as a table for people: aggregates only."""
+    return [
+        {
+            "year": r.year,
+            "state": r.state.value,
+            "run": r.run or "",
+            "vintage": r.vintage or (r.source_sha256 or "")[:12],
+            "lacks": len(r.lacking),
+            "computed": r.computed,
+            "seconds": r.seconds,
+            "message": r.message,
+        }
+        for r in records
+    ]
+
+
+def _tell(record: Attempt, done: int, of: int) -> None:
+    seconds = "" if record.seconds is None else f"{record.seconds:8.1f} s"
+    log.info(
+        "%d  %-12s %s   %d of %d   %s", record.year, record.state, seconds, done, of, record.message.split("\n")[0]
+    )
