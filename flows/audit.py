@@ -23,6 +23,7 @@ from prefect.context import TaskRunContext
 
 from flows.given_spec import given_spec
 from flows.plan import STAGES, Inputs, Step, inputs, plan
+from flows.presence import announced
 from flows.record import headline, publish, reports
 from flows.years import spec_as_held
 from schemas.artifact import Artifact, Partition
@@ -34,6 +35,7 @@ Given = dict[str, list[dict[str, Any]]]
 
 
 @flow(name="audit", result_serializer="json", validate_parameters=False, log_prints=False)
+@announced
 def audit(spec: dict[str, Any] | str, lake: str) -> dict[str, Any]:
     """Run every stage of one audit, write its manifest and export its report beside the lake.
 

@@ -75,12 +75,12 @@ def backfill(
     """
     from flows.attempts import Attempt
     from flows.backfill_launch import Backfill, run_backfill
-    from flows.cli import _show_progress
     from flows.runners import RunnerSettings
+    from flows.terminal import show_progress
     from flows.years import parse_years
 
     if not as_json:
-        _show_progress()
+        show_progress()
     settings = RunnerSettings.parse(runner, address, workers).model_dump()
     found = run_backfill(Backfill(_read(spec, set_).spec, parse_years(years), lake, settings, force))
     if as_json:
@@ -129,9 +129,9 @@ def protect(
 
 
 def _read(path: Path, pairs: list[str] | None) -> SpecFile:
-    from flows.cli import _pair, load_spec
+    from flows.spec_options import load_spec, pair
 
-    return load_spec(path, dict(_pair(pair) for pair in pairs or []))
+    return load_spec(path, dict(pair(each) for each in pairs or []))
 
 
 def _planned(year: "Forecast") -> dict[str, Any]:
@@ -196,7 +196,7 @@ def _print_json(said: object) -> None:
 
 
 def _print_rows(title: str, rows: list[dict[str, Any]]) -> None:
-    from flows.cli import console
     from flows.summary import print_rows
+    from flows.terminal import console
 
     print_rows(console, title, rows)

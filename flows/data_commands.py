@@ -82,7 +82,7 @@ def fetch(
     edition = fetching.Edition(year, dataset_of(kind), geo, _day(frozen), base_url, sha256)
     plan = plan_line(fetching.planned(opened, edition))
     if not as_json:
-        _show_progress()
+        show_progress()
         _print_facts("to be fetched; sizes are estimates", plan)
     if not dry_run:
         _print_vintage(fetching.fetch(opened, edition, again=again, keep_raw=keep_raw), as_json)
@@ -112,7 +112,7 @@ def add(
     from tasks._store import Lake
 
     if not as_json:
-        _show_progress()
+        show_progress()
     opened = Lake(lake)
     key: dict[str, Any] = {"year": year, "dataset": kind, "geography": geo, "frozen": frozen.date(), "source": source}
     with at_work(opened, f"command-{os.getpid()}"):
@@ -166,12 +166,6 @@ def _day(moment: datetime | None) -> date | None:
     return None if moment is None else moment.date()
 
 
-def _show_progress() -> None:
-    from flows.cli import _show_progress as show
-
-    show()
-
-
 def _print_vintage(vintage: "Vintage", as_json: bool) -> None:
     from flows.data_lists import vintage_line
     from tasks._official import incomplete
@@ -200,11 +194,9 @@ def _print_facts(title: str, facts: Mapping[str, Any]) -> None:
 
 
 def _print_table(title: str, rows: list[dict[str, Any]]) -> None:
-    from rich.console import Console
-
     from flows.summary import print_rows
+    from flows.terminal import console
 
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
     if rows:
         print_rows(console, title, rows)
     else:

@@ -17,6 +17,7 @@ from filelock import FileLock, Timeout
 
 from flows.plan import held, plan
 from flows.prepare import TEMPLATE
+from flows.presence import at_work
 from flows.record import Summary, is_published, publish, summarise
 from flows.years import spec_as_held
 from schemas.artifact import Partition
@@ -37,7 +38,11 @@ def run_audit(spec: AuditSpec, lake_root: Path | str) -> Summary:
         EvenhandError: as the stages say.
     """
     lake = Lake(lake_root)
-    spec = spec_as_held(spec, lake)
+    with at_work(lake, f"command-{os.getpid()}"):  # so that nothing that this run counts on is removed meanwhile
+        return _audited(spec_as_held(spec, lake), lake)
+
+
+def _audited(spec: AuditSpec, lake: Lake) -> Summary:
     check_columns(spec)
     check_thresholds(spec.thresholds)
     planned = plan(spec)

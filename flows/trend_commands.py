@@ -23,7 +23,7 @@ def trend(
     as_json: JsonOption = False,
 ) -> None:
     """Print headline and checked measures year by year, and write the page of them. Computes nothing anew."""
-    from flows.cli import load_spec
+    from flows.spec_options import load_spec
     from flows.trends import make_trend
     from flows.years import parse_years
     from tasks._store import open_lake
@@ -67,8 +67,8 @@ def _by_year(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _print(made: "Made", title: str, rows: list[dict[str, Any]]) -> None:
-    from flows.cli import console
     from flows.summary import print_rows
+    from flows.terminal import console
 
     print_rows(console, title, rows)
     console.print(f"page  {made.page}", markup=False, soft_wrap=True)

@@ -1,0 +1,61 @@
+"""The audit spec as the command line names it: a file, or the bundled one, and what options say otherwise."""
+
+from pathlib import Path
+
+from schemas.errors import SpecError
+from schemas.spec_file import SpecFile, read_spec
+
+_HERE = Path(__file__).parent
+_PLACES = (_HERE.parent / "data" / "audits" / "boston1990.yaml", _HERE / "bundled" / "boston1990.yaml")
+BUNDLED = next((place for place in _PLACES if place.is_file()), _PLACES[0])
+"""In a checkout beside the other audit specs, in an installed wheel inside the package."""
+
+
+def load_spec(path: Path | None, overrides: dict[str, str]) -> SpecFile:
+    """Read an audit spec, the bundled one if there is no path.
+
+    Raises:
+        SpecError: it is not there, or not usable.
+    """
+    file = path or BUNDLED
+    try:
+        return read_spec(file.read_text(encoding="utf-8-sig"), str(file), overrides)
+    except OSError as error:
+        raise SpecError(f"no audit spec at {str(file)!r}; `evenhand init FILE.csv` drafts one from a table") from error
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{file}: an audit spec is UTF-8 text") from error
+
+
+def overrides(year: int | None, method: list[str] | None, profile: str | None, pairs: list[str]) -> dict[str, str]:
+    """Keys of the spec, dotted, and what the options of `evenhand audit` set them to.
+
+    Raises:
+        SpecError: there is no such method, or a pair is none.
+    """
+    from schemas.errors import nearest
+    from schemas.settings import Methods
+
+    out = dict(pair(each) for each in pairs)
+    if year is not None:
+        out["year"] = str(year)
+    if profile is not None:
+        out["profile"] = profile
+    known = list(Methods.model_fields)
+    for name in method or []:
+        if name not in known:
+            raise SpecError(f"--method {name}: no such method; {nearest(name, known)}")
+    if method:
+        out |= {f"methods.{name}": "null" for name in known if name not in method}
+    return out
+
+
+def pair(text: str) -> tuple[str, str]:
+    """KEY and VALUE of a --set.
+
+    Raises:
+        SpecError: it has no equals sign, or no key.
+    """
+    key, sign, value = text.partition("=")
+    if not sign or not key:
+        raise SpecError(f"--set {text}: expected KEY=VALUE, such as --set source.path=FILE")
+    return key, value

@@ -1,0 +1,151 @@
+"""The watch as a Prefect flow: is there a newer edition of the newest year, and has the newest one been audited?
+
+It asks the list of what is published and the lake, fetches what is missing where it may, and audits what is held and
+not audited yet. It takes and gives plain values, so that it can be deployed as ``flows.watch.watch``.
+"""
+
+import logging
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from prefect import flow
+
+from flows.audit import audit
+from flows.given_spec import given_spec
+from flows.plan import plan
+from flows.presence import announced
+from flows.record import is_published
+from flows.years import spec_of_year
+from schemas.errors import InfrastructureError, SpecError
+from schemas.hmda_reading import VintageChoice
+from schemas.settings import AuditSpec
+from schemas.vintages import Vintage, dataset_of
+from tasks._store import Lake
+
+log = logging.getLogger("evenhand")
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a watch found and did."""
+
+    published_year: int
+    """The newest year of the data set that is known to be published."""
+    fetched: str = ""
+    """The vintage that came; empty if none did."""
+    not_fetched: str = ""
+    """Why none did, where one was missing."""
+    held: str = ""
+    """The newest vintage that the lake holds; empty if it holds none."""
+    run: str = ""
+    """Its audit."""
+    audited: bool = False
+    """Whether that was computed by this watch; else it was there before."""
+
+
+@flow(name="watch", result_serializer="json", validate_parameters=False, log_prints=False)
+@announced
+def watch(
+    spec: dict[str, Any] | str,
+    lake: str,
+    fetch: bool = False,
+    year: int | None = None,
+    base_url: str | None = None,
+) -> dict[str, Any]:
+    """Look for a newer edition, fetch it where that is allowed, and audit the newest one held.
+
+    Args:
+        spec: an audit spec with ``source.vintage``, as ``AuditSpec`` dumps it, or the path of its file.
+        lake: absolute path of the lake, or its URI.
+        fetch: whether an edition that is not held is downloaded; else it is only told.
+        year: the year to look for; the newest that is published if left out.
+        base_url: a mirror to fetch from.
+
+    Returns:
+        What ``Found`` has.
+
+    Raises:
+        EvenhandError: as the audit says. A download that fails is told, and what is held is audited all the same.
+    """
+    asked, opened = given_spec(spec), Lake(lake)
+    choice = _choice(asked)
+    published = year or _newest_year(choice)
+    fetched, why = _looked_for(opened, choice, published, base_url, fetch=fetch)
+    held = _newest_held(opened, choice)
+    found = Found(published, _words(fetched), why, _words(held))
+    if held is not None:
+        found = _audited(asked, held.year, opened, found)
+    _tell(found)
+    return asdict(found)
+
+
+def _choice(spec: AuditSpec) -> VintageChoice:
+    if spec.source.vintage is None:
+        raise SpecError(
+            "a watch needs `source: {kind: hmda, vintage: {...}}`, which says whose editions to look for; a file that "
+            "is named by its path has none",
+            ("source",),
+        )
+    return spec.source.vintage
+
+
+def _newest_year(choice: VintageChoice) -> int:
+    from tasks._official import official
+
+    dataset = dataset_of(choice.dataset or "snapshot")
+    offer = official().dataset.get(dataset)
+    if offer is None:
+        raise SpecError(f"{dataset} is not published, so that there is nothing to watch for", ("source", "vintage"))
+    return offer.years[1]
+
+
+def _looked_for(
+    lake: Lake, choice: VintageChoice, year: int, base_url: str | None, *, fetch: bool
+) -> tuple[Vintage | None, str]:
+    """The edition that was missing and came, or why it did not."""
+    from flows import fetching
+
+    dataset, geography = dataset_of(choice.dataset or "snapshot"), choice.geography or "nationwide"
+    edition = fetching.Edition(year, dataset, geography, choice.frozen, base_url)
+    planned = fetching.planned(lake, edition)
+    if planned.held is not None:
+        return None, ""
+    if not fetch:
+        return None, f"{dataset} {year} of {geography} is published at {planned.url}; this watch does not fetch"
+    try:
+        return fetching.fetch(lake, edition), ""
+    except InfrastructureError as error:
+        return None, str(error)
+
+
+def _newest_held(lake: Lake, choice: VintageChoice) -> Vintage | None:
+    from tasks._vintages import newest, vintages
+
+    wanted = choice.model_dump(exclude_none=True)
+    years = sorted({vintage.year for vintage in vintages(lake)}, reverse=True)
+    return next((found for year in years if (found := newest(lake, year, **wanted))), None)
+
+
+def _audited(spec: AuditSpec, year: int, lake: Lake, found: Found) -> Found:
+    of_year = spec_of_year(spec, year, lake)
+    run = plan(of_year).run
+    if is_published(lake, run):
+        return Found(**{**asdict(found), "run": run})
+    said = audit(spec=of_year.model_dump(mode="json"), lake=lake.location)
+    return Found(**{**asdict(found), "run": said["run"], "audited": True})
+
+
+def _words(vintage: Vintage | None) -> str:
+    return "" if vintage is None else str(vintage)
+
+
+def _tell(found: Found) -> None:
+    """One line for each thing that somebody may want to know."""
+    if found.fetched:
+        log.info("fetched %s", found.fetched)
+    elif found.not_fetched:
+        log.warning("not fetched: %s", found.not_fetched)
+    if not found.held:
+        log.warning("the lake holds no vintage to audit; `evenhand data fetch` or `evenhand data add` brings one")
+    else:
+        log.info("%s: %s %s", found.held, "audited as" if found.audited else "was audited before as", found.run)

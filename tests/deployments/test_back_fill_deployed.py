@@ -1,0 +1,185 @@
+"""The deployment as processes: database, server, registration, workers; a back-fill killed half-way and resumed.
+
+Some two minutes on a quiet machine, most of them for processes to start and load libraries.
+"""
+
+import hashlib
+import json
+import shutil
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import SHARED
+from deployed import HAVE_POSTGRES, Deployment, family, image_words, kill, served, working
+from lint import words_of_containers
+
+from flows.runs import runs_of
+from flows.year_audit import audit_year
+from schemas.settings import AuditSpec
+from schemas.spec_file import read_spec
+from tasks._store import Lake
+from tasks.algorithms.hmda_twin.settings import TwinSettings
+from tasks.sources.hmda_twin import write
+
+pytestmark = pytest.mark.skipif(
+    not HAVE_POSTGRES, reason="PostgreSQL is not installed here: apt-get install postgresql, as .ci/run does"
+)
+REAL, SYNTHETIC = (2016, 2017), (2018, 2019)
+YEARS = REAL + SYNTHETIC
+"""Two layouts of HMDA; between them lies the year in which it changed."""
+
+HISTORY = """\
+name: history
+year: 2019
+source: {kind: hmda, path: 'INCOMING/hmda-{year}.csv'}
+decision: {column: action_taken, favourable: [1, 2, 8], unfavourable: [3, 7]}
+protected:
+  - name: race
+    columns: [derived_race]
+    groups: {White: [White], Black: [Black or African American]}
+    reference: White
+    unlisted: not available
+columns:
+  income_usd: {type: continuous, constraint: up}
+  loan_amount_usd: {type: continuous, constraint: down}
+  loan_purpose: {type: nominal, constraint: immutable}
+causal_graph: {edges: [[race, income_usd], [income_usd, loan_amount_usd]]}
+model: {kind: logistic_regression, folds: 3}
+methods:
+  fgce: null
+  cst: {ks: [5], k: 5, null_permutations: 1, null_complainants: 5, sensitivity: false}
+thresholds:
+  - {measure: approval_rate_ratio, decision_maker: lender, minimum: 0.9}
+disclosure: {profile: public}
+bootstrap: {draws: 100}
+"""
+
+
+@pytest.fixture(scope="module")
+def home() -> Iterator[Path]:
+    """A directory that PostgreSQL's user may enter, with four years of HMDA and the spec of their audit."""
+    place = Path(tempfile.mkdtemp(prefix="evenhand-deployed-"))
+    place.chmod(0o755)
+    for name in ("incoming", "specs"):
+        (place / name).mkdir()
+    for year in YEARS:
+        shutil.copyfile(year_of_hmda(year, place / "drawn"), place / "incoming" / f"hmda-{year}.csv")
+    (place / "specs" / "history.yaml").write_text(HISTORY.replace("INCOMING", str(place / "incoming")))
+    yield place
+    shutil.rmtree(place, ignore_errors=True)
+
+
+def year_of_hmda(year: int, drawn: Path) -> Path:
+    """The real rows of a year, of which a hundred are at hand, else rows that are drawn in that year's layout."""
+    real = SHARED / "data" / "hmda_lar_2010_2017_labels" / f"hmda_lar_{year}_raw_rand_lm100.csv"
+    if year in REAL and real.is_file():
+        return real
+    settings = TwinSettings(rows=400, year=year, discrimination="direct")
+    return write(drawn, settings, year, "public_lar" if year >= 2018 else "historic_codes", seed=year).rows
+
+
+@pytest.fixture(scope="module")
+def deployment(home: Path) -> Iterator[Deployment]:
+    with served(home) as deployment:
+        yield deployment
+
+
+@pytest.fixture(scope="module")
+def spec(home: Path) -> AuditSpec:
+    return read_spec((home / "specs" / "history.yaml").read_text(), "history.yaml").spec
+
+
+@pytest.fixture(scope="module")
+def undisturbed(spec: AuditSpec, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """The same years, audited one after the other, without Prefect."""
+    lake = Lake(tmp_path_factory.mktemp("undisturbed") / "lake")
+    for year in YEARS:
+        audit_year(spec, year, lake)
+    return lake
+
+
+def tables(lake: Lake) -> dict[int, dict[str, str]]:
+    """Year -> stage and table -> digest, of every table of its run; measures among them."""
+    return {
+        run.year: {f"{p.stage} {a.table}": a.sha256 for p in run.partitions for a in p.tables} for run in runs_of(lake)
+    }
+
+
+def began(deployment: Deployment, parameters: dict[str, Any]) -> str:
+    """Start a back-fill by hand, as the runbook says; gives the id of its flow run."""
+    pairs = [word for name, value in parameters.items() for word in ("--param", f"{name}={json.dumps(value)}")]
+    deployment.run(["prefect", "deployment", "run", "backfill/by-hand", *pairs])
+    (run,) = deployment.ask("/flow_runs/filter", {"sort": "EXPECTED_START_TIME_DESC", "limit": 1})
+    return str(run["id"])
+
+
+def state(deployment: Deployment, run: str) -> str:
+    return str(deployment.ask(f"/flow_runs/{run}")["state_type"])
+
+
+def until(what: str, holds: Any, deployment: Deployment, seconds: float = 300) -> None:
+    limit = time.monotonic() + seconds
+    while not holds():
+        logs = deployment.places.home / "worker.log"
+        assert time.monotonic() < limit, f"not within {seconds:.0f} s: {what}\n{logs.read_text()[-4000:]}"
+        time.sleep(0.2)
+
+
+def attempts(home: Path, year: int) -> list[dict[str, Any]]:
+    folder = home / "lake" / "backfills" / "history" / str(year)
+    return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+
+
+def test_a_back_fill_whose_worker_is_killed_is_resumed_by_the_next_one(
+    deployment: Deployment, home: Path, spec: AuditSpec, undisturbed: Lake
+) -> None:
+    with working(deployment) as worker:
+        run = began(deployment, {"years": list(YEARS)})
+        until("the second year is at work", lambda: any(a["stage"] for a in attempts(home, YEARS[1])), deployment)
+        assert len(family(worker)) >= 3, "the worker, the flow and a year"
+        killed = kill(worker)
+    assert len(killed) >= 3
+    assert [a["state"] for a in attempts(home, YEARS[1])] == ["running"], "nobody was left to say otherwise"
+    assert state(deployment, run) == "RUNNING", "nor to tell the server"
+    with working(deployment):
+        until("the back-fill is completed", lambda: state(deployment, run) == "COMPLETED", deployment)
+    told = [s["message"] or "" for s in deployment.ask(f"/flow_run_states/?flow_run_id={run}")]
+    assert any("Found by evenhand: process" in message for message in told), told
+    lake = Lake(home / "lake")
+    assert set(tables(lake)) == set(YEARS)
+    assert tables(lake) == tables(undisturbed)
+    assert attempts(home, YEARS[0])[-1]["computed"] == 0, "the year that was done is found in the lake"
+    assert not list((home / "lake" / "tmp").iterdir())
+
+
+def test_the_site_shows_the_reports_and_takes_nothing(deployment: Deployment, home: Path) -> None:
+    with working(deployment, "site"):
+        site = f"http://127.0.0.1:{deployment.places.site}"
+        run = runs_of(Lake(home / "lake"))[0].run
+        with urllib.request.urlopen(f"{site}/{run}/report.html", timeout=10) as answer:
+            shown = hashlib.sha256(answer.read()).hexdigest()
+        assert shown == hashlib.sha256((home / "reports" / run / "report.html").read_bytes()).hexdigest()
+        for method in ("PUT", "DELETE", "POST"):
+            request = urllib.request.Request(f"{site}/{run}/report.html", b"", method=method)
+            with pytest.raises(urllib.error.HTTPError, match="501"):
+                urllib.request.urlopen(request, timeout=10)
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(f"{site}/../lake/runs/", timeout=10)
+
+
+def test_without_its_password_nobody_is_answered(deployment: Deployment) -> None:
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        urllib.request.urlopen(f"http://127.0.0.1:{deployment.places.server}/api/flow_runs/count", timeout=10)
+
+
+def test_every_command_of_the_containers_was_run_here(deployment: Deployment) -> None:
+    """Last of all: what compose.yaml and the Dockerfile start and check is what the tests above have run."""
+    ran = {words for _, words in deployment.ran}
+    assert tuple(image_words("CMD")) in ran
+    assert words_of_containers() <= ran
