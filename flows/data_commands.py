@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from flows.terminal import show_progress
+
 if TYPE_CHECKING:
     from schemas.vintages import Vintage
 

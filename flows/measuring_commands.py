@@ -41,7 +41,7 @@ _BENCHES = {
 
 @app.command(epilog="Example: evenhand bench fgce --data DIR, or: evenhand bench overhead --spec SPEC.yaml")
 def bench(
-    name: Annotated[str, typer.Argument(help="Name of the benchmark: overhead, fgce, cst, cec, gcfn, raguel, ingest.")],
+    name: Annotated[str, typer.Argument(help=f"Name of the benchmark: {', '.join(_BENCHES)}.")],
     spec: Annotated[Path | None, typer.Option(help="overhead: audit spec; the bundled boston1990 if left out.")] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="overhead: set any key of the spec.")
