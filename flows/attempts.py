@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from flows.presence import held
-from schemas.errors import EvenhandError, TooFewError
+from schemas.errors import EvenhandError, IntegrityError, TooFewError
 from schemas.terms import ExitCode, State
 from tasks._store import Lake
 
@@ -84,6 +84,19 @@ class Attempt(BaseModel):
         return self.state is not YearState.RUNNING
 
 
+class YearsFailedError(EvenhandError):
+    """Years of a back-fill could not be audited. The others were: ``summary`` has all, as ``summed_up`` gives it."""
+
+    def __init__(self, records: Sequence[Attempt]) -> None:
+        """The message names the years; why each failed is in its record."""
+        failed = [f"{r.year} (exit code {r.exit_code})" for r in records if r.state is YearState.FAILED]
+        super().__init__(
+            f"{len(failed)} of {len(records)} years could not be audited: {', '.join(failed)}; "
+            "`evenhand status` says why"
+        )
+        self.summary = summed_up(records)
+
+
 class Recorder:
     """Keeps the record of one attempt."""
 
@@ -147,20 +160,33 @@ def write(lake: Lake, attempt: Attempt) -> None:
 
 
 def attempts(lake: Lake, audit: str | None = None, year: int | None = None) -> list[Attempt]:
-    """All records of an audit and year, or of all, in order of time."""
+    """All records of an audit and year, or of all, in order of time.
+
+    Raises:
+        IntegrityError: one is not as a back-fill of this version writes them.
+    """
     paths = lake.storage.glob(f"backfills/{audit or '*'}/{year or '*'}/*.json")
-    found = [Attempt.model_validate_json(content) for path in paths if (content := lake.storage.read(path))]
+    found = [_read(lake, path, content) for path in paths if (content := lake.storage.read(path)) is not None]
     return sorted(found, key=lambda a: (a.audit, a.year, a.attempt))
+
+
+def _read(lake: Lake, path: str, content: bytes) -> Attempt:
+    try:
+        return Attempt.model_validate_json(content)
+    except ValidationError as error:
+        raise IntegrityError(
+            f"{lake.storage.where(path)} is not a record that this version wrote; restore it from a copy, or remove "
+            "it: what the year's audits found is not in it, and stays"
+        ) from error
 
 
 def latest(lake: Lake, audit: str, year: int) -> Attempt | None:
     """The last attempt of a year, as it is to be read: interrupted where its process is gone; None without any."""
-    found = attempts(lake, audit, year)
-    if not found:
-        return None
-    last = found[-1]
-    if last.ended or held(lake.storage.local / "locks" / f"{lock_of(audit, year)}.lock"):
+    last = _last(lake, audit, year)
+    if last is None or last.ended or held(lake.storage.local / "locks" / f"{lock_of(audit, year)}.lock"):
         return last
+    if _last(lake, audit, year) != last:  # it ended, or went on, between the two looks
+        return latest(lake, audit, year)
     at = f"process {last.pid} on {last.host} died during {last.stage or 'its start'}"
     told = f"{at}; run the back-fill again, which goes on there"
     return last.model_copy(
@@ -168,9 +194,17 @@ def latest(lake: Lake, audit: str, year: int) -> Attempt | None:
     )
 
 
+def _last(lake: Lake, audit: str, year: int) -> Attempt | None:
+    found = attempts(lake, audit, year)
+    return found[-1] if found else None
+
+
 def worst(codes: Iterable[int | None]) -> ExitCode:
-    """The most serious of exit codes; without any, nothing was found, which is no pass."""
-    known = [ExitCode(code) for code in codes if code is not None]
+    """The most serious of exit codes; without any, nothing was found, which is no pass.
+
+    None is that of a year of which nobody knows how it ended.
+    """
+    known = [ExitCode.INFRASTRUCTURE if code is None else ExitCode(code) for code in codes]
     return max(known, key=SERIOUSNESS.index, default=ExitCode.INSUFFICIENT_EVIDENCE)
 
 

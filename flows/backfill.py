@@ -21,12 +21,13 @@ from prefect.cache_policies import NO_CACHE
 from prefect.futures import as_completed
 from prefect.task_runners import TaskRunner
 
-from flows.attempts import Attempt, Recorder, YearState, latest, lock_of, summed_up
+from flows.attempts import Attempt, Recorder, YearsFailedError, YearState, latest, lock_of, summed_up
 from flows.audit import run_stage
 from flows.given_spec import given_spec
 from flows.presence import announced
 from flows.runners import task_runner
 from flows.year_audit import audit_year
+from flows.years import given_years
 from schemas.settings import AuditSpec
 from schemas.terms import ExitCode
 from tasks._store import Lake
@@ -38,7 +39,7 @@ log = logging.getLogger("evenhand")
 @announced
 def backfill(
     spec: dict[str, Any] | str,
-    years: list[int],
+    years: list[int] | str,
     lake: str,
     workers: int = 1,
     runner: dict[str, Any] | None = None,
@@ -48,7 +49,7 @@ def backfill(
 
     Args:
         spec: an audit spec with ``{year}`` in its path or a vintage, as ``AuditSpec`` dumps it, or where its file is.
-        years: the years.
+        years: the years, or words such as ``2010-2024``.
         lake: absolute path of the lake, or its URI.
         workers: years that are audited at the same time, each in a process of its own, where no runner is given.
         runner: where tasks run, as ``flows.runners.RunnerSettings`` dumps it.
@@ -56,17 +57,22 @@ def backfill(
 
     Returns:
         The record of every year in order, and the exit code of the most serious one.
+
+    Raises:
+        SpecError: the spec or the years are not usable.
+        YearsFailedError: a year could not be audited; the others were. The flow run ends as failed, so that whoever
+            watches the server is told. A breach is a finding, and no failure.
     """
-    read = given_spec(spec)
+    read, asked_for = given_spec(spec), given_years(years)
     plain = read.model_dump(mode="json")  # read once, so that every year is audited by the same one
-    asked = [Asked(plain, year, lake, force, _attempts_before(read.name, year, lake)) for year in years]
+    asked = [Asked(plain, year, lake, force, _attempts_before(read.name, year, lake)) for year in asked_for]
     progress = cast("UUID", create_progress_artifact(progress=0.0, description=f"years of {read.name}"))
     ended: dict[int, Attempt] = {}
 
     def tell(record: Attempt) -> None:
         ended[record.year] = record
-        _tell(record, len(ended), len(years))
-        update_progress_artifact(progress, 100 * len(ended) / len(years))
+        _tell(record, len(ended), len(asked))
+        update_progress_artifact(progress, 100 * len(ended) / len(asked))
 
     settings = runner or {"kind": "processes", "workers": workers}
     lost = _round(asked, task_runner(settings, lake), tell)
@@ -75,6 +81,8 @@ def backfill(
             tell(_never_ended(one))
     records = [ended[year] for year in sorted(ended)]
     create_table_artifact(key="years", table=rows(records), description=f"years of {read.name}")
+    if any(record.state is YearState.FAILED for record in records):
+        raise YearsFailedError(records)
     return summed_up(records)
 
 

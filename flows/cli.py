@@ -47,6 +47,10 @@ LakeOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
+_STOPPED, _UNREAD = 130, 141
+"""Exit codes of a command that Ctrl-C stopped, and of one whose reader hung up, as shells have them. Neither is 1: that
+is a breach."""
+
 
 @app.command(epilog="Example: evenhand audit data/audits/hmda-tx-2022.yaml --set source.path=tx.csv.gz")
 def audit(
@@ -140,6 +144,10 @@ def _code() -> int:
     try:
         app(standalone_mode=True)
     except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # typer and rich would end with 1
+            return _UNREAD
+        if end.code == _STOPPED:
+            errors.print("evenhand: stopped; what was finished is kept, and the same command goes on from there")
         return end.code if isinstance(end.code, int) else 0
     except EvenhandError as error:
         errors.print(f"evenhand: {error}", markup=False)

@@ -130,7 +130,7 @@ def describe(
 
     Every row is read and converted, into a temporary directory.
     """
-    from flows.data_lists import described, report_lines
+    from flows.data_lists import described, grouped_lines, report_lines
     from tasks._delivered import examine
 
     taken = examine(file)
@@ -138,7 +138,7 @@ def describe(
         _print_json({**described(taken), "findings": report_lines(taken)})
         return
     _print_facts("described", {"file": str(file), **described(taken)})
-    _print_rows("departures from the layout", report_lines(taken))
+    _print_rows("departures from the layout", grouped_lines(taken))
 
 
 @app.command(epilog="Example: evenhand data twin twins --year 2022 --rows 10000 --discrimination direct")

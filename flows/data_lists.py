@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from tasks._delivered import TakenIn
 
 
+_GRAVEST_FIRST = ("error", "warning", "note")
+_ABSENT = {
+    "missing_column": ("warning", "of layout {} are not in the file"),
+    "lacking_column": ("note", "of the canonical table cannot be given by this file of layout {}"),
+}
+
+
 def held(lake: str, year: int | None) -> list[dict[str, Any]]:
     """A line for each vintage that the lake holds."""
     if not storage_at(lake).exists("vintages"):
@@ -27,7 +34,7 @@ def held(lake: str, year: int | None) -> list[dict[str, Any]]:
 def vintage_line(vintage: Vintage) -> dict[str, Any]:
     """A vintage, with the count that is published for such an edition."""
     published = official().published_rows(vintage.dataset, vintage.year, vintage.geography)
-    return {**vintage.model_dump(mode="json"), "published_rows": published}
+    return {**vintage.model_dump(mode="json", exclude={"converter", "rows_sha256"}), "published_rows": published}
 
 
 def offered(year: int | None) -> list[dict[str, Any]]:
@@ -65,9 +72,23 @@ def described(taken: "TakenIn") -> dict[str, Any]:
 
 def report_lines(taken: "TakenIn") -> list[dict[str, Any]]:
     """The findings of a schema report, the gravest first."""
-    order = ("error", "warning", "note")
-    findings = sorted(taken.report.findings, key=lambda finding: order.index(finding.severity))
+    findings = sorted(taken.report.findings, key=lambda finding: _GRAVEST_FIRST.index(finding.severity))
     return [{"severity": f.severity, "kind": f.kind, "what": f.text, "rows": f.rows or None} for f in findings]
+
+
+def grouped_lines(taken: "TakenIn") -> list[dict[str, Any]]:
+    """The same for people: columns that are not there are named in one line for each kind of it."""
+    absent: dict[str, list[str]] = {kind: [] for kind in _ABSENT}
+    for finding in taken.report.findings:
+        if finding.kind in absent and finding.column:
+            absent[finding.kind].append(finding.column)
+    lines = [line for line in report_lines(taken) if line["kind"] not in absent]
+    for kind, names in absent.items():
+        if names:
+            severity, said = _ABSENT[kind]
+            what = f"{len(names)} columns {said.format(taken.report.layout)}: {', '.join(names)}"
+            lines.append({"severity": severity, "kind": kind, "what": what, "rows": None})
+    return sorted(lines, key=lambda line: _GRAVEST_FIRST.index(line["severity"]))
 
 
 def readable(line: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,11 +16,11 @@ from pathlib import Path
 from flows.presence import at_work
 from schemas.errors import DataQualityError, SpecError
 from schemas.vintages import DatasetName, Vintage
-from tasks._bytes_progress import bytes_progress
 from tasks._official import Estimate, estimate, official
 from tasks._store import Lake
 from tasks._vintages import add, vintages
-from tasks.download import Downloaded, Expected, download
+from tasks.downloading.bytes_progress import bytes_progress
+from tasks.downloading.download import Downloaded, Expected, download
 
 log = logging.getLogger("evenhand")
 
@@ -67,7 +67,7 @@ def planned(lake: Lake, edition: Edition) -> Planned:
             "says it: --frozen YYYY-MM-DD"
         )
     held = [v for v in vintages(lake, edition.year) if (v.dataset, v.geography) == (edition.dataset, edition.geography)]
-    same = next((v for v in reversed(held) if v.frozen == frozen), None)
+    same = next((v for v in reversed(held) if v.frozen == frozen and edition.sha256 in (None, v.sha256)), None)
     return Planned(url, frozen, estimate(edition.dataset, edition.year, edition.geography), same)
 
 
@@ -78,12 +78,12 @@ def fetch(lake: Lake, edition: Edition, *, again: bool = False, keep_raw: bool =
         SpecError, InfrastructureError, IntegrityError: as ``planned`` and ``download`` say.
         DataQualityError: what came is not of that year, or no HMDA.
     """
-    plan = planned(lake, edition)
-    if plan.held and not again:
-        log.warning("held already: %s; give --again to fetch it all the same", plan.held)
-        return plan.held
     name = f"{edition.year}-{edition.dataset}-{edition.geography}"
     with at_work(lake, f"command-{os.getpid()}"), lake.lock(f"fetch-{name}"):
+        plan = planned(lake, edition)  # behind the lock: another process may have fetched it meanwhile
+        if plan.held and not again:
+            log.warning("held already: %s; give --again to fetch it all the same", plan.held)
+            return plan.held
         lake.require_space(plan.estimate.disk_bytes or 0, name)
         folder = lake.storage.local / "unfinished" / f"fetch-{name}"
         came = None if again else _come(folder, plan.url, edition.sha256)

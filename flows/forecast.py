@@ -18,7 +18,7 @@ from flows.runs import Run, runs_of
 from flows.standing import StageState, Stand, stands
 from flows.years import spec_of_year
 from schemas.artifact import Partition
-from schemas.errors import EvenhandError
+from schemas.errors import EvenhandError, TooFewError
 from schemas.settings import AuditSpec
 from schemas.terms import ExitCode
 from tasks._store import Lake
@@ -75,6 +75,8 @@ def _of_year(spec: AuditSpec, year: int, lake: Lake, runs: Sequence[Run]) -> For
         of_year = spec_of_year(spec, year, lake)
         planned = plan(of_year)
         found = stands(planned, lake, own[-1] if own else None, latest(lake, spec.name, year))
+    except TooFewError as error:
+        return Forecast(year, (), NOTHING, blocked=str(error), exit_code=ExitCode.INSUFFICIENT_EVIDENCE)
     except EvenhandError as error:
         return Forecast(year, (), NOTHING, blocked=str(error), exit_code=error.exit_code)
     return Forecast(year, found, _cost(planned, found, lake, runs), of_year.source.lacking)

@@ -1,22 +1,18 @@
 """Launch an audit: look first what the lake holds, and start Prefect only if something is left to compute.
 
-Without a server the flow runs on Prefect's embedded API, whose database lies in the lake; with ``PREFECT_API_URL`` set
-it uses that server.
+What Prefect is given to run on is in ``embedded_api``.
 """
 
 import logging
 import os
-import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
+from flows.embedded_api import prefect_api
 from flows.plan import held, plan
-from flows.prepare import TEMPLATE
 from flows.presence import at_work
 from flows.record import Summary, is_published, publish, summarise
 from flows.years import spec_as_held
@@ -66,79 +62,27 @@ def _announce(spec: AuditSpec, left: set[str]) -> None:
         )
 
 
-def prepare_environment(local: Path) -> None:
-    """Keep Prefect's files in the lake, its telemetry off and its log quiet, unless the user has said otherwise.
-
-    ``local`` is where the lake keeps files on this machine, wherever it lies: Prefect's database has to be locked.
-    """
-    home = local / "prefect"
-    wanted = {
-        "PREFECT_HOME": str(home),
-        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-        "DO_NOT_TRACK": "1",
-        "PREFECT_LOGGING_LEVEL": "CRITICAL",
-        "PREFECT_LOGGING_SERVER_LEVEL": "CRITICAL",
-        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
-        "PREFECT_RESULTS_PERSIST_BY_DEFAULT": "true",
-    }
-    for name, value in wanted.items():
-        os.environ.setdefault(name, value)
-    os.environ.setdefault("PREFECT_LOCAL_STORAGE_PATH", str(Path(os.environ["PREFECT_HOME"]) / "storage"))
-
-
-def _seed_database(home: Path) -> None:
-    """Give a new Prefect home the database that the set-up has migrated already."""
-    database = home / "prefect.db"
-    if TEMPLATE.is_file() and not database.exists():
-        home.mkdir(parents=True, exist_ok=True)
-        draft = database.with_suffix(f".{os.getpid()}")
-        shutil.copyfile(TEMPLATE, draft)
-        draft.replace(database)
-
-
-@contextmanager
-def prefect_api(lake: Lake) -> Iterator[None]:
-    """Prefect at hand: the server where one is named, else the embedded API, whose database lies in the lake.
-
-    Runs on the embedded API of one lake take turns; a server takes any number at once.
-    """
-    prepare_environment(lake.storage.local)
-    if os.environ.get("PREFECT_API_URL"):
-        yield
-        return
-    turn = FileLock(lake.storage.local / "locks" / "embedded-api.lock")
-    try:
-        turn.acquire(blocking=False)
-    except Timeout:
-        log.info("another audit is running on this lake: waiting for it to end")
-        turn.acquire()
-    try:
-        _seed_database(Path(os.environ["PREFECT_HOME"]))
-        yield
-    finally:
-        turn.release()
-
-
 def _orchestrated(spec: AuditSpec, lake: Lake) -> tuple[str, list[Partition]]:
     """Run the flow; the run id is the flow's, as the source may have changed meanwhile."""
-    with prefect_api(lake):
-        return _flow(spec, lake)
-
-
-def _load_meanwhile() -> None:
-    """Load what the stages will need while the API starts, which is a process of its own: both take seconds."""
-    prepare_engine()
-    charts.bundle()
-    import_module("skops.io")
-
-
-def _flow(spec: AuditSpec, lake: Lake) -> tuple[str, list[Partition]]:
-    loading = threading.Thread(target=_load_meanwhile, daemon=True)
-    loading.start()
-    try:
+    with _loading_meanwhile(), prefect_api(lake):
         from flows.audit import audit  # starts Prefect, and only when there is work
 
         found = audit(spec=spec.model_dump(mode="json"), lake=lake.location)
+    return found["run"], [Partition.model_validate(entry) for entry in found["partitions"]]
+
+
+@contextmanager
+def _loading_meanwhile() -> Iterator[None]:
+    """Load what the stages will need while the API starts, which is a process of its own: both take seconds."""
+    loading = threading.Thread(target=_load, daemon=True)
+    loading.start()
+    try:
+        yield
     finally:
         loading.join()  # an audit that fails at once would end the process in the middle of an import
-    return found["run"], [Partition.model_validate(entry) for entry in found["partitions"]]
+
+
+def _load() -> None:
+    prepare_engine()
+    charts.bundle()
+    import_module("skops.io")

@@ -28,7 +28,7 @@ def worker(
     limit: Annotated[int, typer.Option(min=1, help="Runs at once.")] = 1,
 ) -> None:
     """Take up again the runs of the lake whose process died, then become a Prefect worker that waits for work."""
-    from flows.launch import prepare_environment
+    from flows.embedded_api import prepare_environment
     from tasks._store import Lake
 
     if not os.environ.get("PREFECT_API_URL"):
@@ -36,6 +36,7 @@ def worker(
     opened = Lake(lake)
     for name in ("PREFECT_LOGGING_LEVEL", "PREFECT_LOGGING_SERVER_LEVEL"):
         os.environ.setdefault(name, "INFO")  # a worker is watched by its log, a command by what it prints
+    os.environ.setdefault("PREFECT_WORKER_WEBSERVER_HOST", "127.0.0.1")  # it tells of its health to this machine only
     prepare_environment(opened.storage.local)
     _take_up_again(opened)
     words = ["-m", "prefect", "worker", "start", "--pool", pool, "--type", "process", "--limit", str(limit)]
@@ -72,17 +73,15 @@ def gc(
     as_json: JsonOption = False,
 ) -> None:
     """List what of the lake and of Prefect's database no kept run needs, and how large it is; remove it with --yes."""
-    from flows.launch import prefect_api
     from flows.retention import Keeping, collect, removals
     from tasks._store import open_lake
 
     opened = open_lake(lake)
     keeping = Keeping(keep, vintages, days)
     found = collect(opened, keeping) if yes else removals(opened, keeping)
-    flow_runs = 0
+    flow_runs: int | None = 0
     if os.environ.get("PREFECT_API_URL") or Path(os.environ.get("PREFECT_HOME", opened.root / "prefect")).is_dir():
-        with prefect_api(opened):
-            flow_runs = _flow_runs(opened, keep, remove=yes)
+        flow_runs = _flow_runs(opened, keep, remove=yes)
     rows = [{"kind": r.kind, "name": r.name, "bytes": r.bytes, "why": r.why} for r in found]
     said = {"removed": yes, "bytes": sum(r.bytes for r in found), "flow_runs": flow_runs, "lake": rows}
     if as_json:
@@ -91,16 +90,19 @@ def gc(
         _tell(said)
 
 
-def _flow_runs(lake: "Lake", keep: int, *, remove: bool) -> int:
-    """How many flow runs are older than the kept ones; they are removed on request."""
+def _flow_runs(lake: "Lake", keep: int, *, remove: bool) -> int | None:
+    """How many flow runs are older than the kept ones; None where a run uses the database. Removed on request."""
     from httpx import HTTPError
     from prefect.client.orchestration import get_client
 
+    from flows.embedded_api import InUseError, prefect_api
     from flows.flow_runs import outdated, remove_outdated
 
     try:
-        with get_client(sync_client=True) as client:
+        with prefect_api(lake, wait=False), get_client(sync_client=True) as client:
             return remove_outdated(client, lake, keep) if remove else len(outdated(client, lake, keep))
+    except InUseError:
+        return None
     except HTTPError as error:
         raise InfrastructureError(
             f"the Prefect server does not answer ({error}); start it, or mend PREFECT_API_URL and "
@@ -114,7 +116,10 @@ def _tell(said: dict[str, Any]) -> None:
     rows = said["lake"]
     print_rows(console, "", [{**row, "bytes": f"{row['bytes']:,}"} for row in rows])
     done = "went" if said["removed"] else "would go; nothing was removed, as --yes was not given"
-    console.print(f"{len(rows)} items of the lake ({said['bytes']:,} bytes) and {said['flow_runs']} flow runs {done}")
+    flow_runs = "" if said["flow_runs"] is None else f" and {said['flow_runs']} flow runs"
+    console.print(f"{len(rows)} items of the lake ({said['bytes']:,} bytes){flow_runs} {done}")
+    if said["flow_runs"] is None:
+        console.print("a run is at work in Prefect's database: its flow runs were not looked at")
 
 
 @app.command(epilog="Example: evenhand replay boston1990-1990-0123456789")

@@ -91,12 +91,13 @@ def read_manifest(lake: Lake, run: str) -> dict[str, Any]:
         IntegrityError: it is not the manifest that was written.
     """
     path = f"runs/{run}/manifest.json"
-    known = [p.split("/")[1] for p in lake.storage.glob("runs/*/manifest.json")]
-    if run not in known:
+    sealed = None if "/" in run else lake.storage.read(path)
+    if sealed is None:
+        known = [p.split("/")[1] for p in lake.storage.glob("runs/*/manifest.json")]
         raise SpecError(f"the lake {lake.location} holds no run {run!r}; {nearest(run, known)}")
     where = lake.storage.where(path)
     try:
-        content: dict[str, Any] = json.loads(lake.storage.read(path) or b"")
+        content: dict[str, Any] = json.loads(sealed)
         written = content.pop("sha256")
     except (ValueError, KeyError) as error:
         raise IntegrityError(f"{where} cannot be read as a manifest; run that audit again to rewrite it") from error

@@ -14,11 +14,15 @@ from pathlib import Path, PurePath
 
 from flows.presence import alone
 from flows.record import reports
-from flows.runs import Run, runs_of
+from flows.runs import Run, is_protected, runs_of
 from flows.zombies import clear_leftovers, leftovers, touched
 from schemas.artifact import Partition
+from schemas.errors import IntegrityError
 from schemas.vintages import Vintage
 from tasks._store import Lake
+
+_DEPTH = 6
+"""Parts of a vintage's folder: ``vintages``, year, data set, place, freeze date, digest."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,8 @@ def removals(lake: Lake, keeping: Keeping) -> list[Removal]:
 
     Raises:
         SpecError: the lake lies on an object store, whose own rules say what it keeps.
-        IntegrityError: a manifest is not the one that was written, so that nobody can say what it needs.
+        IntegrityError: a manifest is not the one that was written, or that of a protected run is gone, so that nobody
+            can say what it needs.
     """
     runs = runs_of(lake)
     kept = kept_runs(runs, keeping.runs)
@@ -101,8 +106,15 @@ def _remove(folder: Path) -> None:
 
 def _stopped(lake: Lake) -> dict[str, str]:
     """Runs whose removal was begun and not ended: their folder is there without a manifest."""
-    folders = (path for path in sorted((lake.root / "runs").iterdir()) if path.is_dir())
-    return {path.name: "its removal was stopped" for path in folders if not (path / "manifest.json").is_file()}
+    folders = [path for path in sorted((lake.root / "runs").iterdir()) if path.is_dir()]
+    without = [path.name for path in folders if not (path / "manifest.json").is_file()]
+    for run in without:
+        if is_protected(lake, run):  # nothing here removes it, so that somebody else has
+            raise IntegrityError(
+                f"the manifest of the protected run {run} is missing: nobody can say what it needs; restore it from a "
+                f"copy, or remove {lake.root / 'runs' / run} and audit that year again"
+            )
+    return dict.fromkeys(without, "its removal was stopped")
 
 
 def _published(lake: Lake, run: str) -> Iterator[Removal]:
@@ -146,13 +158,13 @@ def _vintages(lake: Lake, kept: Sequence[Run], newest: int) -> Iterator[Removal]
     """Vintages that later ones have replaced and that no kept run was computed from."""
     from tasks._vintages import vintages
 
-    read = {PurePath(path).parent for run in kept for path in _paths(run)}
+    read = {PurePath(path).parent.parts[-_DEPTH:] for run in kept for path in _paths(run)}  # the lake may have moved
     alike: dict[tuple[int, str, str], list[Vintage]] = defaultdict(list)
     for vintage in sorted(vintages(lake), key=lambda v: (v.frozen, v.added), reverse=True):
         alike[vintage.year, vintage.dataset, vintage.geography].append(vintage)
     for group in alike.values():
         for vintage in group[newest:]:
-            if lake.root / vintage.folder not in read:
+            if PurePath(vintage.folder).parts not in read:
                 yield _removal(
                     "vintage", str(vintage), lake.root / vintage.folder, f"not among the newest {newest} of its kind"
                 )

@@ -7,11 +7,12 @@ source, spec, code or libraries has other keys.
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
+from flows.presence import gate
 from flows.record import read_manifest
 from schemas.artifact import Partition
 from schemas.errors import SpecError, nearest
@@ -64,8 +65,12 @@ def runs_of(lake: Lake, audit: str | None = None, year: int | None = None) -> li
 
 def last_run(lake: Lake, audit: str, year: int) -> Run | None:
     """The run of a year that stands: the protected one that was finished last, else the one that was finished last."""
-    found = runs_of(lake, audit, year)
-    return max(found, key=lambda run: (run.protected, run.finished), default=None)
+    return standing(runs_of(lake, audit, year))
+
+
+def standing(runs: Sequence[Run]) -> Run | None:
+    """Which of several runs of one year stands; None of none."""
+    return max(runs, key=lambda run: (run.protected, run.finished), default=None)
 
 
 def protect(lake: Lake, run: str, protected: bool) -> None:
@@ -74,12 +79,13 @@ def protect(lake: Lake, run: str, protected: bool) -> None:
     Raises:
         SpecError: the lake holds no such run.
     """
-    read_manifest(lake, run)
-    if protected:
-        content = {"run": run, "since": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
-        lake.write_file(f"{_mark(run)}/mark.json", json.dumps(content).encode())
-    else:
-        lake.storage.remove(_mark(run))
+    with gate(lake):  # a run that is being removed is not there any more, rather than protected
+        read_manifest(lake, run)
+        if protected:
+            content = {"run": run, "since": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+            lake.write_file(f"{_mark(run)}/mark.json", json.dumps(content).encode())
+        else:
+            lake.storage.remove(_mark(run))
 
 
 def is_protected(lake: Lake, run: str) -> bool:

@@ -68,7 +68,9 @@ def stands(planned: Plan, lake: Lake, before: Run | None, last: Attempt | None) 
 
 
 def told(attempt: Attempt) -> tuple[Stand, ...]:
-    """How the stages of a year stand by the record of an attempt that did not finish them."""
+    """How the stages of a year stand by the record of an attempt."""
+    if attempt.run is not None:
+        return tuple(Stand(name, StageState.OK) for name in attempt.stages)
     at = attempt.stages.index(attempt.stage) if attempt.stage in attempt.stages else -1
     own = Stand(attempt.stage, _UNDONE.get(attempt.state, StageState.OK), attempt.message)
     return tuple(

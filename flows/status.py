@@ -4,13 +4,14 @@ What a year's last attempt says comes first, where that did not finish; else its
 and the libraries of today. A year without either is not known here: `evenhand plan` names those that were never run.
 """
 
+from collections import defaultdict
 from dataclasses import dataclass
 
 from pydantic import ValidationError
 
 from flows.attempts import OF_VERDICT, Attempt, YearState, attempts, latest
 from flows.plan import plan
-from flows.runs import Run, runs_of
+from flows.runs import Run, runs_of, standing
 from flows.standing import StageState, Stand, stands, told
 from flows.years import spec_of_year
 from schemas.errors import EvenhandError
@@ -41,9 +42,11 @@ class Standing:
 
 def status(lake: Lake) -> list[Standing]:
     """Every audit and year of a lake, in order."""
-    runs = {(run.audit, run.year): run for run in runs_of(lake)}
+    runs: dict[tuple[str, int], list[Run]] = defaultdict(list)
+    for run in runs_of(lake):
+        runs[run.audit, run.year].append(run)
     tried = {(a.audit, a.year) for a in attempts(lake)}
-    return [_standing(lake, *key, runs.get(key)) for key in sorted({*runs, *tried})]
+    return [_standing(lake, *key, standing(runs[key])) for key in sorted({*runs, *tried})]
 
 
 def _standing(lake: Lake, audit: str, year: int, run: Run | None) -> Standing:
@@ -66,7 +69,7 @@ def _says_more(last: Attempt, run: Run | None) -> bool:
     """Whether the last attempt came after the last run and did not end with it."""
     if run is None:
         return True
-    came_to_nothing = last.state in UNFINISHED or last.run != run.run
+    came_to_nothing = last.state in UNFINISHED or (last.run != run.run and not run.protected)
     return came_to_nothing and last.began[:_SECONDS] >= run.finished[:_SECONDS]
 
 

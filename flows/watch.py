@@ -16,7 +16,7 @@ from flows.plan import plan
 from flows.presence import announced
 from flows.record import is_published
 from flows.years import spec_of_year
-from schemas.errors import InfrastructureError, SpecError
+from schemas.errors import DataQualityError, InfrastructureError, IntegrityError, SpecError
 from schemas.hmda_reading import VintageChoice
 from schemas.settings import AuditSpec
 from schemas.vintages import Vintage, dataset_of
@@ -114,7 +114,7 @@ def _looked_for(
         return None, f"{dataset} {year} of {geography} is published at {planned.url}; this watch does not fetch"
     try:
         return fetching.fetch(lake, edition), ""
-    except InfrastructureError as error:
+    except (InfrastructureError, DataQualityError, IntegrityError) as error:  # what is held is sound all the same
         return None, str(error)
 
 

@@ -8,6 +8,7 @@ from flows.attempts import OF_VERDICT, Attempt, Recorder, YearState, recorded
 from flows.plan import Inputs, Plan, Step, plan, walk
 from flows.record import Summary, is_published, publish, summarise
 from flows.runs import Run, last_run, vintage_words
+from flows.verify import verify_run
 from flows.years import spec_of_year
 from schemas.artifact import Partition
 from schemas.settings import AuditSpec
@@ -28,7 +29,7 @@ def audit_year(spec: AuditSpec, year: int, lake: Lake, force: bool = False) -> A
     with recorded(lake, spec.name, year) as recorder:
         standing = last_run(lake, spec.name, year)
         if standing is not None and standing.protected and not force:
-            _leave_alone(recorder, standing)
+            _leave_alone(recorder, standing, lake)
         else:
             _end(recorder, _audited(_planned(spec, year, lake, recorder), lake, recorder))
     return recorder.attempt
@@ -46,7 +47,8 @@ def _planned(spec: AuditSpec, year: int, lake: Lake, recorder: Recorder) -> Plan
     return planned
 
 
-def _leave_alone(recorder: Recorder, run: Run) -> None:
+def _leave_alone(recorder: Recorder, run: Run, lake: Lake) -> None:
+    verify_run(lake.location, run.run)  # what is not computed again has to be there as it was
     recorder.tell(run=run.run, source_sha256=run.source_sha256, vintage=run.vintage)
     state = OF_VERDICT.get(State(run.state), YearState.INSUFFICIENT)
     recorder.end(state, _code(state), "protected: this run was left as it is; --force audits the year again")

@@ -43,6 +43,18 @@ def parse_years(text: str) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
+def given_years(years: Sequence[int] | str) -> tuple[int, ...]:
+    """The years that a deployed flow is given: in order, each once.
+
+    Raises:
+        SpecError: as ``parse_years`` says, or there are none.
+    """
+    text = years if isinstance(years, str) else ",".join(map(str, years))
+    if not text:
+        raise SpecError("`years` is empty: give the years to audit, such as [2018, 2019], or '2018-2020'")
+    return parse_years(text)
+
+
 def spec_of_year(spec: AuditSpec, year: int, lake: Lake) -> AuditSpec:
     """The spec with the source of a year, and without what that year lacks.
 

@@ -51,6 +51,10 @@ class Vintage(BaseModel):
     """The address that it was fetched from, or the name of the file."""
     added: str
     """When it was added, in UTC, as ISO 8601 writes it to the microsecond."""
+    converter: str = ""
+    """Digest of the code and of the library that converted it; empty where nobody noted it."""
+    rows_sha256: str = ""
+    """Of the converted rows, which lie in another order each time."""
 
     @property
     def folder(self) -> str:

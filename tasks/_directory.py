@@ -66,7 +66,7 @@ class Directory:
                 (self.root / part).mkdir(parents=True, exist_ok=True)
             probe = self.root / "tmp" / f"probe-{os.getpid()}"
             probe.write_bytes(b"")
-            probe.unlink()
+            probe.unlink(missing_ok=True)  # another thread of this process may have opened the same lake
         except OSError as error:
             raise InfrastructureError(
                 f"the lake {self.root} cannot be written ({error.strerror}); "

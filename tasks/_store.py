@@ -211,7 +211,8 @@ def open_lake(root: Path | str) -> Lake:
     Raises:
         SpecError: there is none at that place.
     """
-    if not storage_at(root).exists("stages"):
+    place = storage_at(root)
+    if not (place.exists("stages") or place.exists("backfills")):  # at a URI no folder is there before its first file
         raise SpecError(f"no lake at {str(root)!r}; name the one that `evenhand audit` wrote with --lake")
     return Lake(root)
 

@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,15 @@ from schemas.errors import DataQualityError, InfrastructureError, IntegrityError
 from schemas.vintages import Vintage, dataset_of, place_of
 from tasks._delivered import take_in
 from tasks._directory import flush, sha256_of, write_flushed
+from tasks._lineage import code_digest
 from tasks._store import Lake
 from tasks.sources.hmda.conversion import APPLICATIONS_FILE, REFUSALS_FILE
+from tasks.sources.hmda.identity import RECORD
 
 log = logging.getLogger("evenhand")
 
-_RECORD, _NAME = "partition.json", "vintage.json"
+_RECORD, _NAME = "partition.json", RECORD
+_CONVERTER = ("tasks.sources.hmda.recognition", "tasks.sources.hmda.conversion")
 
 
 def vintages(lake: Lake, year: int | None = None) -> list[Vintage]:
@@ -62,17 +66,19 @@ def newest(
 
 
 def file_of(lake: Lake, vintage: Vintage) -> Path:
-    """The vintage's ``applications.parquet``, on this machine beside its refusals, once their digests agree.
+    """The vintage's ``applications.parquet``, on this machine beside its refusals and its record, once these agree.
 
     Raises:
         IntegrityError: it is missing or was altered.
     """
     record = f"{vintage.folder}/{_RECORD}"
     kept = _partition(lake, record)
-    files = [lake.storage.checked(t.path, t.sha256) for t in (kept.table("refusals"), kept.table("applications"))]
-    if files[0] is None or files[1] is None:
+    beside = {path: digest for path, digest in kept.files.items() if path.endswith(f"/{_NAME}")}
+    beside |= {table.path: table.sha256 for table in (kept.table("refusals"), kept.table("applications"))}
+    files = [lake.storage.checked(path, digest) for path, digest in beside.items()]
+    if files[-1] is None or None in files:
         raise _altered(lake, record)
-    return files[1]
+    return files[-1]
 
 
 def add(
@@ -103,13 +109,18 @@ def add(
         keep_raw: Keep the delivered file beside the converted rows.
 
     Raises:
-        SpecError: the data set or the place is none.
+        SpecError: the data set or the place is none, or the year is later than the freeze date.
         DataQualityError: the file is not readable as HMDA, or holds rows of another year, or none.
-        InfrastructureError: it is not there, or the disk is full or fails.
+        InfrastructureError: it is not there or changes meanwhile, or the disk is full or fails.
     """
     place_of(geography)
+    if not 1981 <= year <= frozen.year:
+        raise SpecError(
+            f"a vintage of {year} cannot have been frozen on {frozen}: --year is that of the applications, from 1981, "
+            "and --frozen a day after it"
+        )
     key = {"year": year, "dataset": dataset_of(dataset), "geography": geography, "frozen": frozen}
-    digest = _digest(file)
+    before, digest = _state(file), _digest(file)
     with lake.lock(f"vintage-{digest[:12]}"):
         held = _held(lake, file.name, digest, year)
         if held and not replace:
@@ -120,12 +131,23 @@ def add(
             vintage = _written(draft, file, {**key, "sha256": digest, "source": source or file.name})
             if keep_raw:
                 shutil.copyfile(file, draft / f"delivered-{file.name}")
+            if _state(file) != before:
+                raise InfrastructureError(f"{file.name} changed while it was read; add it again once it is at rest")
             _publish(lake, draft, vintage, held)
     return vintage
 
 
 def _order(vintage: Vintage) -> tuple[int, str, str, date, str]:
     return vintage.year, vintage.dataset, vintage.geography, vintage.frozen, vintage.added
+
+
+def _state(file: Path) -> tuple[int, int] | None:
+    """What changes when somebody writes to a file; None of one that is not there."""
+    try:
+        told = file.stat()
+    except OSError:
+        return None
+    return told.st_size, told.st_mtime_ns
 
 
 def _digest(file: Path) -> str:
@@ -161,6 +183,9 @@ def _drafting(lake: Lake, name: str) -> Iterator[Path]:
 def _written(draft: Path, file: Path, key: Mapping[str, Any]) -> Vintage:
     """Convert a file into a draft, and record there what it is."""
     report = take_in(file, draft, key["year"]).report
+    if own := [finding.column for finding in report.findings if finding.kind == "unknown_column"]:
+        told = "%s: its layout has no column %s, and a vintage keeps none; an audit of these takes source.path: %s"
+        log.warning(told, file.name, ", ".join(map(str, own)), file)
     vintage = Vintage(
         **key,
         layout=report.layout,
@@ -168,6 +193,8 @@ def _written(draft: Path, file: Path, key: Mapping[str, Any]) -> Vintage:
         refused=sum(report.refused.values()),
         bytes=file.stat().st_size,
         added=datetime.now(UTC).isoformat(timespec="microseconds"),
+        converter=f"{code_digest(_CONVERTER)[:16]} duckdb {version('duckdb')}",
+        rows_sha256=sha256_of(draft / APPLICATIONS_FILE),
     )
     write_flushed(draft / _NAME, vintage.model_dump_json(indent=1).encode())
     return vintage

@@ -1,7 +1,7 @@
 """What a reviewer checks last: data quality, encodings, and the full page of expectations."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tasks.algorithms.disclosure import rounded
@@ -21,9 +21,23 @@ def quality(material: Material, validations: Sequence[Mapping[str, Any]]) -> Sec
     words = (
         f"{count(len(validations))} expectations were held against the tables of this run; {count(failed)} failed. "
         "Where a failed expectation could be blamed on rows, these rows were set aside and stand in the waterfall.",
+        *_departures(material),
     )
     view = TableView("Expectations by stage and table", _QUALITY, tuple(rows))
     return Section("Data quality", "quality", words, tables=(view,))
+
+
+def _departures(material: Material) -> Iterator[str]:
+    """What the audit did where a file of HMDA departs from its layout; nothing of other sources."""
+    source = material.settings.source
+    if source.kind == "hmda":
+        fields = type(source.policy).model_fields
+        said = (f"{field.description}: {getattr(source.policy, name)}" for name, field in fields.items())
+        yield (
+            f"What was done where the file departs from its layout, by the policy of the spec: {'; '.join(said)}. Rows "
+            "that were refused for it stand in the waterfall by reason. `evenhand data describe FILE` lists every "
+            "departure of a delivered file; beside a vintage they are in schema_report.json."
+        )
 
 
 def _summary(material: Material, validations: Sequence[Mapping[str, Any]], stage: str, table: str) -> Row:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from conftest import SHARED
 from deployed import HAVE_POSTGRES, Deployment, family, image_words, kill, served, working
@@ -156,6 +157,21 @@ def test_a_back_fill_whose_worker_is_killed_is_resumed_by_the_next_one(
     assert tables(lake) == tables(undisturbed)
     assert attempts(home, YEARS[0])[-1]["computed"] == 0, "the year that was done is found in the lake"
     assert not list((home / "lake" / "tmp").iterdir())
+
+
+def test_a_year_that_cannot_be_audited_fails_the_run_on_a_worker_that_listens_here_only(
+    deployment: Deployment, home: Path
+) -> None:
+    with working(deployment) as worker:
+        open_to = {c.laddr.ip for p in family(worker) for c in p.net_connections() if c.status == psutil.CONN_LISTEN}
+        assert open_to == {"127.0.0.1"}
+        run = began(deployment, {"years": "1999"})
+        ended = ("COMPLETED", "FAILED", "CRASHED")
+        until("the back-fill is over", lambda: state(deployment, run) in ended, deployment)
+    (told,) = [s for s in deployment.ask(f"/flow_run_states/?flow_run_id={run}") if s["type"] in ended]
+    assert told["type"] == "FAILED"
+    assert "1 of 1 years could not be audited: 1999 (exit code 5)" in told["message"]
+    assert [a["state"] for a in attempts(home, 1999)] == ["failed"]
 
 
 def test_the_site_shows_the_reports_and_takes_nothing(deployment: Deployment, home: Path) -> None:

@@ -24,6 +24,7 @@ from loans_by_year import (
 )
 
 from flows.attempts import SERIOUSNESS, YearState, attempts, latest, recorded, worst
+from flows.flow_runs import of_lake
 from flows.runs import last_run, protect, runs_of
 from flows.year_audit import audit_year
 from schemas.errors import IntegrityError
@@ -74,6 +75,17 @@ def test_every_year_ends_in_its_own_way_and_the_worst_decides(finished):
     assert f"loans_{ABSENT}.csv" in said[ABSENT]["message"]
     assert said[LACKING]["lacking"] == ["history"]
     assert all(said[year]["seconds"] > 0 and said[year]["source_sha256"] for year in AUDITED)
+
+
+def test_a_flow_run_with_a_failed_year_fails_and_names_it(finished, server):
+    from prefect.client.orchestration import get_client
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    place, _ = finished
+    with temporary_settings({PREFECT_API_URL: server}), get_client(sync_client=True) as client:
+        (run,) = of_lake(client, Lake(place / "lake"), ["COMPLETED", "FAILED", "CRASHED", "RUNNING"])
+    assert run.state.type.value == "FAILED"
+    assert f"1 of 5 years could not be audited: {ABSENT} (exit code 5)" in run.state.message
 
 
 def test_every_attempt_is_recorded_in_the_lake(finished):
@@ -207,6 +219,17 @@ def test_a_protected_year_is_left_alone_unless_forced(copied, tmp_path):
     assert last_run(lake, "yearly", BREACH).run == forced.run
 
 
+def test_a_protected_run_of_which_a_file_was_altered_does_not_pass(copied):
+    place, lake = copied
+    published = last_run(lake, "yearly", WITHIN)
+    protect(lake, published.run, True)
+    victim = next(p.tables[0].path for p in published.partitions if p.stage == "score")
+    (lake.root / victim).write_bytes(b"altered")
+    with pytest.raises(IntegrityError, match="not as they were written"):
+        audit_year(yearly_spec(place), WITHIN, lake)
+    assert latest(lake, "yearly", WITHIN).exit_code == ExitCode.INTEGRITY
+
+
 def test_an_altered_file_stops_its_year_with_its_own_code(copied):
     place, lake = copied
     victim = next((lake.root / "stages" / "score").glob("*/models.parquet"))
@@ -230,6 +253,7 @@ def test_the_exit_code_is_that_of_the_most_serious_year():
     assert worst([4, 5, 1]) is ExitCode.INFRASTRUCTURE
     assert worst([5, 6, 4]) is ExitCode.INTEGRITY
     assert worst([]) is ExitCode.INSUFFICIENT_EVIDENCE  # nothing was found, which is no pass
+    assert worst([0, None]) is ExitCode.INFRASTRUCTURE  # nobody knows how a year ended
 
 
 def test_an_error_of_ours_is_recorded_before_it_goes_on(tmp_path):

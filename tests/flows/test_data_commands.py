@@ -9,6 +9,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from publisher import Published, Publisher, Trouble, cut, publisher, status
 from typer.testing import CliRunner
 
 from flows.cli import app
+from flows.fetching import Edition, fetch
 from schemas.errors import EvenhandError
 from schemas.terms import ExitCode
 from tasks._store import Lake, sha256_of
@@ -109,6 +111,20 @@ def test_what_is_held_is_not_fetched_again_unless_asked_for(server: Publisher, l
     assert isinstance(again, dict)
     assert {**again, "added": ""} == {**first, "added": ""}
     assert [v.added for v in vintages(Lake(lake))] == [again["added"]]
+
+
+def test_of_two_that_fetch_one_edition_at_once_one_asks(server: Publisher, lake: Path) -> None:
+    edition = Edition(2022, "snapshot", "nationwide", base_url=server.url)
+    lakes = [Lake(lake) for _ in range(2)]
+    with ThreadPoolExecutor(2) as pool:
+        made = list(pool.map(lambda one: fetch(one, edition), lakes))
+    assert made[0] == made[1]
+    assert len(server.asked) == 1
+
+
+def test_what_is_held_is_not_taken_for_a_file_of_another_digest(server: Publisher, lake: Path) -> None:
+    said(*fetched(server, lake))
+    assert refused(*fetched(server, lake, "--sha256", "0" * 64)).exit_code == ExitCode.INTEGRITY
 
 
 def test_a_changed_file_of_the_same_address_becomes_a_second_vintage(
@@ -266,7 +282,12 @@ def test_a_file_is_described_with_what_it_lacks(rows: Path) -> None:
     assert isinstance(described, dict)
     assert (described["layout"], described["rows_in"], described["years"]) == ("public_lar", 200, {"2022": 200})
     assert isinstance(described["findings"], list)
-    assert "public_lar" in data("describe", rows).stdout
+    shown = data("describe", rows).stdout
+    assert "public_lar" in shown
+    lacks = [f["what"] for f in described["findings"] if f["kind"] == "lacking_column"]
+    assert len(lacks) > 1
+    assert shown.count("lacking_column") == 1  # all of them in one line
+    assert f"{len(lacks)} columns of the canonical table" in " ".join(shown.split())
 
 
 def test_a_twin_is_written_and_can_be_added(lake: Path, tmp_path: Path) -> None:

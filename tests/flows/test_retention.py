@@ -7,8 +7,10 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import UUID
 
@@ -19,13 +21,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flows import retention
-from flows.presence import at_work
+from flows.presence import at_work, gate
 from flows.record import _digest, reports
 from flows.retention import Keeping, Removal, collect, removals
 from flows.runs import protect
 from flows.verify import verify_run
 from schemas.artifact import Partition
-from schemas.errors import InfrastructureError, IntegrityError
+from schemas.errors import InfrastructureError, IntegrityError, SpecError
 from tasks._store import Lake
 
 
@@ -193,6 +195,24 @@ class TestOneLake:
                 collect(lake, Keeping(1))
             assert held_by(lake) == before
 
+    def test_a_protected_run_without_its_manifest_stops_everything(self) -> None:
+        with lake_of([ONE, replace(ONE, protected=True)]) as lake:
+            (lake.root / "runs" / "run1" / "manifest.json").unlink()
+            before = held_by(lake)
+            with pytest.raises(IntegrityError, match=r"protected run run1 is missing: .* restore it"):
+                collect(lake, Keeping(1))
+            assert held_by(lake) == before
+
+    def test_a_run_that_is_just_being_removed_is_not_told_to_be_protected(self) -> None:
+        with lake_of([ONE, ONE]) as lake, ThreadPoolExecutor(1) as other:
+            with gate(lake):
+                asked = other.submit(protect, lake, "run0", True)
+                with pytest.raises(FutureTimeout):
+                    asked.result(timeout=0.3)
+                shutil.rmtree(lake.root / "runs" / "run0")
+            with pytest.raises(SpecError, match="holds no run 'run0'"):
+                asked.result(timeout=30)
+
     def test_a_reviewers_pack_goes_with_its_run(self) -> None:
         with lake_of([ONE, ONE]) as lake:
             for name in ("run0", "run1"):
@@ -234,7 +254,7 @@ def test_older_vintages_go_on_request_unless_a_kept_run_read_them(tmp_path: Path
     manifest = lake.root / "runs" / "run0" / "manifest.json"
     content = json.loads(manifest.read_text())
     del content["sha256"]
-    content["spec"]["source"]["path"] = str(file_of(lake, held[0]))
+    content["spec"]["source"]["path"] = f"/before/it/moved{file_of(lake, held[0])}"
     manifest.write_text(json.dumps({**content, "sha256": _digest(content)}))
     assert removals(lake, Keeping(1)) == [], "vintages stay unless they are named"
     went = collect(lake, Keeping(1, vintages=1))

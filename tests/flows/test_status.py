@@ -1,11 +1,15 @@
 """How years stand and what a back-fill would run, after each thing that can happen to a year."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
-from conftest import evenhand
+from conftest import REPOSITORY, environment, evenhand
 from loans_by_year import ABSENT, AUDITED, LACKING, ONE_SIDED, WITHIN, write_years, year_of_loans, yearly_spec
 
+from flows import attempts as recording
 from flows import forecast as forecasting
 from flows import standing
 from flows.attempts import YearState, latest, recorded
@@ -13,7 +17,7 @@ from flows.forecast import forecast
 from flows.runs import last_run, protect
 from flows.status import status
 from flows.year_audit import audit_year
-from schemas.errors import EvenhandError
+from schemas.errors import EvenhandError, IntegrityError
 from schemas.terms import ExitCode
 from tasks._store import Lake
 
@@ -173,3 +177,69 @@ def test_the_commands_print_tables_and_json(place):
     assert "insufficient" in matrix.stdout
     bad = evenhand("plan", str(place / "yearly.yaml"), "--years", "2012..2014", "--lake", str(place / "lake"))
     assert (bad.returncode, "no range such as 2010-2024" in " ".join(bad.stderr.split())) == (2, True)
+
+
+def test_a_reader_that_hangs_up_is_no_breach(place):
+    end, pipe = os.pipe()
+    os.close(end)
+    words = [sys.executable, "-m", "flows.cli", "status", "--lake", str(place / "lake")]
+    told = subprocess.run(
+        words, env=environment(None), cwd=REPOSITORY, stdout=pipe, stderr=subprocess.PIPE, check=False
+    )
+    os.close(pipe)
+    assert told.returncode == 141, told.stderr
+
+
+def test_a_year_that_ends_while_it_is_looked_at_was_not_interrupted(place, tmp_path, monkeypatch):
+    lake, look = Lake(tmp_path / "lake"), recording.held
+    year = recorded(lake, "yearly", WITHIN)
+    recorder = year.__enter__()
+    assert latest(lake, "yearly", WITHIN).state is YearState.RUNNING
+
+    def ends_first(lock):
+        monkeypatch.undo()
+        recorder.end(YearState.WITHIN, ExitCode.WITHIN)
+        year.__exit__(None, None, None)
+        return look(lock)
+
+    monkeypatch.setattr(recording, "held", ends_first)
+    assert latest(lake, "yearly", WITHIN).state is YearState.WITHIN
+
+
+def test_the_protected_run_is_the_one_whose_standing_is_told(place, tmp_path):
+    lake, year = Lake(tmp_path / "lake"), year_of_loans(WITHIN)
+    year.to_csv(tmp_path / f"loans_{WITHIN}.csv", index=False)
+    published = audit_year(yearly_spec(tmp_path), WITHIN, lake).run
+    year.iloc[:-20].to_csv(tmp_path / f"loans_{WITHIN}.csv", index=False)
+    protect(lake, published, True)
+    later = audit_year(yearly_spec(tmp_path), WITHIN, lake, force=True)
+    assert later.run != published
+    for _ in range(2):
+        found = standing_of(lake, WITHIN)
+        assert (found.run, found.protected, found.state) == (published, True, "within")
+        assert states(found) == ["ok"] * 5
+        audit_year(yearly_spec(tmp_path), WITHIN, lake)  # left alone
+
+
+def test_a_year_whose_former_data_came_back_is_whole(place, tmp_path):
+    lake, year, file = Lake(tmp_path / "lake"), year_of_loans(WITHIN), tmp_path / f"loans_{WITHIN}.csv"
+    for rows in (len(year), len(year) - 20, len(year)):
+        year.iloc[:rows].to_csv(file, index=False)
+        audited = audit_year(yearly_spec(tmp_path), WITHIN, lake)
+    found = standing_of(lake, WITHIN)
+    assert (found.run, found.state, states(found)) == (audited.run, "within", ["ok"] * 5)
+
+
+def test_a_year_without_anybody_to_compare_blocks_as_insufficient(tmp_path):
+    frame = year_of_loans(WITHIN)
+    frame[frame["race"] != "w"].to_csv(tmp_path / f"loans_{WITHIN}.csv", index=False)
+    found = planned(tmp_path, Lake(tmp_path / "lake"), WITHIN)
+    assert found.blocked
+    assert found.exit_code == ExitCode.INSUFFICIENT_EVIDENCE  # as a back-fill would end
+
+
+def test_a_record_that_nobody_wrote_is_named_with_the_next_step(place, tmp_path):
+    lake = Lake(tmp_path / "lake")
+    lake.write_file(f"backfills/yearly/{WITHIN}/0001.json", b"{}")
+    with pytest.raises(IntegrityError, match=r"0001.json is not a record that this version wrote; .* remove it"):
+        status(lake)

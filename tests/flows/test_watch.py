@@ -96,6 +96,11 @@ def test_what_is_published_is_told_fetched_and_audited_once(published: Publisher
     assert "2023_public_lar_csv.zip answered" in missing["not_fetched"]
     assert (missing["published_year"], missing["held"], missing["run"]) == (2023, str(held), first["run"])
 
+    published.files["/static-data/snapshot/2021/2021_public_lar_csv.zip"] = Published(zipped(rows(tmp_path, 3)))
+    wrong = look(fetch=True, year=2021)
+    assert "2022" in wrong["not_fetched"], "what came is of another year"
+    assert (wrong["held"], wrong["run"]) == (str(held), first["run"])
+
     key = {"year": 2022, "dataset": "snapshot", "geography": "nationwide"}
     newer = add(lake, rows(tmp_path, 2), **key, frozen=date(2023, 8, 1))  # type: ignore[arg-type]
     restated = look()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from loans_by_year import BREACH, LACKING, WITHIN, write_years, year_of_loans, yearly_spec
 
-from flows.years import parse_years, spec_of_year
+from flows.years import given_years, parse_years, spec_of_year
 from schemas.errors import InfrastructureError, SpecError, TooFewError
 from schemas.spec_file import read_spec
 from tasks._store import Lake
@@ -50,6 +50,12 @@ def test_years_written_out_are_read_back(years):
 def test_what_is_no_year_is_refused_with_an_example(text):
     with pytest.raises(SpecError, match="no year and no range such as 2010-2024"):
         parse_years(text)
+
+
+def test_a_deployed_flow_takes_years_as_numbers_or_as_words():
+    assert given_years([2019, 2018, 2019]) == given_years("2018-2019") == (2018, 2019)
+    with pytest.raises(SpecError, match="`years` is empty"):
+        given_years([])
 
 
 def test_a_whole_year_keeps_the_spec_but_for_its_file(place, lake):

@@ -25,10 +25,10 @@ from rich.console import Console
 from rich.logging import RichHandler
 
 from schemas.errors import InfrastructureError, IntegrityError, SpecError
-from tasks._answers import judge_status
-from tasks._bytes_progress import bytes_progress
-from tasks._partial import Partial, Whole
-from tasks.download import Expected, Patience, download
+from tasks.downloading.answers import judge_status
+from tasks.downloading.bytes_progress import bytes_progress
+from tasks.downloading.download import Expected, Patience, download
+from tasks.downloading.partial import Partial, Whole
 
 BODY = random.Random(482).randbytes(200_000)
 OTHER = random.Random(5).randbytes(150_000)
@@ -117,7 +117,7 @@ def test_a_killed_download_is_gone_on_with(server: Publisher, tmp_path: Path) ->
     code = """
 import os, signal, sys, time
 from pathlib import Path
-from tasks.download import download
+from tasks.downloading.download import download
 def tell(done, whole):
     if done > 700_000:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -275,6 +275,22 @@ def test_an_answer_without_length_that_ends_early_is_noticed_where_the_length_is
 
     url = publish(server, troubles=[no_length])
     assert download(url, tmp_path / "a", Expected(bytes=len(BODY)), patience).sha256 == SHA256
+
+
+def test_a_piece_in_chunks_that_ends_early_is_gone_on_with(
+    server: Publisher, tmp_path: Path, patience: Patience
+) -> None:
+    """Chunks end well here, and yet the server said how long the whole is."""
+
+    def short_piece(handler, published: Published) -> bool:  # type: ignore[no-untyped-def]
+        piece = BODY[90_000:120_000]
+        headers = {"Content-Range": f"bytes 90000-{len(BODY) - 1}/{len(BODY)}", "ETag": published.etag}
+        chunk = b"%x\r\n%s\r\n0\r\n\r\n" % (len(piece), piece)
+        return handler.answer(206, {**headers, "Transfer-Encoding": "chunked"}, chunk)
+
+    url = publish(server, troubles=[cut(90_000), short_piece])
+    assert download(url, tmp_path / "a", patience=patience).sha256 == SHA256
+    assert server.ranges() == [None, "bytes=90000-", "bytes=120000-"]
 
 
 @pytest.mark.parametrize("expected", [Expected(bytes=199_999), Expected(bytes=200_001), Expected(sha256="0" * 64)])

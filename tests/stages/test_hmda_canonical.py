@@ -8,7 +8,7 @@ import pytest
 
 from schemas.hmda import DWELLINGS, HMDA_APPLICATIONS, UNIT_FLAGS
 from schemas.table import Column
-from tasks.sources.hmda.canonical import select
+from tasks.sources.hmda.canonical import lacking, select
 from tasks.sources.hmda.cells import literal, quoted
 from tasks.sources.hmda.codes import FIPS_OF_STATE, LABELS
 from tasks.sources.hmda.layouts import BY_NAME, LAYOUTS
@@ -172,6 +172,25 @@ def test_an_unknown_code_is_null_and_told(filed):
     # 3 was no lien at all until 2017, and is no code since
     assert json.loads(row["unknown_codes"]) == {"lien_status_raw": "3", "applicant_race_1_raw": filed}
     assert row["refusal"] is None
+
+
+def test_codes_of_the_other_era_are_unknown():
+    row = canonical("public_lar", **MODERN, loan_purpose="3", purchaser_type="7")
+    assert (row["loan_purpose"], row["purchaser_type"]) == (None, None)
+    assert json.loads(row["unknown_codes"]) == {"loan_purpose_raw": "3", "purchaser_type_raw": "7"}
+
+
+@pytest.mark.parametrize("filed", ["10", "10.0", " 10", "NA"])
+def test_a_reason_that_says_not_applicable_is_no_unknown_code(filed):
+    row = canonical("public_lar", **MODERN, denial_reason_1=filed)
+    assert (row["denial_reason_1"], row["unknown_codes"]) == (None, None)
+
+
+@pytest.mark.parametrize("layout", [layout.name for layout in LAYOUTS])
+def test_a_column_is_lacking_where_it_is_nothing_but_null(layout):
+    found = lacking(Recognised(Path("file"), BY_NAME[layout], ",", "utf-8", BY_NAME[layout].columns))
+    assert {"reverse_mortgage", "agency_code"} & set(found)
+    assert not {"loan_purpose", "income_usd", "activity_year", "exempt", "unit_flag"} & set(found)
 
 
 @pytest.mark.parametrize("county", ["6001", "06001.5", "123456", "abc"])

@@ -1,6 +1,7 @@
 """Files of HMDA become validated Parquet: every row is written or refused under its own number, however it is read."""
 
 import gzip
+import tracemalloc
 from pathlib import Path
 
 import duckdb
@@ -205,6 +206,25 @@ def test_the_earlier_result_stands_until_the_new_one_is_whole(tmp_path):
     with pytest.raises(DataQualityError):
         converted(write(tmp_path, [line(5000), line(1, lei='"'), line(2), line(3)]))
     assert (target / "applications.parquet").read_bytes() == before
+
+
+def test_refusals_are_streamed_and_lie_in_the_order_of_the_file(tmp_path):
+    """However many there are: as objects of Python, 40,000 of them would take 10 MB."""
+    bad = [line(5000, income="x")] * 399
+    plain = write(tmp_path, [line(5000), *[*bad, "broken"] * 100])
+    packed = tmp_path / "lar.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes(), 1))
+    recognised = recognise(packed, tmp_path)
+    tracemalloc.start()
+    told = convert(recognised, tmp_path / "out")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (told.rows_in, told.rows) == (40_001, 1)
+    assert told.refused == {"not_a_number": 39_900, "malformed_line": 100}
+    refused = pq.read_table(tmp_path / "out" / "refusals.parquet")
+    assert refused["source_row"].to_pylist() == list(range(2, 40_002))
+    assert refused["reason"].to_pylist()[398:401] == ["not_a_number", "malformed_line", "not_a_number"]
+    assert peak < 6e6
 
 
 @pytest.fixture

@@ -113,6 +113,12 @@ def test_race_by_hand(own, other, expected):
     assert sql(race(), people("race", *padded)) == reference_race(*padded) == expected
 
 
+@pytest.mark.parametrize(("modern", "expected"), [(True, "Joint"), (False, "White")])
+def test_a_blank_race_of_the_co_applicant_is_free_text_from_2018_only(modern, expected):
+    cells = people("race", ["5", None, None, None, None], [None] * 5)
+    assert sql(race(modern), cells) == expected
+
+
 @pytest.mark.skipif(not TRAVIS.is_file(), reason="shared/data/hmda_lar_2024_travis_cu is not there")
 def test_all_rows_that_carry_derived_columns_agree():
     columns = {

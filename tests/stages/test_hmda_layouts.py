@@ -130,6 +130,11 @@ def test_a_part_of_the_columns_and_one_more_is_told_as_such(tmp_path: Path) -> N
     assert "action_taken" in found.missing
 
 
+def test_lines_of_control_characters_alone_are_no_rows(tmp_path: Path) -> None:
+    with pytest.raises(DataQualityError, match="has blank lines alone"):
+        recognised(put(tmp_path / "a.txt", "\x1c\n\x1c\n"))
+
+
 def test_columns_that_several_eras_share_are_not_guessed(tmp_path: Path) -> None:
     names = ["loan_type", "loan_purpose", "action_taken", "preapproval"]
     with pytest.raises(DataQualityError, match="alike, whose codes differ"):

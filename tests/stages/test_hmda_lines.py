@@ -90,6 +90,19 @@ def test_a_short_line_of_fixed_width_is_broken(tmp_path: Path) -> None:
     assert [row["source_row"] for row in rows] == [1, 2, 3, 5, 6, 7, 8]
 
 
+@pytest.mark.parametrize("stripped", [False, True])
+def test_an_empty_last_cell_of_fixed_width_breaks_no_line(tmp_path: Path, stripped: bool) -> None:
+    rows = rows_of(BY_NAME["nara_fixed"], 2006, 4, {"applicant_income_000s": ""})
+    rows[1][-1] = ""
+    lines = fixed_text(rows).splitlines(keepends=True)
+    blank = " " * (len(lines[0]) - 1) + "\n"
+    lines[1] = lines[1].rstrip() + "\n" if stripped else lines[1]
+    (tmp_path / "a.dat").write_text("".join([*lines, blank]))
+    found, gone = read(tmp_path / "a.dat")
+    assert gone == ([2] if stripped else [])  # of a line that was cut nobody knows what it held
+    assert [row["sequence_number"] for row in found] == (["0", "2", "3"] if stripped else ["0", None, "2", "3"])
+
+
 def test_a_cell_in_quotes_keeps_its_commas(tmp_path: Path) -> None:
     write(tmp_path / "a.csv", "historic_slice", 2010, changed={"msamd_name": "Chicago, Joliet, Naperville - IL"})
     assert read(tmp_path / "a.csv")[0][0]["msamd_name"] == "Chicago, Joliet, Naperville - IL"

@@ -131,10 +131,11 @@ def test_a_changed_byte_in_an_archive_is_noticed(tmp_path: Path) -> None:
         (b"\n  \n", "is empty"),
         ("as_of_year,x\n2016,1\n".encode("utf-16"), "no text in UTF-8"),
         (b"MZ\x00\x01\x02", "no text in UTF-8"),
+        (b"PAR1\x15\x04", "is Parquet, and files of HMDA are delivered as text"),
         (b"as_of_year,x\r\n2016,1\n2016,2\r\n", "3 line ends and 2 carriage returns, 2 of them together"),
         (b"as_of_year,x\n2016,\r1\n", "2 line ends and 1 carriage returns, 0 of them together"),
     ],
-    ids=["empty", "blank", "utf-16", "binary", "mixed line ends", "return in a cell"],
+    ids=["empty", "blank", "utf-16", "binary", "parquet", "mixed line ends", "return in a cell"],
 )
 def test_what_is_no_text_is_refused(tmp_path: Path, content: bytes, told: str) -> None:
     (tmp_path / "a.csv").write_bytes(content)
@@ -163,7 +164,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InfrastructureError, match=r"lar\.csv cannot be read"):
+    with pytest.raises(InfrastructureError, match=r"lar\.csv' cannot be read \(No such file"):
         opened(tmp_path / "lar.csv", tmp_path)
 
 

@@ -295,6 +295,8 @@ def test_an_unknown_code_can_be_accepted_or_stop_the_audit(tmp_path: Path) -> No
     accepted = hmda.read(source(path, policy={"unknown_codes": "accept"}), ["loan_purpose_raw"])
     assert accepted.table["loan_purpose_raw"].to_pylist() == ["1", "7", "31"]
     assert accepted.quarantined == {}
+    made_of_it = hmda.read(source(path, policy={"unknown_codes": "accept"}), ["loan_purpose"])
+    assert made_of_it.table["loan_purpose"].to_pylist() == ["1", "7", "3"]
     with pytest.raises(
         DataQualityError, match=r"1 rows of a\.csv have a code of loan_purpose that no filing guide lists"
     ):
@@ -385,21 +387,27 @@ def reported(path: Path) -> SchemaReport:
 def test_the_schema_report_has_one_line_for_each_finding(tmp_path: Path) -> None:
     kept = [name for name in reversed(MODERN.columns) if name != "lei"]
     cells_of = [dict(zip(MODERN.columns, rows_of(MODERN, 2022, 1, each)[0], strict=True)) for each in UNKNOWN]
-    rows = [[*[row[name] for name in kept], "x"] for row in cells_of]
-    (tmp_path / "a.csv").write_text(text_of(rows, [*kept, "branch"]) + "2022,cut\n")
+    rows = [[*[row[name] for name in kept], "x", "1"] for row in [*cells_of, cells_of[0] | {"income": "rich"}]]
+    (tmp_path / "a.csv").write_text(text_of(rows, [*kept, "branch", "occupancy"]) + "2022,cut\n")
     report = reported(tmp_path / "a.csv")
     found = [f for f in report.findings if f.kind != "lacking_column"]
     assert [(f.kind, f.severity, f.column, f.code, f.rows, f.policy) for f in found] == [
         ("missing_column", "warning", "lei", None, 0, "stop"),
         ("unknown_column", "warning", "branch", None, 0, "accept"),
+        ("unknown_column", "warning", "occupancy", None, 0, "accept"),
         ("other_order", "note", None, None, 0, "accept"),
         ("unknown_code", "warning", "loan_purpose_raw", "7", 1, "quarantine"),
         ("malformed_line", "error", None, None, 1, "quarantine"),
+        ("refused_row", "error", None, None, 1, "quarantine"),
     ]
+    told = {f.column: f.text for f in found if f.kind == "unknown_column"}
+    assert told["branch"].endswith("it can be named in the spec as it is")
+    assert "a canonical column of that name" in told["occupancy"]
     lacks = {f.column for f in report.findings if f.kind == "lacking_column"}
     assert "lender_id" in lacks
     assert "ltv_ratio" not in lacks
-    assert (report.layout, report.rows_in, report.rows, report.refused) == ("data_browser", 4, 3, {"malformed_line": 1})
+    assert (report.layout, report.rows_in, report.rows) == ("data_browser", 5, 3)
+    assert report.refused == {"malformed_line": 1, "not_a_number": 1}
 
 
 def test_the_schema_report_says_what_the_years_before_2018_lack(tmp_path: Path) -> None:

@@ -13,11 +13,13 @@ from report_tables import HOSTILE, REFERENCE
 
 from schemas.models import Model
 from schemas.report_index import REPORT_INDEX
+from schemas.source import Source
 from tasks._validate import validate
 from tasks.algorithms.disclosure import POLICIES, withhold_table
 from tasks.methods import METHODS
 from tasks.report import _json, report
 from tasks.sections import section_modules
+from tasks.sections._appendix import quality
 from tasks.sections._cover import cover
 from tasks.sections._material import Material
 from tasks.sections.waterfall import _giving_away, waterfall
@@ -233,6 +235,17 @@ def test_a_given_rule_is_not_called_a_model_of_the_lender(model, said):
     assert ("fitted to the lender" in text) != said
     assert ("model of the lender" in text) != said
     assert ("approved by the rule" in text) == said
+
+
+def test_the_policy_for_departures_of_a_file_of_hmda_is_told():
+    said = report_tables.settings()
+    policy = {"missing_columns": "accept", "unknown_codes": "stop"}
+    source = Source.model_validate({"kind": "hmda", "path": "lar.csv", "policy": policy})
+    of_hmda = Material(said.model_copy(update={"source": source}), (), (), (), (), ())
+    *_, told = quality(of_hmda, []).words
+    assert "the file cannot give: accept; a column that the file's layout does not know: accept; a code" in told
+    assert "in a column named: stop. Rows" in told
+    assert len(quality(Material(said, (), (), (), (), ()), []).words) == 1
 
 
 def test_a_swapped_decision_is_shouted():

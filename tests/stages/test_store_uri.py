@@ -197,6 +197,11 @@ def test_scratch_is_kept_for_the_next_process_and_cleared(uri: str) -> None:
     assert again.read("a") is None
 
 
+def test_a_lake_in_which_no_year_came_to_a_result_is_one(uri: str) -> None:
+    Lake(uri).write_file("backfills/yearly/2016/0001.json", b"{}")
+    assert open_lake(uri).location == Lake(uri).location
+
+
 def test_a_lake_that_is_not_there_is_not_made_by_reading(uri: str) -> None:
     with pytest.raises(SpecError, match="no lake at"):
         open_lake(uri)

@@ -15,10 +15,13 @@ import pytest
 from conftest import REPOSITORY, SHARED
 
 from schemas.errors import DataQualityError, InfrastructureError, IntegrityError, SpecError
+from schemas.source import Source
 from schemas.vintages import Vintage
+from tasks import _delivered, _vintages
 from tasks._store import Lake, sha256_of
 from tasks._vintages import add, file_of, newest, vintages
 from tasks.algorithms.hmda_twin.settings import TwinSettings
+from tasks.sources import hmda
 from tasks.sources.hmda_twin import write
 
 MAY = date(2023, 5, 1)
@@ -106,8 +109,9 @@ def test_a_second_delivery_of_a_file_makes_no_second_vintage(
 
 
 def test_two_that_add_one_file_at_once_make_one_vintage(files: Path, lake: Lake) -> None:
+    lakes = [Lake(lake.root) for _ in range(2)]
     with ThreadPoolExecutor(2) as pool:
-        made = list(pool.map(lambda _: add(Lake(lake.root), files / "first", **KEY), range(2)))
+        made = list(pool.map(lambda one: add(one, files / "first", **KEY), lakes))
     assert made[0] == made[1]
     assert vintages(lake) == made[:1]
 
@@ -121,6 +125,66 @@ def test_what_is_held_is_converted_again_on_request_only(files: Path, lake: Lake
     assert vintages(lake) == [redated]
     assert file_of(lake, redated).is_file()
     assert not (lake.root / made.folder).exists()
+
+
+def test_the_digest_of_a_vintage_is_that_of_what_was_delivered_and_of_what_converted_it(
+    files: Path, lake: Lake, tmp_path: Path
+) -> None:
+    rows = file_of(lake, add(lake, files / "first", **KEY))
+    elsewhere = Lake(tmp_path / "other")
+    other = file_of(elsewhere, add(elsewhere, files / "first", **KEY))
+    _turned_round(other)
+    assert sha256_of(rows) != sha256_of(other)
+    assert digest_of(rows) == digest_of(other)
+    second = file_of(lake, add(lake, files / "second", **{**KEY, "frozen": date(2024, 5, 1)}))
+    assert digest_of(second) != digest_of(rows)
+    record = other.with_name("vintage.json")
+    said = json.loads(record.read_bytes())
+    record.write_text(json.dumps({**said, "converter": "of yesterday"}))
+    assert digest_of(other) != digest_of(rows)
+    record.write_text(json.dumps({**said, "rows_sha256": "0" * 64}))  # these are not the rows that were written
+    assert digest_of(other) == sha256_of(other)
+
+
+def digest_of(rows: Path) -> str:
+    return hmda.digest(Source(kind="hmda", path=str(rows)))
+
+
+def _turned_round(rows: Path) -> None:
+    """The same rows in another order, with the record that they would have had."""
+    table, record = pq.read_table(rows, partitioning=None), rows.with_name("vintage.json")
+    pq.write_table(table.take(list(reversed(range(table.num_rows)))), rows)
+    record.write_text(json.dumps({**json.loads(record.read_bytes()), "rows_sha256": sha256_of(rows)}))
+
+
+def test_a_file_that_changes_while_it_is_read_becomes_no_vintage(
+    files: Path, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = Path(shutil.copy(files / "first", tmp_path / "growing"))
+
+    def grows(name: Path, folder: Path, year: int | None = None) -> _delivered.TakenIn:
+        taken = _delivered.take_in(name, folder, year)
+        with name.open("ab") as more:
+            more.write(b"x")
+        return taken
+
+    monkeypatch.setattr(_vintages, "take_in", grows)
+    with pytest.raises(InfrastructureError, match="growing changed while it was read; add it again"):
+        add(lake, file, **KEY)
+    assert vintages(lake) == []
+
+
+def test_columns_that_a_vintage_does_not_keep_are_told(
+    files: Path, lake: Lake, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, *others = (files / "first").read_text().splitlines()
+    file = tmp_path / "more"
+    file.write_text("\n".join([f"{first}|approved", *(f"{row}|1" for row in others), ""]))
+    add(lake, file, **KEY)
+    assert (
+        f"its layout has no column approved, and a vintage keeps none; an audit of these takes source.path: {file}"
+        in (caplog.text)
+    )
 
 
 def test_rows_of_another_year_are_refused(files: Path, lake: Lake, tmp_path: Path) -> None:
@@ -163,6 +227,9 @@ def test_words_that_name_nothing_are_refused_before_the_file_is_read(lake: Lake,
         add(lake, tmp_path / "none", **{**KEY, "dataset": "snapshots"})
     with pytest.raises(SpecError, match=r"no place '\.\./elsewhere'"):
         add(lake, tmp_path / "none", **{**KEY, "geography": "../elsewhere"})
+    for year in (1900, 2024):
+        with pytest.raises(SpecError, match=f"a vintage of {year} cannot have been frozen on 2023-05-01"):
+            add(lake, tmp_path / "none", **{**KEY, "year": year})
     with pytest.raises(InfrastructureError, match="none' cannot be read"):
         add(lake, tmp_path / "none", **KEY)
 
@@ -278,6 +345,7 @@ def test_a_lake_at_a_uri_holds_vintages_too(files: Path, tmp_path: Path, monkeyp
     again = add(lake, files / "first", **KEY, replace=True)
     assert vintages(Lake("memory://vintages-test/lake")) == [again]
     assert file_of(lake, again).is_file()
+    assert digest_of(file_of(lake, again)) != sha256_of(file_of(lake, again))  # its record lies beside the copy
 
 
 def test_a_vintage_is_named_for_people() -> None:

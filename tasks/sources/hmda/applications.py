@@ -18,10 +18,10 @@ from schemas.errors import DataQualityError, InfrastructureError
 from schemas.hmda import HMDA_APPLICATIONS
 from schemas.terms import Refusal
 from tasks.sources._raw import Unread
+from tasks.sources.hmda.canonical import lacking
 from tasks.sources.hmda.cells import quoted
 from tasks.sources.hmda.lines import broken, open_raw, source_rows
 from tasks.sources.hmda.recognition import Recognised, recognise
-from tasks.sources.hmda.schema_report import lacking
 
 if TYPE_CHECKING:
     import duckdb

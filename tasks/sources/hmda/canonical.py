@@ -46,6 +46,10 @@ _NAMES: Mapping[str, tuple[str, ...]] = {  # canonical column -> what the files 
     ),
 }
 _ROUNDED = {"tract_minority_pct": 2, "tract_to_msa_income_pct": 2}
+_TYPES = {"string": "VARCHAR", "double": "DOUBLE", "int32": "INTEGER", "int64": "BIGINT"}
+_NULL = {column.name: f"NULL::{_TYPES[column.type]}" for column in HMDA_APPLICATIONS.columns}
+_MARKS = {"exempt", "blank", "unknown_codes", "unit_flag"}
+"""Canonical columns that say something of the others."""
 _OF_PLACES = {"state_code", "county_fips5", "tract_fips11"}
 _MADE = {"occupancy", "preapproval", "lien_status", *ROLLED_UP, *_OF_PLACES}
 """Canonical columns that are not read under their own name."""
@@ -63,6 +67,12 @@ def select(recognised: Recognised) -> str:
     values = _values(recognised, cells, {*texts, "source_row"})
     outer = [f"{values[column.name]} AS {quoted(column.name)}" for column in HMDA_APPLICATIONS.columns]
     return f"SELECT {', '.join(outer)}, {_refusal(cells)} AS refusal FROM (SELECT {', '.join(inner)} FROM raw)"
+
+
+def lacking(recognised: Recognised) -> tuple[str, ...]:
+    """Columns of the canonical table that a file of these columns cannot give: they are null whatever its rows hold."""
+    values = _values(recognised, list(_cells(recognised)), set(place_texts(recognised)) | {"source_row"})
+    return tuple(name for name, sql in values.items() if sql == _NULL[name] and name not in _MARKS)
 
 
 def _cells(recognised: Recognised) -> Iterator[Cell]:
@@ -101,12 +111,9 @@ def _label_of(source: str) -> str:
 def _values(recognised: Recognised, cells: list[Cell], others: set[str]) -> dict[str, str]:
     """Canonical column -> SQL over the inner layer; of a column that the file cannot give, null."""
     read = {cell.column for cell in cells} | others
-    types = {"string": "VARCHAR", "double": "DOUBLE", "int32": "INTEGER", "int64": "BIGINT"}
-    out = {
-        column.name: quoted(column.name) if column.name in read else f"NULL::{types[column.type]}"
-        for column in HMDA_APPLICATIONS.columns
-    }
-    out["activity_year"] = f"TRY_CAST({out['activity_year']} AS INTEGER)"
+    out = {name: quoted(name) if name in read else null for name, null in _NULL.items()}
+    if "activity_year" in read:
+        out["activity_year"] = "TRY_CAST(activity_year AS INTEGER)"
     out |= {name: _as_code(name, f"left({_text(name)}, 1)") for name in ROLLED_UP if f"{name}_raw" in read}
     out |= _changed_in_2018(recognised.layout.family == "modern", read)
     for name, (rule, needed) in DERIVED.items():

@@ -75,8 +75,8 @@ class Cell:
     @property
     def unknown(self) -> str:
         """SQL of whether a code was filed that is not known; NA is none."""
-        words = ", ".join(map(literal, (NOT_APPLICABLE, *self.words)))
-        return f"{quoted(self.column)} IS NULL AND {self.filed} NOT IN ({words})"
+        null = f"{quoted(self.column)} IS NULL AND {self.filed} NOT IN ({_among(NOT_APPLICABLE, *self.words)})"
+        return f"{null} AND {_plain(self.filed)} NOT IN ({_among(*self.words)})" if self.words else null
 
     @property
     def exempt(self) -> str:
@@ -91,8 +91,7 @@ class Cell:
     @property
     def absent(self) -> str:
         """SQL of whether the cell says nothing: blank, or a word in place of the value."""
-        words = ", ".join(map(literal, (NOT_APPLICABLE, EXEMPT)))
-        return f"{quoted(self.column)} IS NULL AND coalesce({self.filed} IN ({words}), true)"
+        return f"{quoted(self.column)} IS NULL AND coalesce({self.filed} IN ({_among(NOT_APPLICABLE, EXEMPT)}), true)"
 
     def faulty(self, declared: Column) -> str:
         """SQL of whether the number cannot be used for any of the reasons that ``faults`` tells apart."""
@@ -133,13 +132,21 @@ def code(column: str, source: str, known: Iterable[str], words: Iterable[str] = 
     text, codes = quoted(source), enumeration(known)
     for word in words:
         text = f"nullif({text}, {literal(word)})"
+    mended = f"CASE WHEN {text} IS NOT NULL THEN TRY_CAST({_plain(text)} AS {codes}) END"
+    return Cell(column, source, "code", f"coalesce(TRY_CAST({text} AS {codes}), {mended})", tuple(words))
+
+
+def _plain(text: str) -> str:
+    """SQL of a code without what spreadsheets and padding make of it."""
     as_number = f"TRY_CAST({text} AS DOUBLE)"
-    plain = (
+    return (
         f"CASE WHEN {as_number} = floor({as_number}) THEN TRY_CAST(TRY_CAST({as_number} AS BIGINT) AS VARCHAR) "
         f"ELSE trim({text}) END"
     )
-    mended = f"CASE WHEN {text} IS NOT NULL THEN TRY_CAST({plain} AS {codes}) END"
-    return Cell(column, source, "code", f"coalesce(TRY_CAST({text} AS {codes}), {mended})", tuple(words))
+
+
+def _among(*texts: str) -> str:
+    return ", ".join(map(literal, texts))
 
 
 def label(column: str, source: str, codes: Mapping[str, str]) -> Cell:

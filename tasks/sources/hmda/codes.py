@@ -33,7 +33,12 @@ HISTORIC: Final[dict[str, Codes]] = {
 }
 """Codes of the files until 2017, where they are fewer than a canonical column knows."""
 
-MODERN: Final[dict[str, Codes]] = {"preapproval_raw": ("1", "2"), "lien_status_raw": ("1", "2")}
+MODERN: Final[dict[str, Codes]] = {
+    "loan_purpose_raw": ("1", "2", "31", "32", "4", "5"),
+    "purchaser_type_raw": (*"0123456", "71", "72", "8", "9"),
+    "preapproval_raw": ("1", "2"),
+    "lien_status_raw": ("1", "2"),
+}
 """Codes of the files from 2018, where they are fewer than a canonical column knows."""
 
 WORDS: Final[dict[str, Codes]] = {f"denial_reason_{i}": ("10",) for i in range(1, 5)}

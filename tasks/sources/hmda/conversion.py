@@ -8,11 +8,11 @@ it gets its name. Here belong that order and the counts; what becomes of a cell 
 
 import os
 import shutil
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -24,7 +24,7 @@ from schemas.errors import InfrastructureError
 from schemas.hmda import HMDA_APPLICATIONS, HMDA_REFUSALS
 from schemas.terms import Refusal
 from tasks.sources.hmda.canonical import select
-from tasks.sources.hmda.cells import literal
+from tasks.sources.hmda.cells import literal, quoted
 from tasks.sources.hmda.pieces import Piece, broken_rows, open_raw, source_rows
 from tasks.sources.hmda.recognition import Recognised
 from tasks.sources.hmda.written import check
@@ -62,16 +62,18 @@ def convert(recognised: Recognised, target: Path) -> Converted:
         DataQualityError: the lines of the file cannot be told apart.
         InfrastructureError: memory or disk is not enough, or the file cannot be read.
     """
-    draft = target / f".{APPLICATIONS_FILE}"
+    draft, refusals = target / f".{APPLICATIONS_FILE}", target / f".{REFUSALS_FILE}"
     try:
         target.mkdir(parents=True, exist_ok=True)
         with _connected(target) as connection:
-            rows, refusals = _separated(connection, recognised, draft)
+            rows = _separated(connection, recognised, draft, refusals)
             check(connection, draft, HMDA_APPLICATIONS)
-            reasons = dict(Counter(refusals["reason"].to_pylist()))
+            check(connection, refusals, HMDA_REFUSALS)
+            reasons = _counts(connection, refusals, "reason")
             unknown, flags = _unknown_codes(connection, draft), _flags(connection, draft)
-            told = Converted(rows + len(refusals), rows, reasons, _years(connection, draft), unknown, flags)
-        pq.write_table(refusals, target / REFUSALS_FILE)
+            years = _counts(connection, draft, "activity_year")
+            told = Converted(rows + sum(reasons.values()), rows, reasons, years, unknown, flags)
+        refusals.replace(target / REFUSALS_FILE)
         draft.replace(target / APPLICATIONS_FILE)
     except (duckdb.OutOfMemoryException, duckdb.IOException, OSError) as error:
         reason = str(error).splitlines()[0]
@@ -79,19 +81,23 @@ def convert(recognised: Recognised, target: Path) -> Converted:
     finally:
         if target.is_dir():
             draft.unlink(missing_ok=True)
+            refusals.unlink(missing_ok=True)
     return told
 
 
-def _separated(connection: duckdb.DuckDBPyConnection, recognised: Recognised, draft: Path) -> tuple[int, pa.Table]:
-    """Write the applications; gives how many, and the rows that are none."""
+def _separated(connection: duckdb.DuckDBPyConnection, recognised: Recognised, draft: Path, refusals: Path) -> int:
+    """Write the applications, and the rows that are none; gives how many applications there are."""
     pieces = open_raw(connection, recognised, _threads())
     query = select(recognised)
-    rows = _written(connection, query, draft)
-    refused = _refused(connection, query) if rows < recognised.lines - recognised.header else []
-    broken = broken_rows(connection, recognised, pieces, rows + len(refused))
+    rows = _written(connection, f"SELECT * EXCLUDE (refusal) FROM ({query}) WHERE refusal IS NULL", draft)
+    all_fit = rows == recognised.lines - recognised.header
+    refused = _written(connection, _NONE_REFUSED if all_fit else _REFUSED.format(query), refusals)
+    broken = broken_rows(connection, recognised, pieces, rows + refused)
     if len(broken):
         _renumber(draft, pieces, broken)
-    return rows, _refusals(refused, pieces, broken)
+        _renumber(refusals, pieces, broken)
+        _add_broken(connection, refusals, broken)
+    return rows
 
 
 def _threads() -> int:
@@ -116,34 +122,32 @@ def _connected(target: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         shutil.rmtree(spill, ignore_errors=True)
 
 
+_REFUSED = (
+    'SELECT source_row, refusal.reason AS reason, refusal."column" AS "column", refusal.detail AS detail '
+    "FROM ({}) WHERE refusal IS NOT NULL ORDER BY source_row"
+)
+"""The rows that are no applications, over what ``select`` gives. All rows may be such: they are streamed, too."""
+_NONE_REFUSED = "SELECT 1::BIGINT AS source_row, '' AS reason, '' AS \"column\", '' AS detail WHERE false"
+
+
 def _written(connection: duckdb.DuckDBPyConnection, query: str, draft: Path) -> int:
-    """Write the applications; gives how many."""
+    """Write what a query gives; returns how many rows that is."""
     copied = connection.execute(
-        f"COPY (SELECT * EXCLUDE (refusal) FROM ({query}) WHERE refusal IS NULL) TO {literal(str(draft))} "
-        f"(FORMAT parquet, ROW_GROUP_SIZE {_ROW_GROUP})"
+        f"COPY ({query}) TO {literal(str(draft))} (FORMAT parquet, ROW_GROUP_SIZE {_ROW_GROUP})"
     ).fetchone()
     return int(copied[0]) if copied else 0
 
 
-def _refused(connection: duckdb.DuckDBPyConnection, query: str) -> list[tuple[int, str, str, str]]:
-    """Number in ``raw``, reason, column and detail of the rows that are no applications."""
-    return connection.execute(
-        'SELECT source_row, refusal.reason, refusal."column", refusal.detail '
-        f"FROM ({query}) WHERE refusal IS NOT NULL ORDER BY source_row"
-    ).fetchall()
-
-
-def _refusals(
-    refused: Sequence[tuple[int, str, str, str]], pieces: Sequence[Piece], broken: NDArray[np.int64]
-) -> pa.Table:
-    places = source_rows(np.array([row for row, *_ in refused], np.int64), pieces, broken)
-    more = len(broken)
-    return HMDA_REFUSALS.build(
-        source_row=[*places.tolist(), *broken.tolist()],
-        reason=[*(reason for _, reason, _, _ in refused), *[Refusal.MALFORMED_LINE.value] * more],
-        column=[*(column for _, _, column, _ in refused), *[None] * more],
-        detail=[*(detail for *_, detail in refused), *[None] * more],
-    ).sort_by("source_row")
+def _add_broken(connection: duckdb.DuckDBPyConnection, refusals: Path, broken: NDArray[np.int64]) -> None:
+    """Put the broken lines among the other refusals, by their place in the file."""
+    more = refusals.with_name(f"{refusals.name}.more")
+    connection.register("broken", pa.table({"source_row": broken}))
+    said = f"SELECT source_row, {literal(Refusal.MALFORMED_LINE)} AS reason, NULL::VARCHAR, NULL::VARCHAR FROM broken"
+    try:
+        _written(connection, f"FROM (FROM {_parquet(refusals)} UNION ALL {said}) ORDER BY source_row", more)
+        more.replace(refusals)
+    finally:
+        more.unlink(missing_ok=True)
 
 
 def _renumber(draft: Path, pieces: Sequence[Piece], broken: NDArray[np.int64]) -> None:
@@ -160,11 +164,12 @@ def _renumber(draft: Path, pieces: Sequence[Piece], broken: NDArray[np.int64]) -
         numbered.unlink(missing_ok=True)
 
 
-def _years(connection: duckdb.DuckDBPyConnection, draft: Path) -> dict[int, int]:
+def _counts(connection: duckdb.DuckDBPyConnection, draft: Path, column: str) -> dict[Any, int]:
+    """Value of a column -> rows; those without one do not count."""
+    name = quoted(column)
     return dict(
         connection.execute(
-            f"SELECT activity_year, count(*) FROM {_parquet(draft)} WHERE activity_year IS NOT NULL "
-            "GROUP BY ALL ORDER BY ALL"
+            f"SELECT {name}, count(*) FROM {_parquet(draft)} WHERE {name} IS NOT NULL GROUP BY ALL ORDER BY ALL"
         ).fetchall()
     )
 

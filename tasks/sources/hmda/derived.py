@@ -23,10 +23,11 @@ def race(modern: bool = True) -> str:
     """One race, minority before White; Joint where one of the two is White and the other of a minority.
 
     Whose first race is blank wrote free text only, which is possible from 2018. A White applicant whose co-applicant
-    did so is Joint.
+    did so is Joint; before, a blank co-applicant makes nobody Joint.
     """
     own, other = _said("applicant_race"), _said("co_applicant_race")
     first, other_first = quoted("applicant_race_1_raw"), quoted("co_applicant_race_1_raw")
+    free_text = f"{other_first} IS NULL" if modern else "false"
     minority = [f"list_has_any({own}, {listed(codes)})" for codes in _MINORITIES.values()]
     several = " + ".join(f"CAST({has} AS INTEGER)" for has in minority)
     every = [code for codes in _MINORITIES.values() for code in codes]
@@ -36,7 +37,7 @@ def race(modern: bool = True) -> str:
         f"CASE WHEN {first} IS NULL THEN {_blank(modern, 'Race')} WHEN {first} IN ('6', '7') THEN 'Race Not Available' "
         f"WHEN list_has_any({own}, {listed(every)}) AND {other_white} THEN 'Joint' "
         f"WHEN {several} > 1 THEN '2 or more minority races' {single} "
-        f"WHEN {other_minority} OR {other_first} IS NULL THEN 'Joint' ELSE 'White' END"
+        f"WHEN {other_minority} OR {free_text} THEN 'Joint' ELSE 'White' END"
     )
 
 

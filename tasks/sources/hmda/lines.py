@@ -36,7 +36,7 @@ def broken(connection: "duckdb.DuckDBPyConnection", recognised: Recognised, rows
     """
     if recognised.layout.stops:
         numbers = connection.execute(
-            f"SELECT place FROM ({_placed_lines(recognised)}) WHERE {_WRONG_LENGTH}", [recognised.layout.stops[-1]]
+            f"SELECT place FROM ({_placed_lines(recognised)}) WHERE NOT ({_BLANK}) AND NOT {_fits(recognised)}"
         ).fetchall()
     else:
         numbers = connection.execute(f"SELECT DISTINCT line - {int(recognised.header)} FROM {_REJECTS}").fetchall()
@@ -50,7 +50,7 @@ def broken(connection: "duckdb.DuckDBPyConnection", recognised: Recognised, rows
     return found
 
 
-def source_rows(places: NDArray[np.int64], broken_rows: list[int]) -> NDArray[np.int64]:
+def source_rows(places: NDArray[np.int64], broken_rows: list[int] | NDArray[np.int64]) -> NDArray[np.int64]:
     """``(n,)`` numbers of rows in the file, from 1, of those that stand at ``places`` among the readable ones."""
     before = np.asarray(broken_rows, np.int64) - np.arange(1, len(broken_rows) + 1)
     return places + np.searchsorted(before, places - 1, side="right")
@@ -90,7 +90,12 @@ def _delimited(recognised: Recognised) -> str:
 
 
 _BLANK = "line IS NULL OR trim(line) = ''"
-_WRONG_LENGTH = f"NOT ({_BLANK}) AND length(rtrim(line)) <> ?"
+
+
+def _fits(recognised: Recognised) -> str:
+    """Whether a line is as long as a record, with the blanks of an empty last cell or without what is behind it."""
+    stop = recognised.layout.stops[-1]
+    return f"(length(line) = {stop} OR length(rtrim(line)) = {stop})"
 
 
 def _placed_lines(recognised: Recognised) -> str:
@@ -107,7 +112,7 @@ def _fixed_width(recognised: Recognised) -> str:
     )
     return (
         f"SELECT {cells}, row_number() OVER () AS source_row FROM ({_placed_lines(recognised)}) "
-        f"WHERE length(rtrim(line)) = {stops[-1]}"
+        f"WHERE NOT ({_BLANK}) AND {_fits(recognised)}"
     )
 
 

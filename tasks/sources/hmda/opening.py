@@ -63,13 +63,21 @@ def opened(path: Path, scratch: Path, limits: Limits | None = None) -> Opened:
     limits = limits or Limits()
     try:
         magic = _first_bytes(path)
+        if magic == b"PAR1":
+            raise DataQualityError(
+                f"{path.name} is Parquet, and files of HMDA are delivered as text, plain or packed; an audit takes a "
+                "vintage's applications.parquet as source.path, and other Parquet as kind: parquet"
+            )
         if magic.startswith(b"PK"):
             return _text(_extracted(path, scratch, limits), "none", limits, path.name)
         return _text(path, "gzip" if magic.startswith(b"\x1f\x8b") else "none", limits, path.name)
     except (zipfile.BadZipFile, NotImplementedError, gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise DataQualityError(f"{path.name} is damaged or cut short ({error}): fetch it again") from error
     except OSError as error:
-        raise InfrastructureError(f"{path.name} cannot be read: {error}") from error
+        why = error.strerror or error
+        raise InfrastructureError(
+            f"{str(path)!r} cannot be read ({why}): see whether it is a file that this user may read"
+        ) from error
 
 
 def _first_bytes(path: Path) -> bytes:

@@ -70,18 +70,17 @@ def broken_rows(
     """
     if _PROTOCOL not in connection.list_filesystems():
         return np.array(lines.broken(connection, recognised, rows), np.int64)
-    found = [
-        piece.before + int(line)
-        for i, piece in enumerate(pieces)
-        for (line,) in connection.execute(f"SELECT DISTINCT line FROM {_rejects(i)}").fetchall()
-    ]
+    lines_of = (connection.execute(f"SELECT DISTINCT line FROM {_rejects(i)}").fetchnumpy() for i in range(len(pieces)))
+    found = np.concatenate(
+        [piece.before + each["line"].astype(np.int64) for piece, each in zip(pieces, lines_of, strict=True)]
+    )
     expected = recognised.lines - recognised.header
     if rows + len(found) not in (expected, expected - _blank_lines(recognised)):
         raise DataQualityError(
             f"{recognised.path.name} has {expected:,} lines below its header, and {rows + len(found):,} can be told "
             "apart: a quote is left open, or a cell goes over several lines; mend the file or fetch it again"
         )
-    return np.array(sorted(found), np.int64)
+    return np.sort(found)
 
 
 def source_rows(places: NDArray[np.int64], pieces: Sequence[Piece], broken: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -90,7 +89,7 @@ def source_rows(places: NDArray[np.int64], pieces: Sequence[Piece], broken: NDAr
     bounds = [*(piece.before for piece in pieces), np.iinfo(np.int64).max]
     for low, high in pairwise(bounds):
         mine, missing = (places > low) & (places <= high), broken[(broken > low) & (broken <= high)]
-        out[mine] = low + lines.source_rows(places[mine] - low, (missing - low).tolist())
+        out[mine] = low + lines.source_rows(places[mine] - low, missing - low)
     return out
 
 

@@ -4,6 +4,7 @@ Where a file departs from its layout, the policy of the spec decides, here. What
 """
 # ruff: noqa: S608 what goes into the SQL is quoted, or a name of ours
 
+import hashlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,6 +20,7 @@ from tasks.sources._raw import Raw, Unread
 from tasks.sources.hmda.applications import CANONICAL, OpenFile, columns_of, open_file
 from tasks.sources.hmda.cells import literal, quoted
 from tasks.sources.hmda.derived import DERIVED
+from tasks.sources.hmda.identity import identity
 
 _PLACE, _YEAR = "its place", "its year"  # beside the columns of the spec, which may name source_row and activity_year
 
@@ -26,11 +28,14 @@ _PLACE, _YEAR = "its place", "its year"  # beside the columns of the spec, which
 def digest(source: Source) -> str:
     """sha256 of the file, as it was delivered; of several files, that of their digests in order.
 
+    That of a vintage is the same whenever the same file was converted by the same code.
+
     Raises:
         SpecError: the source names a vintage, and nobody has looked up its file.
         InfrastructureError: a file is not there.
     """
-    return delimited.digest(_placed(source))
+    digests = [identity(path) for path in delimited.locate(_placed(source))]
+    return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
 def header(source: Source) -> list[str]:
@@ -125,7 +130,8 @@ def _text(name: str, source: Source) -> str:
 
 def _coded(name: str, source: Source) -> str:
     """A code; where the policy accepts those that no guide lists, as it was filed."""
-    filed = f", unknown_codes ->> {literal(_path(name))}" if source.policy.unknown_codes == "accept" else ""
+    told = (name, f"{name}_raw") if source.policy.unknown_codes == "accept" else ()
+    filed = "".join(f", unknown_codes ->> {literal(_path(key))}" for key in told)
     return f"coalesce({quoted(name)}{filed}, '')"
 
 

@@ -69,6 +69,8 @@ def recognise(path: Path, scratch: Path, limits: Limits | None = None) -> Recogn
     """
     file = opened(path, scratch, limits)
     lines = _lines(file)
+    if not lines:
+        raise DataQualityError(f"{path.name} has blank lines alone: rows of applications are expected")
     if file.head.lstrip()[:1] == b"<":
         raise DataQualityError(f"{path.name} is a web page and no data: the download failed, fetch it again")
     if _is_fixed(lines):
@@ -113,7 +115,8 @@ def _records(name: str, lines: Sequence[str], delimiter: str) -> list[list[str]]
 def _is_fixed(lines: Sequence[str]) -> bool:
     """Whether most lines are as long as a record of the National Archives, and begin with a year."""
     layout = _layout("nara_fixed")
-    fits = [len(line.rstrip()) == layout.stops[-1] and re.match(_SHAPES["as_of_year"], line) for line in lines]
+    record = layout.stops[-1]
+    fits = [record in (len(line), len(line.rstrip())) and re.match(_SHAPES["as_of_year"], line) for line in lines]
     return sum(map(bool, fits)) * 2 > len(lines)
 
 

@@ -3,7 +3,6 @@
 Nothing here decides about rows. The policy of the spec does, and is told beside each finding.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, Protocol
 
@@ -11,7 +10,8 @@ from pydantic import BaseModel, ConfigDict
 
 from schemas.hmda import HMDA_APPLICATIONS
 from schemas.hmda_reading import HmdaPolicy, Treatment
-from tasks.sources.hmda.canonical import select
+from schemas.terms import Refusal
+from tasks.sources.hmda.canonical import lacking
 from tasks.sources.hmda.recognition import Recognised
 
 Departure = Literal[
@@ -22,6 +22,7 @@ Departure = Literal[
     "no_header",
     "unknown_code",
     "malformed_line",
+    "refused_row",
     "unit_error",
 ]
 Severity = Literal["note", "warning", "error"]
@@ -102,27 +103,26 @@ def report_on(recognised: Recognised, counted: Counted, policy: HmdaPolicy | Non
     )
 
 
-def lacking(recognised: Recognised) -> tuple[str, ...]:
-    """Columns of the canonical table that a file of these columns cannot give: they are null whatever its rows hold."""
-    query = select(recognised)
-    null = re.compile(r'NULL::\w+(?: AS INTEGER\))? AS "(\w+)"')
-    constant = set(null.findall(query)) - {"exempt", "blank", "unknown_codes", "unit_flag"}
-    return tuple(column.name for column in HMDA_APPLICATIONS.columns if column.name in constant)
-
-
 def _of_columns(recognised: Recognised, policy: HmdaPolicy) -> Iterator[Finding]:
     layout = recognised.layout
     for name in recognised.missing:
         text = f"layout {layout.name} has the column {name!r}, and the file has not"
         yield Finding(kind="missing_column", severity="warning", column=name, policy=policy.missing_columns, text=text)
     for name in recognised.unknown:
-        text = f"layout {layout.name} has no column {name!r}; it can be named in the spec as it is"
+        text = f"layout {layout.name} has no column {name!r}; {_use(name)}"
         yield Finding(kind="unknown_column", severity="warning", column=name, policy=policy.unknown_columns, text=text)
     expected = [name for name in layout.columns if name in recognised.columns]
     if [name for name in recognised.columns if name in layout.columns] != expected:
         yield Finding(kind="other_order", severity="note", text="the columns come in another order; they go by name")
     if layout.header and not recognised.header:
         yield Finding(kind="no_header", severity="note", text="no header; the columns go by their number and place")
+
+
+def _use(unknown: str) -> str:
+    """What the spec can do with a column that the layout does not know."""
+    if unknown in {column.name for column in HMDA_APPLICATIONS.columns}:
+        return "a canonical column of that name is not taken from it unless it means the same; rename it to name it"
+    return "it can be named in the spec as it is"
 
 
 def _of_rows(counted: Counted, policy: HmdaPolicy) -> Iterator[Finding]:
@@ -132,8 +132,11 @@ def _of_rows(counted: Counted, policy: HmdaPolicy) -> Iterator[Finding]:
             form: dict[str, Any] = {"column": column, "code": code, "rows": rows, "policy": policy.unknown_codes}
             yield Finding(kind="unknown_code", severity="warning", text=text, **form)
     for reason, rows in counted.refused.items():
-        text = f"{rows:,} rows could not be read: {reason}"
-        yield Finding(kind="malformed_line", severity="error", rows=rows, policy="quarantine", text=text)
+        broken = reason == Refusal.MALFORMED_LINE
+        what = "could not be split into columns" if broken else "are no applications"
+        text = f"{rows:,} rows {what}, and are refused: {reason}"
+        kind: Departure = "malformed_line" if broken else "refused_row"
+        yield Finding(kind=kind, severity="error", rows=rows, policy="quarantine", text=text)
     for rule, rows in counted.flags.items():
         if rows:
             text = f"{rows:,} rows look as if in another unit: {rule}; they are kept and flagged"

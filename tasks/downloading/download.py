@@ -1,7 +1,7 @@
 """Fetch one file over HTTP: whole, the one expected, and going on where an earlier try broke off.
 
-Here belongs how often to ask and when to give up. One question and its answer is in ``_transfer``, what an answer is in
-``_answers``, what is on disk meanwhile in ``_partial``. Nothing has the name of the target before every byte came and
+Here belongs how often to ask and when to give up. One question and its answer is in ``transfer``, what an answer is in
+``answers``, what is on disk meanwhile in ``partial``. Nothing has the name of the target before every byte came and
 agreed with what was expected.
 """
 
@@ -15,9 +15,9 @@ from pathlib import Path
 import httpx
 
 from schemas.errors import InfrastructureError, IntegrityError, SpecError
-from tasks._answers import Interrupted
-from tasks._partial import Partial
-from tasks._transfer import Tell, Transfer, disk_errors
+from tasks.downloading.answers import Interrupted
+from tasks.downloading.partial import Partial
+from tasks.downloading.transfer import Tell, Transfer, disk_errors
 
 log = logging.getLogger("evenhand")
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import httpx
 
 from schemas.errors import EvenhandError, InfrastructureError, IntegrityError
-from tasks._answers import SNIFFED, Interrupted, judge_head, judge_status, piece_start, whole_of
-from tasks._partial import Partial, Whole
+from tasks.downloading.answers import SNIFFED, Interrupted, judge_head, judge_status, piece_start, whole_of
+from tasks.downloading.partial import Partial, Whole
 
 Tell = Callable[[int, int | None], None]
 """Called with the bytes that are there and the bytes of the whole, None where nobody says."""
@@ -73,9 +73,11 @@ class Transfer:
             if not looked_at:
                 self._look()
             self.tell(self.part.size, self.length)
-        # an answer in chunks says itself where it ends; one that only ends may have been cut off
+        # An answer in chunks says itself where it ends, so that what was expected of it does not make it longer; one
+        # that only ends may have been cut off. What the server said of the whole it owes in either case.
         chunked = "chunked" in answer.headers.get("transfer-encoding", "")
-        if not chunked and self.part.size < (self.length or 0):
+        said = self.part.whole.length if self.part.whole else None
+        if self.part.size < ((said if chunked else self.length) or 0):
             raise Interrupted("the answer ended early")
 
     def _place(self, status: int, said: Whole, start: int | None) -> None:

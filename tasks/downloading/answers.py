@@ -10,7 +10,7 @@ from html import unescape
 import httpx
 
 from schemas.errors import EvenhandError, InfrastructureError, SpecError
-from tasks._partial import Whole
+from tasks.downloading.partial import Whole
 
 SNIFFED = 512
 """Bytes at the start of a body that are looked at."""

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from tasks._progress import _terminal
-from tasks._transfer import Tell
+from tasks.downloading.transfer import Tell
 
 log = logging.getLogger("evenhand")
 
