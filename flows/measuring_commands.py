@@ -137,5 +137,5 @@ def _refuse_options_of_others(name: str, given: dict[str, Any]) -> None:
     for option, value in given.items():
         if value and option not in _BENCHES[name].options:
             other = next(bench for bench, its in _BENCHES.items() if option in its.options)
-            taken = " and ".join(_BENCHES[name].options)
-            raise SpecError(f"bench {name} takes no {option}; bench {other} does. It takes {taken}")
+            taken = " and ".join(_BENCHES[other].options)
+            raise SpecError(f"bench {name} takes no {option}; bench {other} does, and takes {taken}")

@@ -10,7 +10,7 @@ import platform
 import resource
 import sys
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -51,14 +51,17 @@ def code_digest(modules: Iterable[str], resources: Iterable[Path] = ()) -> str:
     return digest.hexdigest()
 
 
-@lru_cache(maxsize=256)
+@cache
 def _parsed(name: str) -> tuple[str, tuple[str, ...]]:
-    """A module as text without docstrings or layout, and the first-party modules that it imports."""
+    """Digest of a module without docstrings or layout, and the first-party modules that it imports.
+
+    All are kept: Python 3.11 cannot parse in two threads at once, and libraries parse while they are loaded.
+    """
     tree = ast.parse(_file(name).read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             _drop_docstring(node)
-    return ast.dump(tree), tuple(dict.fromkeys(_imports(tree)))
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), tuple(dict.fromkeys(_imports(tree)))
 
 
 def _drop_docstring(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> None:

@@ -11,6 +11,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
@@ -79,7 +80,7 @@ class Deployment:
         return {
             **kept,
             **said,
-            "PATH": f"{Path(shutil.which('prefect') or '').parent}:{kept['PATH']}",
+            "PATH": f"{Path(sys.executable).parent}:{kept['PATH']}",
             "PYTHONPATH": str(REPOSITORY),
             "PREFECT_WORKER_WEBSERVER_PORT": str(self.places.health),
         }

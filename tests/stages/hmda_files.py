@@ -59,6 +59,20 @@ CELLS = {
 }
 MODERN = {"loan_amount": "205000.0", "state_code": "TX", "county_code": "48201", "census_tract": "48201002902"}
 
+YEARS = {
+    "historic_labels": 2012,
+    "historic_codes": 2008,
+    "historic_slice": 2010,
+    "nara_fixed": 2006,
+    "ffiec_flat": 2015,
+    "flat_2017": 2017,
+    "flat_2017_three_year": 2017,
+    "public_lar": 2021,
+    "data_browser": 2023,
+    "modified_lar": 2022,
+}
+"""A year of each layout."""
+
 
 def rows_of(layout: Layout, year: int, rows: int = 5, changed: Mapping[str, str] | None = None) -> list[list[str]]:
     """Cells of the layout's columns; ``changed`` gives other ones."""

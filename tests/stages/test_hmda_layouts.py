@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from conftest import SHARED
-from hmda_files import BY_NAME, fixed_text, rows_of, text_of, write
+from hmda_files import BY_NAME, YEARS, fixed_text, rows_of, text_of, write
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,18 +21,6 @@ PUBLISHED = {
     "flat_2017_three_year": "flat_2017_three_year_47",
     "public_lar": "public_lar_snapshot_99",
     "data_browser": "data_browser_csv_99",
-}
-YEARS = {
-    "historic_labels": 2012,
-    "historic_codes": 2008,
-    "historic_slice": 2010,
-    "nara_fixed": 2006,
-    "ffiec_flat": 2015,
-    "flat_2017": 2017,
-    "flat_2017_three_year": 2017,
-    "public_lar": 2021,
-    "data_browser": 2023,
-    "modified_lar": 2022,
 }
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import REPOSITORY, SHARED
-from hmda_files import BY_NAME, rows_of, text_of, write
+from hmda_files import BY_NAME, YEARS, rows_of, text_of, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,18 +28,6 @@ from tasks.sources.hmda.recognition import recognise
 from tasks.sources.hmda.schema_report import SchemaReport, lacking, report_on, schema_report
 
 DATA = SHARED / "data"
-YEARS = {
-    "historic_labels": 2012,
-    "historic_codes": 2008,
-    "historic_slice": 2010,
-    "nara_fixed": 2006,
-    "ffiec_flat": 2015,
-    "flat_2017": 2017,
-    "flat_2017_three_year": 2017,
-    "public_lar": 2021,
-    "data_browser": 2023,
-    "modified_lar": 2022,
-}
 SPEC = """\
 name: hmda-test
 year: 2012
