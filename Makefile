@@ -33,7 +33,7 @@ check: $(STAMP)
 	$(BIN)/lint-imports
 
 test: check
-	$(BIN)/pytest --numprocesses 2 --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist loadfile # threads of two processes would wait for each other
 
 docs: $(STAMP)
 	$(BIN)/python -m schemas.dictionary > docs/tables.md
