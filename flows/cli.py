@@ -110,9 +110,10 @@ def verify(
 
 @app.command(epilog="Example: evenhand doctor --lake data/lake")
 def doctor(lake: LakeOption = "data/lake", as_json: JsonOption = False) -> None:
-    """Check the environment: Python, libraries, lake, disk, memory, Prefect. Exit 5 if something is amiss."""
+    """Check Python, libraries, lake, disk, memory, and that schedules fire. Exit 5 if something is amiss."""
     from flows.doctor import examine
 
+    show_progress()
     checks = examine(lake)
     if as_json:
         console.print_json(json.dumps(checks))

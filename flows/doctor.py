@@ -1,25 +1,33 @@
 """Examine the environment: what an audit needs, whether it is there, and what to do where it is not."""
 
+import logging
+import os
 import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, requires, version
+from math import ceil
 from typing import Any
 
 import psutil
 from packaging.requirements import Requirement
+from packaging.version import Version
 
+from flows.scheduler_check import LIMIT_SECONDS, seconds_to_first_run
 from schemas.errors import InfrastructureError
 from tasks._storage import storage_at
 from tasks._store import Lake
 
+log = logging.getLogger("evenhand")
 _GB = 2**30
+_FIRST_WITHOUT_SCHEDULES = Version("2.1")
+"""The SQLAlchemy with which Prefect 3.8's scheduler fails each time that it runs."""
 
 
 def examine(root: str) -> list[dict[str, Any]]:
     """Every check with what was found, whether that will do, and the next step where not."""
     needed = [Requirement(line) for line in requires("evenhand") or []]
     packages = [_package(r) for r in needed if r.marker is None or r.marker.evaluate({"extra": ""})]
-    return [_python(), *packages, _lake(root), _disk(root), _memory()]
+    return [_python(), *packages, _lake(root), _disk(root), _memory(), _schedules()]
 
 
 def _check(name: str, found: str, ok: bool, step: str) -> dict[str, Any]:
@@ -31,7 +39,7 @@ def _python() -> dict[str, Any]:
 
 
 def _package(wanted: Requirement) -> dict[str, Any]:
-    """Whether a library is there in a version that we were tried with; prefect and fastapi only start as a pair."""
+    """Whether a library is there in a version that we were tried with; docs/decisions/0029 says which move together."""
     try:
         found = version(wanted.name)
     except PackageNotFoundError:
@@ -60,3 +68,35 @@ def _disk(root: str) -> dict[str, Any]:
 def _memory() -> dict[str, Any]:
     free = psutil.virtual_memory().available
     return _check("free memory", f"{free / _GB:.1f} GB", free > 3 * _GB, "3 GB are needed for 50,000 rows")
+
+
+def _schedules() -> dict[str, Any]:
+    """Whether a server plans runs of schedules; runs that are started by hand work where it does not."""
+    named = bool(os.environ.get("PREFECT_API_URL"))
+    server = "the server of PREFECT_API_URL" if named else "a temporary server"
+    log.info("schedules: waiting for a run that %s makes by itself, up to %d s", server, LIMIT_SECONDS)
+    try:
+        after = seconds_to_first_run()
+    except Exception as error:  # whatever a server, or a Prefect that does not fit, does wrong is a finding here
+        return _check("schedules", *_not_asked(error, named=named))
+    if after is not None:
+        return _check("schedules", f"the server made a run by itself after {ceil(after)} s", True, "")
+    return _check("schedules", *_no_run(version("sqlalchemy"), named=named))
+
+
+def _not_asked(error: Exception, *, named: bool) -> tuple[str, bool, str]:
+    """Finding and next step where no server could be asked."""
+    why = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    if named:
+        step = "start it, or mend PREFECT_API_URL and PREFECT_API_AUTH_STRING"
+        return f"the server of PREFECT_API_URL cannot be asked ({why})", False, step
+    return f"no server could be started ({why})", False, "pip install -r requirements.lock"
+
+
+def _no_run(sqlalchemy: str, *, named: bool) -> tuple[str, bool, str]:
+    """Finding and next step where a server makes no runs; a server that is named may have other libraries than we."""
+    found = "the server makes no runs by itself"
+    if Version(sqlalchemy) >= _FIRST_WITHOUT_SCHEDULES:
+        found += f" (SQLAlchemy {sqlalchemy}; below {_FIRST_WITHOUT_SCHEDULES} is needed)"
+    where = " where the server runs, and start it again; its log says why" if named else ""
+    return found, False, f"pip install -r requirements.lock{where}"

@@ -56,7 +56,7 @@ def prefect_api(lake: Lake, *, wait: bool = True) -> Iterator[None]:
         log.info("another audit is running on this lake: waiting for it to end")
         turn.acquire()
     try:
-        _seed_database(Path(os.environ["PREFECT_HOME"]))
+        seed_database(Path(os.environ["PREFECT_HOME"]))
         with _server(lake.storage.local / "locks" / "embedded-api.json"):
             yield
     finally:
@@ -83,7 +83,7 @@ def prepare_environment(local: Path) -> None:
     os.environ.setdefault("PREFECT_LOCAL_STORAGE_PATH", str(Path(os.environ["PREFECT_HOME"]) / "storage"))
 
 
-def _seed_database(home: Path) -> None:
+def seed_database(home: Path) -> None:
     """Give a new Prefect home the database that the set-up has migrated already."""
     database = home / "prefect.db"
     if TEMPLATE.is_file() and not database.exists():

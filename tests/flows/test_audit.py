@@ -375,11 +375,7 @@ def test_init_drafts_a_spec_that_runs(tmp_path: Path, server: str) -> None:
     assert {m["group"] for m in json.loads(done.stdout)["measures"]} == {"w", "b", "(missing)"}
 
 
-def test_doctor_and_help() -> None:
-    examined = evenhand("doctor", "--json")
-    assert {"python", "prefect", "fastapi", "lake", "free disk"} <= {
-        check["check"] for check in json.loads(examined.stdout)
-    }
+def test_the_help_of_a_command_has_an_example() -> None:
     for command in ("audit", "init", "measures", "findings", "sql", "verify", "doctor", "bench"):
         told = evenhand(command, "--help")
         assert told.returncode == 0
