@@ -6,6 +6,7 @@ Some two minutes on a quiet machine, most of them for processes to start and loa
 import hashlib
 import json
 import shutil
+import subprocess
 import tempfile
 import time
 import urllib.error
@@ -187,6 +188,16 @@ def test_the_site_shows_the_reports_and_takes_nothing(deployment: Deployment, ho
                 urllib.request.urlopen(request, timeout=10)
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(f"{site}/../lake/runs/", timeout=10)
+
+
+def test_the_server_makes_runs_by_itself(deployment: Deployment) -> None:
+    """By doctor, as the runbook has it; what else it finds of this machine is no matter here."""
+    words = ["evenhand", "doctor", "--json"]
+    done = subprocess.run(
+        words, env=deployment.environment("worker"), cwd=deployment.places.home, capture_output=True, timeout=180
+    )
+    (check,) = [check for check in json.loads(done.stdout) if check["check"] == "schedules"]
+    assert check["found"].startswith("the server made a run by itself after"), check
 
 
 def test_without_its_password_nobody_is_answered(deployment: Deployment) -> None:

@@ -4,8 +4,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -135,30 +133,6 @@ class TestPrefectFile:
             function = getattr(import_module(module), name).fn
             assert function.__code__ is announced(lambda: None).__code__, deployment.entrypoint
 
-    def test_schedules_come_when_they_say(self, deployments: dict[str, Any]) -> None:
-        from prefect.client.schemas.schedules import CronSchedule
-
-        def times(name: str) -> Iterator[list[str]]:
-            from asyncio import run
-
-            from prefect.server.schemas.schedules import CronSchedule as Times
-
-            for schedule in deployments[name].schedules:
-                said = CronSchedule(cron=schedule.cron, timezone=schedule.timezone)
-                dates = Times(**said.model_dump()).get_dates(6, start=datetime(2026, 1, 1, tzinfo=UTC))
-                yield [moment.strftime("%a %d %b %H:%M %Z") for moment in run(dates)]
-
-        assert next(times("quarterly")) == [
-            "Thu 08 Jan 06:00 EST",
-            "Wed 08 Apr 06:00 EDT",
-            "Wed 08 Jul 06:00 EDT",
-            "Thu 08 Oct 06:00 EDT",
-            "Fri 08 Jan 06:00 EST",
-            "Thu 08 Apr 06:00 EDT",
-        ]
-        assert next(times("snapshot"))[:2] == ["Mon 06 Apr 07:00 EDT", "Mon 13 Apr 07:00 EDT"]
-        assert list(times("by-hand")) == []
-
     def test_one_run_of_each_at_a_time(self, deployments: dict[str, Any]) -> None:
         assert {d.concurrency_limit.limit for d in deployments.values()} == {1}
         assert {d.work_pool.name for d in deployments.values()} == {"evenhand"}
@@ -183,3 +157,12 @@ def test_ci_installs_what_the_deployment_test_needs() -> None:
     text = (REPOSITORY / ".ci" / "run").read_text()
     assert "postgresql" in text
     assert os.access(REPOSITORY / ".ci" / "run", os.X_OK)
+
+
+def test_the_lock_has_the_set_of_libraries_that_was_tried() -> None:
+    """Libraries that move together: docs/decisions/0029 says which, and how they are tried."""
+    text = (REPOSITORY / "docs" / "decisions" / "0029-libraries-that-move-together.md").read_text()
+    tried = dict(re.findall(r"^\| ([a-z]+) \| (\d[\d.]*) \|$", text, re.M))
+    assert set(tried) == {"prefect", "fastapi", "sqlalchemy", "aiosqlite", "asyncpg"}
+    locked = dict(re.findall(r"^([a-z]+)==(\S+)$", (REPOSITORY / "requirements.lock").read_text(), re.M))
+    assert {name: locked[name] for name in tried} == tried
