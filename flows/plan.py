@@ -88,7 +88,7 @@ def plan(spec: AuditSpec) -> Plan:
     )
     steps = (
         Step("ingest", ingest.ingest, reading),
-        Step("preprocess", preprocess.preprocess, preprocess.PreprocessSettings.of(spec)),
+        Step("preprocess", preprocess.preprocess, preprocess.settings_of(spec)),
         Step("score", score.score, scoring),
         *_wanted(spec, asked),
         *(step for method in asked for step in _own(spec, method)),

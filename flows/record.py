@@ -14,10 +14,13 @@ import pyarrow.parquet as pq
 
 from flows.plan import Plan
 from schemas.artifact import Partition
+from schemas.direction import DECISION_DIRECTION
 from schemas.errors import IntegrityError, SpecError, nearest
 from schemas.measures import MEASURES
 from schemas.settings import AuditSpec
+from schemas.table import Table
 from schemas.terms import ExitCode, State
+from tasks import _direction
 from tasks._lineage import versions
 from tasks._storage import Storage
 from tasks._store import Lake
@@ -45,6 +48,8 @@ class Summary:
     computed: int
     """Stages that were not in the lake before."""
     warnings: list[str]
+    unchecked: str
+    """Why it was not checked that favourable and unfavourable are the right way round; empty where it was."""
 
     @property
     def exit_code(self) -> ExitCode:
@@ -71,7 +76,10 @@ def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) 
     made = {row["measure"] for row in rows}
     titles = {name: {m: title for m, title in of.items() if m in made} for name, of in HEADLINES.items()}
     told = {name: of for name, of in titles.items() if of}
-    return Summary(run, _state(measures), rows, told, checks, report, computed, _swapped(rows, spec))
+    [direction] = _table(lake, done, "preprocess", DECISION_DIRECTION).to_pylist()
+    warnings = list(_direction.warnings(direction, spec.decision))
+    unchecked = _direction.said(direction) if direction["decided_by"] == "none" else ""
+    return Summary(run, _state(measures), rows, told, checks, report, computed, warnings, unchecked)
 
 
 def is_published(lake: Lake, run: str) -> bool:
@@ -106,26 +114,6 @@ def read_manifest(lake: Lake, run: str) -> dict[str, Any]:
     return content
 
 
-def _swapped(rows: Sequence[dict[str, Any]], spec: AuditSpec) -> list[str]:
-    """A warning for every attribute whose reference group is approved least often by the lender."""
-    warnings = []
-    for p in spec.protected:
-        rates = {
-            r["group"]: r["value"]
-            for r in rows
-            if r["protected_attribute"] == p.name
-            and (r["measure"], r["decision_maker"]) == ("approval_rate", "lender")
-            and r["value"] is not None
-        }
-        others = [rate for group, rate in rates.items() if group != p.reference]
-        if p.reference in rates and others and rates[p.reference] < min(others):
-            warnings.append(
-                f"the reference group {p.reference!r} of {p.name!r} is approved least often of all: are favourable "
-                f"{list(spec.decision.favourable)} and unfavourable {list(spec.decision.unfavourable)} swapped?"
-            )
-    return warnings
-
-
 def _digest(content: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -146,8 +134,12 @@ def headline(lake: Lake, done: Sequence[Partition]) -> list[dict[str, Any]]:
 
 
 def _measures(lake: Lake, done: Sequence[Partition]) -> pa.Table:
-    partition = next(p for p in done if p.stage == "measure")
-    return lake.read(partition.table(MEASURES.name))
+    return _table(lake, done, "measure", MEASURES)
+
+
+def _table(lake: Lake, done: Sequence[Partition], stage: str, declared: Table) -> pa.Table:
+    partition = next(p for p in done if p.stage == stage)
+    return lake.read(partition.table(declared.name))
 
 
 def _export(lake: Lake, run: str, done: Sequence[Partition], measures: pa.Table) -> dict[str, str]:

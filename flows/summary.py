@@ -26,6 +26,8 @@ def print_summary(console: Console, title: str, summary: "Summary") -> None:
     console.print(_checks(summary.checks) if summary.checks else Text("no thresholds set: nothing was checked"))
     state = Text(summary.state.value.replace("_", " "), style=_STYLE.get(summary.state, ""))
     console.print(Text("\nstate   ").append_text(state))
+    if summary.unchecked:
+        console.print(summary.unchecked, markup=False)
     console.print(f"run     {summary.run}", markup=False)
     console.print(f"report  {summary.report}", markup=False)
 

@@ -26,6 +26,7 @@ from schemas.counterfactuals import (
     MEDIATED_DECISIONS,
     MEDIATOR_EFFECTS,
 )
+from schemas.direction import DECISION_DIRECTION
 from schemas.findings import AGGREGATES, DRAWS, EVIDENCE, FINDINGS, TALLIES
 from schemas.graph import FEASIBILITY_EDGES, FEASIBILITY_FACTS, FEASIBILITY_NODES
 from schemas.hmda import HMDA_APPLICATIONS, HMDA_REFUSALS
@@ -48,6 +49,7 @@ TABLES = (
     APPLICANTS,
     ENCODINGS,
     MISSINGNESS,
+    DECISION_DIRECTION,
     DECISIONS,
     MODEL_METRICS,
     MODELS,

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, StrictBool, model_validator
 
+from schemas import hmda_reading
 from schemas.causal import CausalGraph
 from schemas.errors import SpecError, nearest
 from schemas.gcfn import GcfnSettings
@@ -18,6 +19,7 @@ from schemas.raguel import RaguelSettings
 from schemas.recourse import Recourse
 from schemas.source import Code, Source, Strict
 from schemas.terms import Constraint, Kind, Role
+from schemas.verdicts import Verdicts
 
 
 def _several(value: object) -> object:
@@ -216,6 +218,7 @@ class AuditSpec(Strict):
     causal_graph: CausalGraph = CausalGraph()
     methods: Methods = Methods()
     thresholds: tuple[Threshold, ...] = ()
+    verdicts: Verdicts = Verdicts()
     disclosure: Disclosure = Disclosure()
     bootstrap: Bootstrap = Bootstrap()
     seed: int = Field(482, ge=0)
@@ -272,6 +275,43 @@ class AuditSpec(Strict):
             )
             raise SpecError(message, ("methods", "cst", "generator"))
         return self
+
+    @model_validator(mode="after")
+    def _directions_fit(self) -> Self:
+        for name, said in self.verdicts.direction.items():
+            if name not in self.features():
+                message = f"{name!r} is no feature of this audit; {nearest(name, list(self.features()))}"
+                raise SpecError(message, ("verdicts", "direction", name))
+            if said != "none" and self.columns[name].type is Kind.NOMINAL:
+                message = f"{name!r} is nominal and so has no up or down; give it `order`, or say none"
+                raise SpecError(message, ("verdicts", "direction", name))
+        return self
+
+    @model_validator(mode="after")
+    def _actions_of_hmda_fit(self) -> Self:
+        for side, actions in (("favourable", hmda_reading.DENIED), ("unfavourable", hmda_reading.APPROVED)):
+            wrong = sorted(set(getattr(self.decision, side)) & actions)
+            if self.codes_decide and wrong:
+                message = (
+                    f"code {', '.join(wrong)} of {self.decision.column} is not {side}: HMDA has 1, 2 and 8 for "
+                    "approved and 3 and 7 for denied; exchange favourable and unfavourable"
+                )
+                raise SpecError(message, ("decision", side))
+        return self
+
+    @property
+    def codes_decide(self) -> bool:
+        """Whether the decision holds HMDA's codes of actions, which say by themselves what is favourable."""
+        if self.decision.column != hmda_reading.ACTION:
+            return False
+        codes = {*self.decision.favourable, *self.decision.unfavourable}
+        return self.source.kind == "hmda" or codes <= hmda_reading.ACTIONS
+
+    def directions(self) -> dict[str, int]:
+        """Features with a direction: 1 where more is better for the applicant, -1 where less is."""
+        signs, own = {"up": 1, "down": -1}, self.verdicts.direction
+        said = {name: own.get(name, str(column.constraint)) for name, column in self.features().items()}
+        return {name: signs[word] for name, word in said.items() if word in signs}
 
     def features(self) -> dict[str, ColumnSpec]:
         """The columns that models and distances use, in the order of the spec."""

@@ -12,11 +12,13 @@ import pandas as pd
 import pyarrow as pa
 
 from schemas.applications import APPLICANTS, APPLICATIONS, ENCODINGS, FEATURES, REFUSALS
+from schemas.direction import DECISION_DIRECTION
 from schemas.errors import DataQualityError, SpecError, nearest
 from schemas.missingness import ANY, MISSINGNESS
-from schemas.settings import ColumnSpec, StageSettings
+from schemas.settings import AuditSpec, ColumnSpec, StageSettings
 from schemas.table import Column
 from schemas.terms import Kind, Refusal
+from tasks import _direction
 from tasks._columns import columns_of, encoded
 from tasks._stage import Produced, stage
 from tasks.algorithms import encoding, missingness
@@ -30,9 +32,11 @@ class PreprocessSettings(StageSettings):
 
     columns: dict[str, ColumnSpec]
     missing: Literal["exclude", "impute"]
+    directions: dict[str, int]
+    codes_decide: bool
 
 
-@stage(reads=(APPLICATIONS,), writes=(FEATURES, APPLICANTS, ENCODINGS, MISSINGNESS))
+@stage(reads=(APPLICATIONS,), writes=(FEATURES, APPLICANTS, ENCODINGS, MISSINGNESS, DECISION_DIRECTION))
 def preprocess(applications: pa.Table, *, settings: PreprocessSettings) -> Produced:
     """Features in [0, 1], how they were made, and whether what is missing tells the decision.
 
@@ -42,6 +46,7 @@ def preprocess(applications: pa.Table, *, settings: PreprocessSettings) -> Produ
     features = {n: c for n, c in settings.columns.items() if c.used}
     frame = applications.to_pandas()
     refusals, lacking = REFUSALS.empty(), _lacking(frame, list(features))
+    right_way = _direction.check(frame, features, None if settings.codes_decide else settings.directions)
     if settings.missing == "exclude":
         complete = frame[list(features)].notna().all(axis=1)
         refusals = _incomplete(frame[~complete], list(features))
@@ -65,6 +70,7 @@ def preprocess(applications: pa.Table, *, settings: PreprocessSettings) -> Produ
         APPLICANTS.name: applicants.replace_schema_metadata(),
         ENCODINGS.name: encodings,
         MISSINGNESS.name: lacking,
+        DECISION_DIRECTION.name: right_way,
     }
     declared = {
         FEATURES.name: FEATURES.extended(Column(n, "double", "encoded feature", False, 0.0, 1.0) for n in names),
@@ -192,3 +198,8 @@ def _implausible(values: pd.Series, column: ColumnSpec) -> int:
     low, high = column.plausible
     below = 0 if low is None else int((values < low).sum())
     return below + (0 if high is None else int((values > high).sum()))
+
+
+def settings_of(spec: AuditSpec) -> PreprocessSettings:
+    """The stage's settings."""
+    return PreprocessSettings.of(spec, directions=spec.directions(), codes_decide=spec.codes_decide)

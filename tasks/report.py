@@ -17,11 +17,13 @@ from schemas.counterfactuals import (
     GENERATOR_HISTORY,
     MEDIATOR_EFFECTS,
 )
+from schemas.direction import DECISION_DIRECTION
 from schemas.graph import FEASIBILITY_FACTS
 from schemas.measures import MEASURES
 from schemas.missingness import MISSINGNESS
 from schemas.report_index import REPORT_INDEX
 from schemas.validations import VALIDATIONS
+from tasks._direction import warnings
 from tasks._pages import page
 from tasks._stage import Produced, stage
 from tasks.methods import METHODS
@@ -55,6 +57,7 @@ __all__ = ["ReportSettings", "report"]
         MEDIATOR_EFFECTS,
         GENERATOR_CHECKS,
         GENERATOR_HISTORY,
+        DECISION_DIRECTION,
     ),
     writes=(REPORT_INDEX,),
     resources=("templates/*", "sections/*.py"),
@@ -71,15 +74,15 @@ def report(
     causal_checks: pa.Table,
     causal_effects: pa.Table,
     missingness: pa.Table,
-    *of_generators: pa.Table,
+    *others: pa.Table,
     settings: ReportSettings,
 ) -> Produced:
     """The pages of a run and the same as JSON.
 
-    ``of_generators`` are the tables of what imagined mediators, in the order of ``Material``.
+    ``others`` are the tables of generators and the check of the decision column, in the order of ``Material``.
     """
     of_models = (model_metrics, facts, causal_checks, causal_effects, missingness)
-    material = Material.of(settings, measures, *of_models, *of_generators)
+    material = Material.of(settings, measures, *of_models, *others)
     held = validations.to_pylist()
     falls = tuple(waterfall(refusals, memberships, p.name) for p in settings.protected)
     modules = section_modules(name for name in METHODS if getattr(settings.methods, name) is not None)
@@ -134,6 +137,7 @@ def _json(material: Material, measures: pa.Table, sections: Sequence[Section]) -
     content: dict[str, Any] = {
         "settings": said,
         "state": overall(material),
+        "warnings": [text for row in material.direction for text in warnings(row, s.decision)],
         "measures": {"columns": measures.column_names, "rows": [list(row.values()) for row in measures.to_pylist()]},
         "tables": {section.anchor: _tables(section) for section in sections},
         "facts": [dict(fact) for fact in material.facts],

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from schemas.models import Model
+from tasks import _direction
 from tasks.sections import MethodSection, _headlines
-from tasks.sections._limits import Limits, limits, swapped
+from tasks.sections._limits import Limits, limits
 from tasks.sections._material import Material, listed
 from tasks.sections._numbers import n_cell, value_cell
-from tasks.sections._section import Cell, Notice, Row, TableView
+from tasks.sections._section import Cell, Row, TableView
 from tasks.sections.waterfall import Waterfall
 
 
@@ -31,7 +32,6 @@ class Cover:
     """Label and value of what identifies the run."""
     decisions: tuple[str, ...]
     rates: TableView
-    warning: Notice | None
 
 
 def cover(material: Material, falls: tuple[Waterfall, ...], modules: Mapping[str, MethodSection]) -> Cover:
@@ -48,9 +48,9 @@ def cover(material: Material, falls: tuple[Waterfall, ...], modules: Mapping[str
             f"The decision is read from column {s.decision.column}. Favourable to the applicant: "
             f"{listed(s.decision.favourable)}. Unfavourable: {listed(s.decision.unfavourable)}. Rows with any "
             "other value are refused and counted under Exclusions.",
+            *(_direction.said(row) for row in material.direction),
         ),
         rates=_rates(material),
-        warning=swapped(material),
     )
 
 
@@ -95,7 +95,7 @@ def _file_name(path: str) -> str:
 
 
 def _rates(material: Material) -> TableView:
-    """Approval rates at a glance, so that a swapped decision cannot hide."""
+    """Approval rates at a glance."""
     rows: list[Row] = []
     modelled = {view.attribute: view for view in material.views("outcomes", "model")}
     for view in material.views("outcomes", "lender"):

@@ -12,7 +12,6 @@ from tasks.methods import METHODS
 from tasks.sections import MethodSection, _missingness
 from tasks.sections._material import Material, Measure, View, listed
 from tasks.sections._numbers import count, percent
-from tasks.sections._section import Notice
 from tasks.sections.waterfall import Waterfall
 
 _MISSING = {"missing_covariate": "a missing value", "exempt_covariate": "a value exempt from reporting"}
@@ -38,25 +37,23 @@ def limits(
 ) -> tuple[Limits, ...]:
     """Those of these data first, then what each method that ran brings, then what no audit shows."""
     of_the_rows = (*_of_the_year(material), *_of_the_rows(material, falls))
-    of_the_data = (*of_the_rows, *_of_the_groups(material), *_of_the_run(material))
+    of_the_groups = (*_of_the_groups(material), *_of_the_reference(material))
+    of_the_data = (*of_the_rows, *of_the_groups, *_of_the_run(material))
     of_methods = ((METHODS[name].title, modules[name].limits(material)) for name in modules if name in METHODS)
     found = (("These data", of_the_data), *of_methods, ("Any audit of this kind", tuple(_always(material))))
     return tuple(Limits(title, points) for title, points in found if points)
 
 
-def swapped(material: Material) -> Notice | None:
-    """A loud warning where the reference group fares worst of all with the lender."""
+def _of_the_reference(material: Material) -> Iterator[str]:
+    """A reference group that fares worst of all with the lender: a plain fact that readers may not expect."""
     for view in material.views("outcomes", "lender"):
         rates = _rates(view)
         own = rates.pop(view.reference, None)
         if own is not None and rates and all(own < other for other in rates.values()):
-            text = (
+            yield (
                 f"The reference group {view.reference} ({view.attribute}) has the lowest approval rate of all groups: "
-                f"{percent(own)}. Favourable and unfavourable may be swapped in the audit spec, or the wrong group is "
-                "the reference. Check both before reading on."
+                f"{percent(own)}."
             )
-            return Notice("Favourable and unfavourable may be swapped", text)
-    return None
 
 
 def _rates(view: View) -> dict[str, float]:

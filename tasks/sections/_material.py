@@ -179,6 +179,8 @@ class Material:
     mediator_effects: tuple[Mapping[str, Any], ...] = ()
     generator_checks: tuple[Mapping[str, Any], ...] = ()
     generator_history: tuple[Mapping[str, Any], ...] = ()
+    direction: tuple[Mapping[str, Any], ...] = ()
+    """The check of the decision column: one row."""
 
     @classmethod
     def of(cls, settings: ReportSettings, measures: pa.Table, *others: pa.Table) -> "Material":

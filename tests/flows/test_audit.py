@@ -449,28 +449,28 @@ def test_a_fault_of_ours_does_not_end_like_a_breach() -> None:
     assert "fault of evenhand" in done.stderr
 
 
-def test_swapped_values_are_warned_of_on_the_first_page_and_in_the_terminal(
+def test_exchanged_decisions_are_one_warning_in_the_terminal_and_in_the_json(
     finished: tuple[Path, dict[str, object]], tmp_path: Path, server: str
 ) -> None:
     place, _ = finished
-    swapped = (
-        "--set",
-        "decision.favourable=['no']",
-        "--set",
-        "decision.unfavourable=['yes']",
-        "--set",
-        "methods.fgce=null",
-    )
-    done = evenhand(
-        "audit", str(place / "loans.yaml"), "--lake", str(tmp_path / "lake"), "--json", *swapped, server=server
-    )
+    exchanged = ("decision.favourable=['no']", "decision.unfavourable=['yes']", "methods.fgce=null", "methods.cst=null")
+    words = [word for pair in exchanged for word in ("--set", pair)]
+    audit = ("audit", str(place / "loans.yaml"), "--lake", str(tmp_path / "lake"), "--json")
+    done = evenhand(*audit, *words, server=server)
     assert done.returncode in RAN, done.stderr
-    page = Path(json.loads(done.stdout)["report"]).read_text()
-    first = page[: page.index("What this audit cannot tell</h2>")]
-    if "swapped" in done.stderr:
-        assert "swapped" in first
-    rates = {m["group"]: m["value"] for m in json.loads(done.stdout)["measures"] if m["decision_maker"] == "lender"}
-    assert ("swapped" in done.stderr) == (rates["white"] < min(v for g, v in rates.items() if g != "white"))
+    assert done.stderr.count("columns_swapped: ") == 1
+    report = Path(json.loads(done.stdout)["report"])
+    [warning] = json.loads(report.with_name("report.json").read_text())["warnings"]
+    assert warning.startswith("columns_swapped: ")
+    assert "income +, amount -, history +" in warning
+    honest = evenhand(*audit, *words[4:], server=server)
+    assert "swapped" not in honest.stderr + honest.stdout
+    assert "not checked" not in honest.stderr + honest.stdout
+    for name in ("income", "amount", "history"):
+        words += ["--set", f"verdicts.direction.{name}=none"]
+    unchecked = evenhand(*audit[:-1], *words, server=server)
+    assert "swapped" not in unchecked.stderr + unchecked.stdout
+    assert "Decision column not checked" in unchecked.stdout
 
 
 def test_altered_results_are_not_read(finished: tuple[Path, dict[str, object]], tmp_path: Path) -> None:

@@ -57,6 +57,8 @@ CASES = {
         "both say how the column may change",
     ),
     "empty threshold": (", minimum: 0.9", "", "needs a minimum or a maximum"),
+    "direction of no feature": ("seed: 1\n", "verdicts: {direction: {incme: none}}", "did you mean 'income'?"),
+    "direction of a nominal column": ("seed: 1\n", "verdicts: {direction: {purpose: up}}", "has no up or down"),
     "year": ("year: 2024", "year: soon", "got 'soon'"),
     "path in a name": ("name: loans", "name: ../../loans", "String should match pattern"),
 }
@@ -153,3 +155,36 @@ def test_a_column_misspelt_on_the_command_line_gets_the_nearest_name() -> None:
         read_spec(SPEC, "loans.yaml", {"columns.incom.constraint": "up"})
     assert "columns.incom.type: this key is required" in str(error.value)
     assert "'incom' is new, made by --set: did you mean 'income'?" in str(error.value)
+
+
+HMDA = {
+    "source.kind": "hmda",
+    "decision": "{column: action_taken, favourable: [1, 2], unfavourable: [3, 7]}",
+}
+
+
+@pytest.mark.parametrize(
+    ("side", "codes", "wrong"),
+    [("favourable", "[1, 3]", "3"), ("favourable", "[7]", "7"), ("unfavourable", "[1, 2, 8]", "1, 2, 8")],
+)
+@pytest.mark.parametrize("kind", ["hmda", "csv"])
+def test_an_action_of_hmda_on_the_wrong_side_is_an_error(side: str, codes: str, wrong: str, kind: str) -> None:
+    other = {"favourable": "unfavourable", "unfavourable": "favourable"}[side]
+    with pytest.raises(SpecError) as error:
+        read_spec(
+            SPEC, "loans.yaml", HMDA | {"source.kind": kind, f"decision.{side}": codes, f"decision.{other}": "[5]"}
+        )
+    assert f"code {wrong} of action_taken is not {side}" in str(error.value)
+    assert error.value.exit_code is ExitCode.USAGE
+
+
+def test_the_codes_of_hmda_need_no_check_by_columns() -> None:
+    assert read_spec(SPEC, "loans.yaml", HMDA).spec.codes_decide
+    own = {"decision": "{column: action_taken, favourable: [0], unfavourable: [1]}"}
+    assert not read_spec(SPEC, "loans.yaml", own).spec.codes_decide, "a code of a lender's own that HMDA does not have"
+
+
+def test_directions_follow_constraints_unless_the_spec_says_otherwise() -> None:
+    assert read_spec(SPEC, "loans.yaml").spec.directions() == {"income": 1, "amount": -1, "history": 1}
+    said = {"verdicts.direction": "{income: none, amount: up}"}
+    assert read_spec(SPEC, "loans.yaml", said).spec.directions() == {"amount": 1, "history": 1}

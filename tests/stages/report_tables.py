@@ -16,6 +16,7 @@ from schemas.counterfactuals import (
     GENERATOR_HISTORY,
     MEDIATOR_EFFECTS,
 )
+from schemas.direction import DECISION_DIRECTION
 from schemas.graph import FEASIBILITY_FACTS
 from schemas.measures import MEASURES
 from schemas.missingness import ANY, MISSINGNESS
@@ -184,6 +185,18 @@ def missingness(auc=0.6123, **changes):
     )
 
 
+def direction(auc: float | None = 0.6951, high: float | None = 0.727) -> pa.Table:
+    """The check of the decision column."""
+    return DECISION_DIRECTION.build(
+        decided_by=["none" if auc is None else "columns"],
+        columns=["" if auc is None else "income +, debt_to_income -"],
+        n=[5392],
+        auc=[auc],
+        high=[high],
+        reversed=[high is not None and high < 0.5],
+    )
+
+
 def spec() -> AuditSpec:
     """The audit spec of the synthetic run."""
     return AuditSpec.model_validate(
@@ -247,4 +260,5 @@ def tables(approval: dict[str, float] | None = None) -> tuple[pa.Table, ...]:
         MEDIATOR_EFFECTS.empty(),
         GENERATOR_CHECKS.empty(),
         GENERATOR_HISTORY.empty(),
+        direction(),
     )

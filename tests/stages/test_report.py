@@ -248,14 +248,31 @@ def test_the_policy_for_departures_of_a_file_of_hmda_is_told():
     assert len(quality(Material(said, (), (), (), (), ()), []).words) == 1
 
 
-def test_a_swapped_decision_is_shouted():
+def _of(direction, approval=None):
+    *others, _ = report_tables.tables(approval)
+    return report.function(*others, direction, settings=report_tables.settings()).files
+
+
+def test_an_exchanged_decision_is_one_warning_of_the_json():
+    files = _of(report_tables.direction(0.31, 0.34))
+    [warning] = json.loads(files["report.json"])["warnings"]
+    assert warning.startswith("columns_swapped: ")
+    assert "favourable ['1', '2'] and unfavourable ['3']" in warning
+    assert "AUC of 0.31" in files["report.html"].decode()
+    assert "swapped" not in files["report.html"].decode()
+
+
+def test_a_reference_group_that_fares_worst_is_a_plain_sentence():
     worse = {REFERENCE: 0.2, HOSTILE[0]: 0.6, HOSTILE[1]: 0.7, "Asian": 0.8}
-    files = report.function(*report_tables.tables(worse), settings=report_tables.settings()).files
-    assert "may be swapped" in files["report.html"].decode()
+    files = _of(report_tables.direction(), worse)
+    assert json.loads(files["report.json"])["warnings"] == []
+    assert "has the lowest approval rate of all groups: 20.0\u00a0%." in files["report.html"].decode()
+    assert not any("swapped" in content.decode() for content in files.values())
 
 
-def test_no_warning_where_the_reference_group_is_not_worst(page):
-    assert "may be swapped" not in page
+def test_a_decision_without_directed_columns_reads_as_not_checked(page):
+    assert "AUC of 0.70" in page
+    assert "not checked" in _of(report_tables.direction(None, None))["report.html"].decode()
 
 
 def test_machine_paths_stay_out(produced):
