@@ -66,7 +66,9 @@ def answer(connection: duckdb.DuckDBPyConnection, query: str, seconds: float, me
         SpecError: the query is wrong, or does more than read.
         InfrastructureError: it takes more time or memory than it may.
     """
-    with ThreadPoolExecutor(1) as pool:  # DuckDB answers Ctrl-C late where it runs in the main thread: minutes were seen
+    with ThreadPoolExecutor(
+        1
+    ) as pool:  # DuckDB answers Ctrl-C late where it runs in the main thread: minutes were seen
         running = pool.submit(_result, connection, query, memory)
         try:
             wait([running], seconds)

@@ -1,8 +1,8 @@
 """DuckDB views over the lake, one per table, each row with the run that it belongs to.
 
-Every reader of the lake's tables opens them here, because the connection is the wall: Arrow reads the files whose digests
-were checked, and DuckDB itself may open no file. A statement can then neither change the lake nor read beside it, whatever
-it says. Its temporary directory is the one place that stays open to it, so that this is fresh, private and removed.
+Every reader of the lake opens its tables here. Arrow reads the files whose digests were checked; DuckDB itself may open
+no file, whatever a statement says. DuckDB keeps its temporary directory open to statements, so it is fresh, private and
+removed with the connection.
 """
 
 import json
@@ -24,8 +24,8 @@ from tasks._store import Lake
 
 _MOST_MEMORY = 8 * 10**9
 
-# the last two come last: what is set after them is refused
-_WALL = """
+# lock_configuration comes last: settings after it are refused
+_SANDBOX = """
     SET python_enable_replacements = false;
     SET allow_persistent_secrets = false;
     SET autoinstall_known_extensions = false;
@@ -62,7 +62,7 @@ def open_views(lake: Lake, run: str | None = None, memory: int | None = None) ->
         connection.execute("SET temp_directory = $scratch", {"scratch": scratch})
         connection.execute("SET memory_limit = $size", {"size": f"{(memory or default_memory()) // 1000}KB"})
         connection.execute("SET threads = $threads", {"threads": os.cpu_count() or 1})
-        connection.execute(_WALL)
+        connection.execute(_SANDBOX)
         yield connection
 
 
@@ -107,7 +107,10 @@ def _add_view(connection: duckdb.DuckDBPyConnection, table: str, entries: Sequen
 
     Audits of different columns have tables of different columns: one dataset for each set of columns.
     """
-    schemas = {path: dataset.dataset(path, format="parquet", filesystem=LocalFileSystem()).schema for path in {path for _, path in entries}}
+    schemas = {
+        path: dataset.dataset(path, format="parquet", filesystem=LocalFileSystem()).schema
+        for path in {path for _, path in entries}
+    }
     alike: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for run, path in entries:
         alike[repr([(field.name, field.type) for field in schemas[path]])].append((run, path))
@@ -134,7 +137,7 @@ def _marked(entries: Sequence[tuple[str, str]], schema: pa.Schema, mark: str) ->
 
 
 def _select(name: str, columns: Sequence[str], mark: str) -> str:
-    """The rows of a dataset, the run first; a column of the data that is called like it keeps beside it."""
+    """The rows of a dataset, the run first; a column of the data with that name becomes ``run_1``."""
     own = [column for column in columns if column.lower() == "run"]
     renamed = ", ".join(f"{_quoted(c)} AS {_quoted(_free_name(f'{c}_1', columns))}" for c in own[:1])
     rest = f"* EXCLUDE ({_quoted(mark)})" + (f" RENAME ({renamed})" if renamed else "")

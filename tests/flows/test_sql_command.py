@@ -35,7 +35,10 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ),
         (["FROM measures", "--memory", "much"], 2, "--memory 'much' is no size of 1MB or more; give one such as 2GB"),
         (
-            ["SELECT count(*) FROM range(1000000) a, range(10000000) b WHERE hash(a.range, b.range) = 1", "--timeout=1"],
+            [
+                "SELECT count(*) FROM range(1000000) a, range(10000000) b WHERE hash(a.range, b.range) = 1",
+                "--timeout=1",
+            ],
             5,
             "the query was stopped after 1 s; narrow it, or give --timeout",
         ),

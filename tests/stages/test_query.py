@@ -30,7 +30,7 @@ class World:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """Files that a statement could write or read: those of the lake, beside it, here, at home, of the connection."""
+        """Files that a statement could write or read: of the lake, beside it, here, and at home."""
         table = next(self.lake.root.glob("stages/measure/*/measures.parquet"))
         there = [table, table.parent / "partition.json", self.root / "beside.csv"]
         new = [table.with_name("new.parquet"), self.root / "new.csv", self.root / "home" / "new.csv"]
@@ -128,8 +128,38 @@ READS = (
 OWN = "(current_setting('temp_directory') || '/new.csv')"
 """A file in the connection's own temporary directory, as a query can name it."""
 WORDS = (
-    *("COPY", "TO", "FROM", "SELECT", "*", "WITH", "x", "AS", "(", ")", ";", ",", "1", "EXPLAIN", "ANALYZE", "(ANALYZE)"),
-    *("CREATE", "TABLE", "VIEW", "INSERT", "INTO", "VALUES", "(1)", "ATTACH", "EXPORT", "IMPORT", "DATABASE", "INSTALL"),
+    *(
+        "COPY",
+        "TO",
+        "FROM",
+        "SELECT",
+        "*",
+        "WITH",
+        "x",
+        "AS",
+        "(",
+        ")",
+        ";",
+        ",",
+        "1",
+        "EXPLAIN",
+        "ANALYZE",
+        "(ANALYZE)",
+    ),
+    *(
+        "CREATE",
+        "TABLE",
+        "VIEW",
+        "INSERT",
+        "INTO",
+        "VALUES",
+        "(1)",
+        "ATTACH",
+        "EXPORT",
+        "IMPORT",
+        "DATABASE",
+        "INSTALL",
+    ),
     *("LOAD", "SET", "PRAGMA", "CALL", "=", "measures", "applicants", "COPY measures TO", "(USE_TMP_FILE false)"),
     *("(FORMAT parquet)", "read_text(", "glob(", "temp_directory", "PREPARE", "EXECUTE", "PIVOT", "ON", "WITH x AS ("),
 )
@@ -224,7 +254,7 @@ LONG = "SELECT count(*) FROM range(1000000) a, range(10000000) b WHERE hash(a.ra
 @pytest.mark.parametrize("query", [LONG, f"SELECT 1; {LONG}; SELECT 2", f"EXPLAIN ANALYZE {LONG}"])
 def test_a_query_is_stopped_after_its_time(world: World, query: str) -> None:
     with open_views(world.lake) as views:
-        with pytest.raises(InfrastructureError, match="was stopped after 0.5 s; narrow it, or give --timeout"):
+        with pytest.raises(InfrastructureError, match=r"was stopped after 0\.5 s; narrow it, or give --timeout"):
             answer(views, query, 0.5, MEMORY)
         assert answer(views, "FROM measures", 60, MEMORY).num_rows == 4  # the connection is whole
 

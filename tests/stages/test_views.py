@@ -24,12 +24,16 @@ def test_each_row_has_its_run_where_runs_share_a_file(lake: Lake) -> None:
             (run, measure) for run in ("first", "second") for measure in ("approval_rate", "k0")
         ]
         assert views.execute("SELECT count(*) FROM measures WHERE run = 'second'").fetchone() == (2,)
-        assert views.execute("SELECT count(*) FROM measures WHERE value > 1 AND run != 'first'").fetchone() == (1,)  # NaN
+        assert views.execute("SELECT count(*) FROM measures WHERE value > 1 AND run != 'first'").fetchone() == (
+            1,
+        )  # NaN
 
 
 def test_a_condition_and_a_choice_of_columns_reach_the_files(lake: Lake) -> None:
     with open_views(lake) as views:
-        plan = views.execute("EXPLAIN SELECT value FROM measures WHERE run = 'first' AND measure = 'k0'").fetchall()[0][1]
+        plan = views.execute("EXPLAIN SELECT value FROM measures WHERE run = 'first' AND measure = 'k0'").fetchall()[0][
+            1
+        ]
     assert "\"run\" = 'first'" in plan
     assert "\"measure\" = 'k0'" in plan
     assert "Projections: value" in plan
