@@ -15,7 +15,6 @@ from tempfile import TemporaryDirectory
 import duckdb
 import psutil
 import pyarrow as pa
-from pyarrow import dataset
 from pyarrow.fs import LocalFileSystem
 
 from schemas.artifact import Partition
@@ -125,12 +124,14 @@ def _add_view(connection: duckdb.DuckDBPyConnection, table: str, entries: Sequen
     connection.execute(f"CREATE VIEW {_quoted(table)} AS {' UNION ALL BY NAME '.join(selects)}")
 
 
-def _marked(entries: Sequence[tuple[str, str]], schema: pa.Schema, mark: str) -> dataset.Dataset:
+def _marked(entries: Sequence[tuple[str, str]], schema: pa.Schema, mark: str) -> "pa.dataset.Dataset":
     """Files of one schema, each row with its run in the column ``mark``.
 
     The run is Arrow's partition of the file, as one file may serve several runs (stages are shared by content): a
     condition on the run then opens the files of that run only.
     """
+    from pyarrow import dataset
+
     format_, local = dataset.ParquetFileFormat(), LocalFileSystem()
     parts = [format_.make_fragment(path, local, dataset.field(mark) == run) for run, path in entries]
     return dataset.FileSystemDataset(parts, schema.append(pa.field(mark, pa.string())), format_, local)
