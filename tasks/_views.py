@@ -106,6 +106,8 @@ def _add_view(connection: duckdb.DuckDBPyConnection, table: str, entries: Sequen
 
     Audits of different columns have tables of different columns: one dataset for each set of columns.
     """
+    from pyarrow import dataset  # loads pandas, and every command imports this module
+
     schemas = {
         path: dataset.dataset(path, format="parquet", filesystem=LocalFileSystem()).schema
         for path in {path for _, path in entries}
