@@ -6,15 +6,15 @@ import json
 import sys
 from typing import Annotated, Any, Literal
 
-import duckdb
 import pyarrow as pa
 import typer
 from rich.console import Console
 
 from flows.summary import print_rows
 from schemas.errors import SpecError, nearest
+from tasks._query import answer, size_of
 from tasks._store import open_lake
-from tasks._views import latest_run, open_views, require_reading
+from tasks._views import default_memory, latest_run, open_views
 from tasks.algorithms.disclosure import POLICIES, Policy
 
 app = typer.Typer()
@@ -105,17 +105,24 @@ def findings(
 def sql(
     query: Annotated[str, typer.Argument(help="A query; every table of the lake is a view with the column run.")],
     lake: LakeOption = "data/lake",
+    timeout: Annotated[
+        int, typer.Option(min=1, max=1_000_000, metavar="SECONDS", help="Stop the query after so long.")
+    ] = 600,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="What the query may use, such as 2GB; more is kept on disk meanwhile. A quarter of the machine's "
+            "memory, at most 8GB, if left out.",
+        ),
+    ] = None,
     format_: FormatOption = "table",
     as_json: JsonOption = False,
 ) -> None:
-    """Query the lake with DuckDB. The views are read-only; `SHOW TABLES` lists them."""
-    with open_views(open_lake(lake)) as connection:
-        try:
-            require_reading(connection, query)
-            result = connection.sql(query)
-            table = result.to_arrow_table() if result is not None else pa.table({})
-        except duckdb.Error as error:
-            raise SpecError(f"the query failed: {error}") from error
+    """Query the lake with DuckDB. It has no files but the lake's tables, and writes none; `SHOW TABLES` lists them."""
+    size = default_memory() if memory is None else size_of(memory)
+    with open_views(open_lake(lake), memory=size) as connection:
+        table = answer(connection, query, timeout, size)
     _show(table, "json" if as_json else format_)
 
 

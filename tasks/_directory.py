@@ -54,11 +54,6 @@ class Directory:
         """The directory itself."""
         return self.root
 
-    @property
-    def copies(self) -> Path:
-        """The directory itself: nothing is copied."""
-        return self.root
-
     def make(self) -> None:
         """Make the directory, and see that it can be written."""
         try:

@@ -31,10 +31,6 @@ class Storage(Protocol):
     def local(self) -> Path:
         """A directory of this machine, for locks, drafts and whatever else need not be shared."""
 
-    @property
-    def copies(self) -> Path:
-        """The directory in which all files lie that ``checked`` has given."""
-
     def make(self) -> None:
         """Make the place where it is not there, and see that it can be written."""
 

@@ -1,22 +1,50 @@
 """DuckDB views over the lake, one per table, each row with the run that it belongs to.
 
-A table's file may serve several runs (stages are shared by content), so a view joins the files with the manifests.
+Every reader of the lake opens its tables here. Arrow reads the files whose digests were checked; DuckDB itself may open
+no file, whatever a statement says. DuckDB keeps its temporary directory open to statements, so it is fresh, private and
+removed with the connection.
 """
 
 import json
+import os
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
 
 import duckdb
+import psutil
+import pyarrow as pa
+from pyarrow.fs import LocalFileSystem
 
 from schemas.artifact import Partition
 from schemas.errors import IntegrityError, SpecError, nearest
 from tasks._store import Lake
 
+_MOST_MEMORY = 8 * 10**9
 
-def open_views(lake: Lake, run: str | None = None) -> duckdb.DuckDBPyConnection:
-    """A connection with one view per table, of one run or of all; it can read the lake's files and nothing else.
+# lock_configuration comes last: settings after it are refused
+_SANDBOX = """
+    SET python_enable_replacements = false;
+    SET allow_persistent_secrets = false;
+    SET autoinstall_known_extensions = false;
+    SET autoload_known_extensions = false;
+    SET enable_external_access = false;
+    SET lock_configuration = true;
+"""
+
+
+def default_memory() -> int:
+    """Bytes that a query may use unless told otherwise: a quarter of the machine's, at most 8 GB."""
+    return int(min(psutil.virtual_memory().total // 4, _MOST_MEMORY))
+
+
+@contextmanager
+def open_views(lake: Lake, run: str | None = None, memory: int | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection with one view per table, of one run or of all; it has no file but the lake's tables.
 
     Every file is checked against its digest first. Of all runs, those of which a file was removed are left out.
+    What does not fit into ``memory`` bytes is spilled to a temporary directory that goes with the connection.
 
     Raises:
         SpecError: the lake holds no such run.
@@ -26,29 +54,15 @@ def open_views(lake: Lake, run: str | None = None) -> duckdb.DuckDBPyConnection:
     for name, partitions in _runs(lake, run).items():
         for artifact in (a for p in partitions for a in p.tables):
             files[artifact.table].append((name, str(lake.check(artifact.path, artifact.sha256))))
-    connection = duckdb.connect()
-    connection.execute(
-        "CREATE SCHEMA internal; CREATE TABLE internal.files (run VARCHAR, view VARCHAR, filename VARCHAR)"
-    )
-    rows = [(name, table, path) for table, entries in files.items() for name, path in entries]
-    connection.executemany("INSERT INTO internal.files VALUES (?, ?, ?)", rows)
-    for table, entries in files.items():
-        connection.execute(_view(table, sorted({path for _, path in entries})))
-    connection.execute("SET allowed_directories = [$root]", {"root": str(lake.storage.copies)})
-    connection.execute("SET enable_external_access = false")
-    connection.execute("SET lock_configuration = true")
-    return connection
-
-
-def require_reading(connection: duckdb.DuckDBPyConnection, query: str) -> None:
-    """Refuse a statement that does more than read.
-
-    Raises:
-        SpecError: it would write, or change the connection.
-    """
-    reading = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
-    if any(statement.type not in reading for statement in connection.extract_statements(query)):
-        raise SpecError("only queries are run here: SELECT, FROM, WITH, SHOW, DESCRIBE, SUMMARIZE or EXPLAIN")
+    with TemporaryDirectory(prefix="evenhand-sql-") as scratch, duckdb.connect() as connection:
+        connection.execute("CREATE SCHEMA internal")
+        for table, entries in files.items():
+            _add_view(connection, table, entries)
+        connection.execute("SET temp_directory = $scratch", {"scratch": scratch})
+        connection.execute("SET memory_limit = $size", {"size": f"{(memory or default_memory()) // 1000}KB"})
+        connection.execute("SET threads = $threads", {"threads": os.cpu_count() or 1})
+        connection.execute(_SANDBOX)
+        yield connection
 
 
 def latest_run(lake: Lake) -> str:
@@ -87,12 +101,59 @@ def _runs(lake: Lake, run: str | None) -> dict[str, list[Partition]]:
     return runs
 
 
-def _view(table: str, paths: list[str]) -> str:
-    """The statement of a view. Names and paths are our own; they are quoted all the same."""
-    listed = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
-    name, text = table.replace('"', '""'), table.replace("'", "''")
-    return (
-        f'CREATE VIEW "{name}" AS SELECT f.run, t.* EXCLUDE (filename) '  # noqa: S608
-        f"FROM read_parquet([{listed}], filename = true, union_by_name = true) AS t "
-        f"JOIN internal.files AS f ON f.filename = t.filename AND f.view = '{text}'"
-    )
+def _add_view(connection: duckdb.DuckDBPyConnection, table: str, entries: Sequence[tuple[str, str]]) -> None:
+    """Make the view of a table of which ``entries`` are the runs and files.
+
+    Audits of different columns have tables of different columns: one dataset for each set of columns.
+    """
+    from pyarrow import dataset  # loads pandas, and every command imports this module
+
+    schemas = {
+        path: dataset.dataset(path, format="parquet", filesystem=LocalFileSystem()).schema
+        for path in {path for _, path in entries}
+    }
+    alike: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for run, path in entries:
+        alike[repr([(field.name, field.type) for field in schemas[path]])].append((run, path))
+    selects = []
+    for number, some in enumerate(alike.values()):
+        schema, name = schemas[some[0][1]], f"{table} {number}"
+        mark = _free_name("run", schema.names)
+        connection.execute("USE internal")
+        connection.from_arrow(_marked(some, schema, mark)).create_view(name)
+        connection.execute("USE memory.main")
+        selects.append(_select(name, schema.names, mark))
+    connection.execute(f"CREATE VIEW {_quoted(table)} AS {' UNION ALL BY NAME '.join(selects)}")
+
+
+def _marked(entries: Sequence[tuple[str, str]], schema: pa.Schema, mark: str) -> "pa.dataset.Dataset":
+    """Files of one schema, each row with its run in the column ``mark``.
+
+    The run is Arrow's partition of the file, as one file may serve several runs (stages are shared by content): a
+    condition on the run then opens the files of that run only.
+    """
+    from pyarrow import dataset
+
+    format_, local = dataset.ParquetFileFormat(), LocalFileSystem()
+    parts = [format_.make_fragment(path, local, dataset.field(mark) == run) for run, path in entries]
+    return dataset.FileSystemDataset(parts, schema.append(pa.field(mark, pa.string())), format_, local)
+
+
+def _select(name: str, columns: Sequence[str], mark: str) -> str:
+    """The rows of a dataset, the run first; a column of the data with that name becomes ``run_1``."""
+    own = [column for column in columns if column.lower() == "run"]
+    renamed = ", ".join(f"{_quoted(c)} AS {_quoted(_free_name(f'{c}_1', columns))}" for c in own[:1])
+    rest = f"* EXCLUDE ({_quoted(mark)})" + (f" RENAME ({renamed})" if renamed else "")
+    return f"SELECT {_quoted(mark)} AS run, {rest} FROM internal.{_quoted(name)}"  # noqa: S608
+
+
+def _free_name(wanted: str, taken: Sequence[str]) -> str:
+    """The name, or the next longer one that no column has."""
+    known = {name.lower() for name in taken}
+    while wanted.lower() in known:
+        wanted += "_"
+    return wanted
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
