@@ -41,7 +41,7 @@ class Dialect:
 
 
 def whole_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes cut after a line end: ``\\n``, ``\\r\\n``, or ``\\r`` where a block has no ``\\n``.
+    """The same bytes cut after a line feed, or after a carriage return where a block has no line feed.
 
     A line without an end is cut once it is longer than ``LONGEST``, which ``Records`` refuses.
     """
@@ -159,7 +159,10 @@ class Records:
             last = self.lines + 1 + np.searchsorted(ends, closing)
             stop = closing + self._read
             if still_open:  # all that was read belongs to it
-                last, stop = np.append(last, self.lines + 1 + len(ends)), np.append(stop, self._read + int(ends[-1] if len(ends) else 0))
+                last, stop = (
+                    np.append(last, self.lines + 1 + len(ends)),
+                    np.append(stop, self._read + int(ends[-1] if len(ends) else 0)),
+                )
             self._check_lines(lines, last, stop - places, len(closing))
         self._open = (int(places[-1]), int(lines[-1])) if still_open else None
 
