@@ -146,7 +146,8 @@ class Records:
         return not (self._separator(before) | (before == _QUOTE)).any()
 
     def _separator(self, data: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        return (data == self.dialect.delimiter[0]) | (data == _LF) | (data == _CR)
+        separator: NDArray[np.bool_] = (data == self.dialect.delimiter[0]) | (data == _LF) | (data == _CR)
+        return separator
 
     def _check_spans(self, opening: _Positions, closing: _Positions, ends: _Positions, several: bool) -> None:
         """Hold the fields that cover several lines against the dialect, and keep the one that is still open."""
@@ -217,4 +218,5 @@ def _odd_runs(quotes: _Positions) -> _Positions:
     """Place of the first of each odd number of quotes side by side."""
     first = np.flatnonzero(np.diff(quotes, prepend=-2) != 1)
     length = np.diff(np.append(first, len(quotes)))
-    return quotes[first[length & 1 == 1]]
+    odd: _Positions = quotes[first[length & 1 == 1]]
+    return odd

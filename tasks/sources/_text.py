@@ -99,7 +99,7 @@ def _check_balance(path: Path, records: int, rows: int) -> None:
 
 def _first_record(source: Source, path: Path) -> list[str]:
     """The first record, read by itself: a broken line further down is a matter of rows."""
-    quoting = csv.QUOTE_MINIMAL if source.quote == "double" else csv.QUOTE_NONE
+    quoting: Final = csv.QUOTE_MINIMAL if source.quote == "double" else csv.QUOTE_NONE
     try:
         head = io.StringIO(b"".join(_head(source, path)).decode(_codec(source)), newline="")
         first = next((row for row in csv.reader(head, delimiter=source.delimiter, quoting=quoting) if row), [])

@@ -20,7 +20,7 @@ from tasks.sources._records import Dialect, Records, whole_lines
 from tasks.sources.registry import check_columns
 
 TEXT = st.text('a,"\n\r', max_size=40)
-LINES = ["a,b", '"a\nb",c', '"a""\r\n",', '5" pipe,x', ",", '""""\n', ""]
+LINES = ["a,b", '"a\nb",c', '"a""\n\n",', '5" pipe,x', ",", '""""\n', ""]
 UNCLOSED = r"loans\.csv: the quote that opens in line 101 is not closed within 100 lines; "
 
 
