@@ -108,7 +108,7 @@ def _records(name: str, lines: Sequence[str], delimiter: str) -> list[list[str]]
     try:
         return [record for record in csv.reader(lines, delimiter=delimiter) if record]
     except csv.Error as error:
-        raise DataQualityError(f"{name}: a quote is left open in its first lines ({error}); mend it") from error
+        raise DataQualityError(f"{name}: its first lines do not split into cells ({error}); mend it") from error
 
 
 def _is_fixed(lines: Sequence[str]) -> bool:
