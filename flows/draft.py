@@ -10,7 +10,9 @@ from jinja2 import Environment, StrictUndefined
 
 from schemas.errors import SpecError
 from schemas.source import Source
+from tasks._regular_file import check_regular
 from tasks.sources import delimited
+from tasks.sources._text import first_line
 from tasks.sources.cells import canonical
 
 _DECISION_WORDS = ("approve", "decision", "action_taken", "denied", "deny", "outcome", "target", "label", "status")
@@ -64,14 +66,21 @@ def draft(file: Path) -> str:
     """The text of an audit spec for a delimited file.
 
     Raises:
-        SpecError: there is no such file, or no column in it could be a decision or a protected attribute.
+        SpecError: there is no such file, it has one column, or none that could be a decision or a protected attribute.
         DataQualityError: the file is no table.
     """
+    check_regular(file)
     if not file.is_file():
         raise SpecError(f"no file at {str(file)!r}: give a delimited table with a header")
     kind: Literal["csv", "parquet"] = "parquet" if file.suffix == ".parquet" else "csv"
-    source = Source(kind=kind, path=str(file), delimiter="," if kind == "parquet" else _delimiter(file))
+    source = Source(kind=kind, path=str(file))
+    if kind == "csv":
+        source = source.model_copy(update={"delimiter": max(",|;\t", key=first_line(source, file).count)})
     names = delimited.header(source)
+    if len(names) == 1:
+        raise SpecError(
+            f"{file.name} has one column, {names[0]!r}: a table has its cells between commas, pipes, semicolons or tabs"
+        )
     frame = delimited.read(source, names).table.to_pandas().apply(lambda column: column.map(canonical))
     few = [n for n in names if 2 <= frame[n].nunique() <= 10]
     decision = _first(names, _DECISION_WORDS, few, "a decision (two values or a few)")
@@ -110,15 +119,6 @@ def _sides(values: pd.Series) -> tuple[list[str], list[str]]:
     if any(word in str(values.name).lower() for word in ("deni", "deny", "default", "reject")):
         ordered = ordered[::-1]  # a flag of the unfavourable outcome
     return ordered[:1], ordered[1:]
-
-
-def _delimiter(file: Path) -> str:
-    """The one of comma, pipe, semicolon and tab that the header holds most of."""
-    import pyarrow as pa
-
-    with pa.input_stream(str(file), compression="detect") as stream:
-        head = bytes(stream.read(65536)).split(b"\n")[0].decode("latin-1")
-    return max(",|;\t", key=head.count)
 
 
 def _words(name: str) -> set[str]:

@@ -98,6 +98,9 @@ class Source(Strict):
     comment: str | None = Field(None, min_length=1, description="lines that start with this text are no rows")
     delimiter: str = Field(",", min_length=1, max_length=1)
     encoding: Literal["utf-8", "latin-1"] = "utf-8"
+    quote: Literal["none", "double"] = Field("double", description="whether double quotes enclose cells")
+    multiline: bool = Field(False, description="whether a cell in quotes may go over several lines")
+    maximum_bytes: int = Field(64 * 10**9, ge=1, description="bytes of text, unpacked, at which reading stops")
     missing: tuple[Code, ...] = Field(("", "NA"), description="texts that mean a missing value")
     exempt: tuple[Code, ...] = Field(("Exempt",), description="texts that mean exempt from reporting")
     keep: dict[str, Keep] = Field({}, description="column -> values to keep; other rows are refused")
@@ -121,8 +124,8 @@ class Source(Strict):
             raise ValueError(
                 "a source of kind 'synthetic' needs `synthetic: {generator: ...}`, and no other kind has it"
             )
-        for name in ("header", "skip", "comment"):
-            if getattr(self, name) and self.kind != "csv":
+        for name in ("header", "skip", "comment", "quote", "multiline", "maximum_bytes"):
+            if self.kind != "csv" and getattr(self, name) != type(self).model_fields[name].default:
                 raise ValueError(f"`{name}` belongs to delimited text, not to {self.kind}")
         self._check_hmda()
         twice = sorted({name for name in self.header if self.header.count(name) > 1})

@@ -22,6 +22,7 @@ from schemas.vintages import Vintage, dataset_of, place_of
 from tasks._delivered import take_in
 from tasks._directory import flush, sha256_of, write_flushed
 from tasks._lineage import code_digest
+from tasks._regular_file import check_regular
 from tasks._store import Lake
 from tasks.sources.hmda.conversion import APPLICATIONS_FILE, REFUSALS_FILE
 from tasks.sources.hmda.identity import RECORD
@@ -109,7 +110,8 @@ def add(
         keep_raw: Keep the delivered file beside the converted rows.
 
     Raises:
-        SpecError: the data set or the place is none, or the year is later than the freeze date.
+        SpecError: the data set or the place is none, the year is later than the freeze date, or the file is a
+            directory, a FIFO or a device.
         DataQualityError: the file is not readable as HMDA, or holds rows of another year, or none.
         InfrastructureError: it is not there or changes meanwhile, or the disk is full or fails.
     """
@@ -119,6 +121,7 @@ def add(
             f"a vintage of {year} cannot have been frozen on {frozen}: --year is that of the applications, from 1981, "
             "and --frozen a day after it"
         )
+    check_regular(file)
     key = {"year": year, "dataset": dataset_of(dataset), "geography": geography, "frozen": frozen}
     before, digest = _state(file), _digest(file)
     with lake.lock(f"vintage-{digest[:12]}"):

@@ -28,6 +28,7 @@ from schemas.settings import AuditSpec, StageSettings
 from schemas.terms import DecisionMaker
 from tasks import _scored
 from tasks._columns import columns_of
+from tasks._regular_file import check_regular
 from tasks._scored import Scored
 from tasks._stage import Produced, stage
 from tasks._store import sha256_of
@@ -100,6 +101,7 @@ def score(
 
 
 def _located(path: str) -> Path:
+    check_regular(Path(path), ("model", "file", "path"))
     if not Path(path).is_file():
         raise InfrastructureError(
             f"no file at model.file.path {path!r} (from {Path.cwd()}); "

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from schemas.errors import DataQualityError, InfrastructureError
 from schemas.source import Source
+from tasks._regular_file import check_regular
 from tasks._store import sha256_of
 from tasks.sources import _parquet, _text
 from tasks.sources._raw import Raw
@@ -25,9 +26,11 @@ def locate(source: Source) -> list[Path]:
 
     Raises:
         InfrastructureError: one is not there or cannot be read.
+        SpecError: one is a directory, a FIFO or a device.
     """
     paths = [Path(path) for path in source.paths]
     for path in paths:
+        check_regular(path, ("source", "path"))
         if not path.is_file():
             raise InfrastructureError(
                 f"no file at source.path {str(path)!r} (from {Path.cwd()}); "

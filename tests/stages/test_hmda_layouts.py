@@ -178,8 +178,14 @@ def test_what_is_no_published_layout_is_an_error_that_says_so(tmp_path: Path, te
 
 def test_a_quote_that_swallows_the_first_lines_is_named(tmp_path: Path) -> None:
     text = write(tmp_path / "a.csv", "historic_codes", 2012, rows=2000).read_text()
-    with pytest.raises(DataQualityError, match="a quote is left open in its first lines"):
+    with pytest.raises(DataQualityError, match="quote that opens in line 2 is not closed within 100 lines"):
         recognised(put(tmp_path / "a.csv", text.replace("0000013044", '"0000013044', 1)))
+
+
+def test_a_cell_that_is_too_long_to_be_one_is_named(tmp_path: Path) -> None:
+    text = write(tmp_path / "a.csv", "historic_codes", 2012).read_text()
+    with pytest.raises(DataQualityError, match=r"its first lines do not split into cells \(field larger"):
+        recognised(put(tmp_path / "a.csv", text.replace("0000013044", "1" * 200_000, 1)))
 
 
 def test_lines_of_fixed_width_with_other_codes_are_an_error(tmp_path: Path) -> None:

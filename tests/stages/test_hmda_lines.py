@@ -1,5 +1,7 @@
 """Every line of a file is a row or a broken line, with its number; what cannot be told apart is an error."""
 
+import gzip
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -9,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.errors import DataQualityError
+from tasks.sources.hmda import pieces
 from tasks.sources.hmda.lines import broken, open_raw, source_rows
 from tasks.sources.hmda.recognition import recognise
 
@@ -62,12 +65,58 @@ def test_blank_lines_are_no_rows(tmp_path: Path) -> None:
     assert [row["source_row"] for row in read(tmp_path / "a.csv")[0]] == [1, 2]
 
 
-def test_a_quote_that_is_left_open_does_not_swallow_rows(tmp_path: Path) -> None:
-    lines = lines_of(30)
-    lines[10] = lines[10].replace("0000013044", '"0000013044')
-    (tmp_path / "a.csv").write_text("".join(lines))
-    with pytest.raises(DataQualityError, match=r"has 30 lines below its header, and \d+ can be told apart: a quote is"):
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ([1], "line 2 is not closed within 100 lines; mend the file, or fetch it again"),
+        ([100], "line 101 is not closed within 100 lines"),
+        ([100, 300], "line 101 is not closed within 100 lines"),
+        ([100, 102], "line 101 is closed in line 103; cells of several lines are not read here"),
+        ([399], "line 400 is not closed by the end of the file"),
+    ],
+)
+@pytest.mark.parametrize("packing", ["plain", "gz"])
+def test_a_stray_quote_is_named_by_its_line(tmp_path: Path, rows: list[int], told: str, packing: str) -> None:
+    lines = lines_of(400)
+    for row in rows:
+        lines[row] = lines[row].replace("0000013044", '"0000013044')
+    text = "".join(lines).encode()
+    (tmp_path / "a.csv").write_bytes(gzip.compress(text) if packing == "gz" else text)
+    with pytest.raises(DataQualityError, match=f"a.csv: the quote that opens in {told}"):
         read(tmp_path / "a.csv")
+
+
+def test_a_quote_within_a_cell_is_a_letter(tmp_path: Path) -> None:
+    lines = lines_of(300)
+    lines[100] = lines[100].replace("0000013044", '13" 044')
+    (tmp_path / "a.csv").write_text("".join(lines))
+    rows, gone = read(tmp_path / "a.csv")
+    assert (len(rows), gone) == (300, [])
+    assert rows[99]["respondent_id"] == '13" 044'
+
+
+def test_lines_of_fixed_width_have_no_quotes(tmp_path: Path) -> None:
+    rows = rows_of(BY_NAME["nara_fixed"], 2006, 300)
+    rows[100][1] = '"' + rows[100][1][1:]
+    (tmp_path / "a.dat").write_text(fixed_text(rows))
+    assert len(read(tmp_path / "a.dat")[0]) == 300
+
+
+@pytest.mark.parametrize("most", [None, 1, 4])
+def test_rows_that_are_not_those_counted_are_an_error(
+    tmp_path: Path, most: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "LEAST_BYTES", 1000)
+    (tmp_path / "a.csv").write_text("".join(lines_of(30)))
+    recognised = recognise(tmp_path / "a.csv", tmp_path / "scratch")
+    recognised = replace(recognised, lines=recognised.lines + 1)
+    with duckdb.connect() as connection:
+        cut = [] if most is None else pieces.open_raw(connection, recognised, most)
+        if most is None:
+            open_raw(connection, recognised)
+        rows = connection.sql("SELECT * FROM raw").to_arrow_table().num_rows
+        with pytest.raises(DataQualityError, match=r"has 31 lines .*, and 30 can be told"):
+            pieces.broken_rows(connection, recognised, cut, rows)
 
 
 def test_fixed_width_gives_the_cells_between_the_stops(tmp_path: Path) -> None:

@@ -143,6 +143,12 @@ def test_what_is_no_text_is_refused(tmp_path: Path, content: bytes, told: str) -
         opened(tmp_path / "a.csv", tmp_path / "scratch")
 
 
+def test_a_line_of_more_than_16_mb_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(TEXT + b"2016," + b"1" * 16_000_000 + b"\n2016,1\n")
+    with pytest.raises(DataQualityError, match=r"a\.csv: line 202 is longer than 16 MB; is it a table\?"):
+        opened(tmp_path / "a.csv", tmp_path)
+
+
 def test_latin_1_is_seen_however_late_it_comes(tmp_path: Path) -> None:
     late = b"a,b\n" + b"1,2\n" * (2 * 2**20) + "3,Doña Ana\n".encode("latin-1")
     (tmp_path / "a.csv").write_bytes(late)

@@ -16,6 +16,8 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Literal
 
 from schemas.errors import DataQualityError, InfrastructureError
+from tasks._regular_file import check_regular
+from tasks.sources._records import Dialect, Records, whole_lines
 
 _CHUNK = 4 * 2**20
 _HEAD = 2**20
@@ -50,6 +52,8 @@ class Opened:
     lines: int
     """Lines of the whole file, blank ones and a last one without an end included."""
     line_end: str
+    delimiter: str
+    """Pipe or comma, whichever the first line has more of."""
 
 
 def opened(path: Path, scratch: Path, limits: Limits | None = None) -> Opened:
@@ -57,10 +61,13 @@ def opened(path: Path, scratch: Path, limits: Limits | None = None) -> Opened:
 
     Raises:
         DataQualityError: it is empty or no text; an archive without exactly one plain member, with a password, cut
-            short, or of such a packing that it can only be meant to fill a disk.
+            short, or of such a packing that it can only be meant to fill a disk; a quote that is not closed in its
+            line, or a line without end.
+        SpecError: it is a directory, a FIFO or a device.
         InfrastructureError: it cannot be read, or the disk is too small for what it holds.
     """
     limits = limits or Limits()
+    check_regular(path)
     try:
         magic = _first_bytes(path)
         if magic == b"PAR1":
@@ -136,19 +143,32 @@ def _chunks(stream: IO[bytes] | BufferedIOBase, allowed: int, name: str) -> Iter
 def _text(path: Path, compression: Literal["none", "gzip"], limits: Limits, name: str) -> Opened:
     packed = path.stat().st_size
     allowed = limits.allowed(packed) if compression == "gzip" else packed
-    head, total, encoding, lines = b"", 0, _Encoding(), _Lines()
+    head, total, encoding, records = b"", 0, _Encoding(), Records(name, _dialect(b""))
     with gzip.open(path) if compression == "gzip" else path.open("rb") as stream:
-        for chunk in _chunks(stream, allowed, name):
+        for chunk in whole_lines(_chunks(stream, allowed, name)):
+            if not head.strip():
+                records.dialect = _dialect(chunk)
             head += chunk[: _HEAD - len(head)]
             total += len(chunk)
             encoding.add(chunk)
-            lines.add(chunk)
+            records.add(chunk.removeprefix(codecs.BOM_UTF8) if total == len(chunk) else chunk)
+    records.finish()
     if not head.strip():
         raise DataQualityError(f"{name} is empty: rows of applications are expected")
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in head:
         raise DataQualityError(f"{name} is no text in UTF-8 or Latin-1: is it another kind of file, or UTF-16?")
     head = head.removeprefix(codecs.BOM_UTF8)
-    return Opened(path, compression, encoding.name, head, total <= _HEAD, lines.total, lines.line_end(name))
+    return Opened(
+        *(path, compression, encoding.name, head, total <= _HEAD, records.lines, _line_end(name, records)),
+        delimiter=records.dialect.delimiter.decode(),
+    )
+
+
+def _dialect(chunk: bytes) -> Dialect:
+    """By the first line; what has neither pipes nor commas has columns of fixed widths, and no quotes."""
+    first = chunk.lstrip().split(b"\n", 1)[0]
+    delimiter = b"|" if first.count(b"|") > first.count(b",") else b","
+    return Dialect(delimiter, quoting=delimiter in first)
 
 
 class _Encoding:
@@ -167,29 +187,14 @@ class _Encoding:
             self.name = "latin-1"
 
 
-class _Lines:
-    """How many lines there are, and how they end: what is read is held against this count."""
-
-    def __init__(self) -> None:
-        self._ends, self._returns, self._both, self._last = 0, 0, 0, b""
-
-    def add(self, chunk: bytes) -> None:
-        self._ends += chunk.count(b"\n")
-        self._returns += chunk.count(b"\r")
-        self._both += chunk.count(b"\r\n") + (self._last == b"\r" and chunk[:1] == b"\n")
-        self._last = chunk[-1:]
-
-    @property
-    def total(self) -> int:
-        return self._ends + (self._last != b"\n")
-
-    def line_end(self, name: str) -> str:
-        if self._returns != self._both or self._both not in (0, self._ends):
-            raise DataQualityError(
-                f"{name} has {self._ends:,} line ends and {self._returns:,} carriage returns, {self._both:,} of them "
-                "together as Windows has it: lines have to end alike, and cells to hold none; mend it or fetch it again"
-            )
-        return "\r\n" if self._both else "\n"
+def _line_end(name: str, records: Records) -> str:
+    feeds, returns, pairs = records.line_feeds, records.returns, records.pairs
+    if returns != pairs or pairs not in (0, feeds):
+        raise DataQualityError(
+            f"{name} has {feeds:,} line ends and {returns:,} carriage returns, {pairs:,} of them "
+            "together as Windows has it: lines have to end alike, and cells to hold none; mend it or fetch it again"
+        )
+    return "\r\n" if pairs else "\n"
 
 
 def _bomb(name: str, size: int, allowed: int) -> DataQualityError:

@@ -75,8 +75,7 @@ def recognise(path: Path, scratch: Path, limits: Limits | None = None) -> Recogn
         raise DataQualityError(f"{path.name} is a web page and no data: the download failed, fetch it again")
     if _is_fixed(lines):
         return _fixed(path.name, file, lines)
-    delimiter = "|" if lines[0].count("|") > lines[0].count(",") else ","
-    records = _records(path.name, lines, delimiter)
+    records = _records(path.name, lines, file.delimiter)
     _check_no_submission(path.name, records[0])
     names = [normalised(cell) or f"unnamed_{i}" for i, cell in enumerate(records[0], start=1)]
     has_header = _is_header(names)
@@ -88,7 +87,7 @@ def recognise(path: Path, scratch: Path, limits: Limits | None = None) -> Recogn
         names = list(layout.columns)
     known, found = set(layout.columns), set(names)
     return Recognised(
-        *(file.path, layout, delimiter, file.encoding, tuple(names)),
+        *(file.path, layout, file.delimiter, file.encoding, tuple(names)),
         missing=tuple(name for name in layout.columns if name not in found),
         unknown=tuple(name for name in names if name not in known),
         header=has_header,
@@ -109,7 +108,7 @@ def _records(name: str, lines: Sequence[str], delimiter: str) -> list[list[str]]
     try:
         return [record for record in csv.reader(lines, delimiter=delimiter) if record]
     except csv.Error as error:
-        raise DataQualityError(f"{name}: a quote is left open in its first lines ({error}); mend it") from error
+        raise DataQualityError(f"{name}: its first lines do not split into cells ({error}); mend it") from error
 
 
 def _is_fixed(lines: Sequence[str]) -> bool:

@@ -1,0 +1,35 @@
+"""Refuses what is no regular file before it is opened: a FIFO blocks its reader, and a device has no end."""
+
+import errno
+import stat
+from pathlib import Path
+
+from schemas.errors import Location, SpecError
+
+_KINDS = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a pipe (FIFO)"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def check_regular(path: Path, location: Location = ()) -> None:
+    """Hold a path that a user gave against what can be read as a file. One that is not there is left to the caller.
+
+    Raises:
+        SpecError: a directory, a FIFO, a socket, a device, or a loop of symbolic links; with its place in the spec.
+    """
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _refused(path, "a symbolic link that leads to itself", location) from error
+        return
+    if not stat.S_ISREG(mode):
+        raise _refused(path, next((name for is_kind, name in _KINDS if is_kind(mode)), "something else"), location)
+
+
+def _refused(path: Path, kind: str, location: Location) -> SpecError:
+    return SpecError(f"{str(path)!r} is not a file, but {kind}; give the path of a regular file", location)
