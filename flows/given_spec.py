@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from flows.spec_options import spec_text
 from schemas.errors import SpecError
 from schemas.settings import AuditSpec
-from schemas.spec_file import read_spec
+from schemas.spec_file import checked, read_spec
 
 
 def given_spec(spec: Mapping[str, Any] | str) -> AuditSpec:
@@ -19,9 +20,9 @@ def given_spec(spec: Mapping[str, Any] | str) -> AuditSpec:
         SpecError: there is no such file, or it is not usable.
     """
     if not isinstance(spec, str):
-        return AuditSpec.model_validate(spec)
+        return checked(spec, "the parameter `spec`")
     try:
-        text = Path(spec).read_text(encoding="utf-8-sig")
+        text = spec_text(Path(spec))
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(
             f"no audit spec can be read at {spec!r} ({error}); put one there, or run the deployment with another `spec`"
