@@ -18,9 +18,11 @@ def load_spec(path: Path | None, overrides: dict[str, str]) -> SpecFile:
     Raises:
         SpecError: it is not there, or not usable.
     """
+    from tasks.limits import faults  # with it come the libraries of the stages
+
     file = path or BUNDLED
     try:
-        return read_spec(spec_text(file), str(file), overrides)
+        return read_spec(spec_text(file), str(file), overrides, (faults,))
     except OSError as error:
         raise SpecError(f"no audit spec at {str(file)!r}; `evenhand init FILE.csv` drafts one from a table") from error
     except UnicodeDecodeError as error:

@@ -192,8 +192,8 @@ class Disclosure(Strict):
 
 
 MOST_DRAWS: Final = 100_000
-_A_DAY: Final = 25_000_000
-"""Draws of the bundled audit that a day is enough for: 3.5 ms each."""
+_A_DAY: Final = 39_000_000
+"""Draws of the measures of the bundled audit that a day is enough for: 2.2 ms each, measured on one core."""
 
 
 class Bootstrap(Strict):

@@ -7,6 +7,7 @@ that was replaced is not repeated, since the replacement may be to blame.
 The spec that comes about so is never audited. Here belong faults and their places; their lines are in ``spec_file``.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -81,7 +82,9 @@ class _Mended:
 
     @staticmethod
     def _of_mending(at: Location, places: Sequence[Location]) -> bool:
-        return any(_related(at, place) for place in places)
+        """Whether what was replaced may be to blame: it is about that part, or about names that went with it."""
+        by_name = at[:1] == ("causal_graph",) or at[:2] == ("model", "rule")
+        return any(_related(at, place) or (by_name and _lost_names(place)) for place in places)
 
     def _mend(self, at: Location, extra: bool) -> bool:
         """Leave out the faulty key, or where that was done before the part that it is in."""
@@ -100,10 +103,16 @@ def _related(one: Location, other: Location) -> bool:
     return one[:shared] == other[:shared]
 
 
+def _lost_names(place: Location) -> bool:
+    return place[0] == "protected" or place in (("columns",), ("decision",))
+
+
 def _place(at: Location) -> Location:
-    """What is replaced for a fault: a key, or a whole limit or attribute; never an element of another list."""
+    """What is replaced for a fault: a key, a whole limit, attribute or graph; never an element of another list."""
     if at[:1] in (("thresholds",), ("protected",)):
         return at[:2]
+    if at[:1] == ("causal_graph",):
+        return at[:1]
     first = next((i for i, part in enumerate(at) if isinstance(part, int)), len(at))
     return at[:first]
 
@@ -115,7 +124,7 @@ def _put_right(raw: Any, place: Location) -> bool:
         raw[top] = deepcopy(_SOUND[str(top)])
         return True
     here = _at(raw, place[:-1])
-    if len(place) == 2 and top in _SOUND_IN and isinstance(here, dict | list):
+    if len(place) == 2 and top in _SOUND_IN and isinstance(place[1], str if isinstance(here, dict) else int):
         sound = {key: _numbered(value, place[1]) for key, value in _SOUND_IN[str(top)].items()}
         here[place[1]] = {**sound, **_kept(here[place[1]], str(top))}
         return True
@@ -202,7 +211,11 @@ def _told(at: Location, problems: Sequence[Any]) -> SpecError:
     said = "; or ".join([messages[0], *(m.removeprefix("Input should be ") for m in messages[1:])])
     value = problems[0].get("input")
     plain = problems[0]["type"] not in ("extra_forbidden", "missing", "finite_number")
-    if plain and not isinstance(value, dict | list | tuple) and _short(value) not in said:
+    if (
+        plain
+        and not isinstance(value, dict | list | tuple)
+        and not re.search(rf"(?<!\w){re.escape(_short(value))}(?!\w)", said)
+    ):
         said += f", got {_short(value)}"
     return SpecError(said, at)
 

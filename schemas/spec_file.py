@@ -86,7 +86,7 @@ def _override(raw: dict[str, Any], key: str, value: str) -> list[Location]:
     try:
         parsed = parse(value).value
     except SpecError as error:
-        raise SpecError(f"--set {key}: not a YAML value: {value[:80]!r} ({error})") from error
+        raise SpecError(f"--set {key}: not a YAML value: {value[:80]!r} ({str(error).splitlines()[0]})") from error
     if isinstance(here, list):
         _step(here, last, key)
         here[int(last)] = parsed
