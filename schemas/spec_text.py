@@ -66,8 +66,8 @@ class _Measured:
             SpecError: a limit is passed.
         """
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
-            line = event.start_mark.line + 1
-            if isinstance(event, yaml.NodeEvent) and getattr(event, "tag", None) is not None:
+            line = event.start_mark.line + 1 if event.start_mark else 0
+            if isinstance(event, yaml.CollectionStartEvent | yaml.ScalarEvent) and event.tag is not None:
                 raise SpecError(f"line {line}: tags such as {event.tag} are not read; write the plain value")
             if isinstance(event, yaml.CollectionStartEvent):
                 self._add(1, 1, line)
@@ -75,7 +75,7 @@ class _Measured:
             elif isinstance(event, yaml.CollectionEndEvent):
                 self._close()
             elif isinstance(event, yaml.AliasEvent):
-                self._add(*self._named(event.anchor, line), line)
+                self._add(*self._named(event.anchor or "", line), line)
             elif isinstance(event, yaml.ScalarEvent):
                 self._add(1, 0, line)
                 if event.anchor is not None:
