@@ -13,7 +13,7 @@ from tasks.algorithms.measures import base_name
 from tasks.algorithms.verdicts import known_names
 from tasks.methods import METHODS, OUTCOMES, OUTCOMES_METHOD, asked_for, measures_known
 from tasks.planned import outcomes
-from tasks.planned.form import Form, makers_of
+from tasks.planned.form import Form
 
 _DECIDE = frozenset(("profile", "protected", "columns", "explain", "causal_graph"))
 """Parts of the spec that the plan of every method hangs on."""
@@ -58,13 +58,19 @@ def faults(spec: AuditSpec, doubtful: Collection[Location] = ()) -> Iterator[Spe
 
 def planned(spec: AuditSpec) -> dict[str, list[tuple[Form, tuple[str, ...]]]]:
     """By method, every measure and comparison that can be made, and of which decision makers."""
-    explained = makers_of(spec)
+    explained, known = spec.explain.decision_makers, outcomes.makers_of(spec)
     made = {OUTCOMES_METHOD: list(outcomes.measures(spec))}
     made |= {method.name: list(method.plan(spec)) for method in asked_for(spec)}
-    return {
-        method: [(named, named.makers or explained) for form in forms for named in form.named()]
+    rows = {
+        method: [(named, _known(named.makers or explained, known)) for form in forms for named in form.named()]
         for method, forms in made.items()
     }
+    return {method: [(form, makers) for form, makers in each if makers] for method, each in rows.items()}
+
+
+def _known(makers: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
+    """Those who decide in this audit: without a model, the lender alone."""
+    return tuple(maker for maker in makers if maker in known)
 
 
 def _making(measure: str) -> list[str]:
@@ -105,7 +111,7 @@ def _of_plan(
         there = sorted({maker for _, makers in fitting for maker in makers})
         yield SpecError(
             f"no measure {limit.measure} of the {limit.decision_maker} will be made; "
-            + (f"there are those of the {' and the '.join(there)}" if there else "nobody's decisions have it"),
+            f"there are those of the {' and the '.join(there)}",
             (*at, "decision_maker"),
         )
     else:

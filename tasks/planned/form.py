@@ -5,8 +5,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from schemas.settings import AuditSpec
-
 Values = tuple[float | str, ...] | None
 """Values that a parameter takes; None where only the data tell them."""
 
@@ -52,11 +50,6 @@ def share(
 ) -> Form:
     """A measure from 0 to 1."""
     return Form(measure, parameters or {}, 0.0, 1.0, beside, makers)
-
-
-def makers_of(spec: AuditSpec) -> tuple[str, ...]:
-    """Whose decisions the methods look at."""
-    return tuple(maker for maker in spec.explain.decision_makers if maker == "lender" or spec.model.kind != "none")
 
 
 def up_to(number: int) -> Values:

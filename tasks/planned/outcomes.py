@@ -6,8 +6,13 @@ from schemas.settings import AuditSpec
 from tasks.planned.form import COMPARED, Form, share
 
 
+def makers_of(spec: AuditSpec) -> tuple[str, ...]:
+    """Who decides: the lender, and the model if there is one."""
+    return ("lender",) if spec.model.kind == "none" else ("lender", "model")
+
+
 def measures(spec: AuditSpec) -> Iterator[Form]:
     """The planned measures."""
-    makers = ("lender",) if spec.model.kind == "none" else ("lender", "model")
+    makers = makers_of(spec)
     yield share("approval_rate", beside=COMPARED, makers=makers)
     yield share("denial_rate", beside=COMPARED, makers=makers)

@@ -101,6 +101,10 @@ MORE = {
         {"thresholds": "[{measure: components, decision_maker: model, maximum: 3}]"},
         "thresholds.0.decision_maker: no measure components of the model will be made; there are those of the lender",
     ),
+    "a model where there is none": (
+        {"model": "{kind: none}", "thresholds": "[{measure: burden, decision_maker: model, maximum: 1}]"},
+        "no measure burden of the model will be made; there are those of the lender",
+    ),
     "a limit that nobody misses": (
         {"thresholds": "[{measure: approval_rate, maximum: 1}]"},
         "every value of approval_rate keeps this limit, as it lies between 0 and 1",
