@@ -1,7 +1,6 @@
-"""The file about a fault of our own: frames and types of exceptions, and no value of any row.
+"""Writes crash files: stack frames and exception types of an internal error, without values of rows.
 
-A traceback of Python holds no local values, but messages of exceptions may quote a cell: they are left out unless they
-are ours. The message that the user reads says where the file is.
+Frames hold no local values. Messages of exceptions may quote a cell, so they are left out unless the class is ours.
 """
 
 import os

@@ -1,10 +1,10 @@
-"""All faults of an audit spec at once: what is wrong is told, put right for the moment, and the rest checked again.
+"""Collects all faults of an audit spec: records what is wrong, substitutes a valid value, and validates again.
 
-A value that cannot be read hides the checks that need it. So each faulty key is left at its default, or its part is
-replaced by one that is sound, until a spec comes about; what is then found was hidden before. What is said of a part
-that was replaced is not repeated, since the replacement may be to blame.
+A faulty value hides the checks that need it. So each faulty key falls back to its default, or its part is replaced by a
+valid one, until the spec validates. What a later pass finds was hidden before. A later fault in a replaced part is
+dropped, because the replacement may have caused it. A spec with substitutes is never audited.
 
-The spec that comes about so is never audited. Here belong faults and their places; their lines are in ``spec_file``.
+Scope: faults and their places. Their lines in the file: ``spec_file``.
 """
 
 import re
@@ -19,7 +19,7 @@ from schemas.errors import Location, SpecError, SpecFaultsError, nearest
 from schemas.settings import AuditSpec
 
 Check = Callable[[AuditSpec, Collection[Location]], Iterable[SpecError]]
-"""A check of the whole spec that its own fields cannot make; what is in doubt are the places that were replaced."""
+"""A further check of the whole spec; its second argument are the places that hold a substitute."""
 
 _ROUNDS: Final = 12
 
@@ -31,18 +31,18 @@ _SOUND: Mapping[str, Any] = {
     "columns": {"(column)": {"type": "continuous"}},
     "protected": [{"name": "(protected)", "columns": ["(protected)"], "reference": "(reference)"}],
 }
-"""What stands for a required key while the others are looked at."""
+"""Substitutes for required keys."""
 
 _SOUND_IN: Mapping[str, Any] = {
     "columns": {"type": "continuous"},
     "protected": {"name": "(protected {at})", "columns": ["(protected)"], "reference": "(reference)"},
     "thresholds": {"measure": "approval_rate", "maximum": 0.5},
 }
-"""The same for one of several columns, attributes or limits."""
+"""Substitutes for one of several columns, attributes or limits."""
 
 
 def check(raw: Any, also: Sequence[Check] = ()) -> tuple[AuditSpec | None, list[SpecError]]:
-    """A spec of the values given, and every fault of them that can be told; no spec where there is a fault."""
+    """Validate values: the spec, or None and all faults found."""
     mended = _Mended(deepcopy(raw))
     for _ in range(_ROUNDS):
         try:
@@ -58,19 +58,19 @@ def check(raw: Any, also: Sequence[Check] = ()) -> tuple[AuditSpec | None, list[
 
 @dataclass
 class _Mended:
-    """Values that are put right one fault after the other, and what was wrong with them."""
+    """Values under repair, and the faults found so far."""
 
     raw: Any
     told: list[SpecError] = field(default_factory=list)
     places: list[Location] = field(default_factory=list)
-    """What was replaced or left out, widest last."""
+    """Places that were replaced or dropped."""
 
     def take(self, faults: Sequence[tuple[SpecError, bool]], last: bool = False) -> bool:
-        """Keep what is new among the faults and mend their places; says whether anything was mended.
+        """Record new faults and repair their places; returns whether anything was repaired.
 
         Args:
-            faults: each with whether the key itself is too much, so that without it the part is as it was meant.
-            last: whether nothing is looked at again, so that nothing has to be mended.
+            faults: each with whether its key is unknown; dropping such a key changes nothing else.
+            last: whether this is the last pass, so that nothing needs repair.
         """
         before = tuple(self.places)
         new = [(fault, extra) for fault, extra in faults if not self._of_mending(fault.location, before)]
@@ -82,12 +82,12 @@ class _Mended:
 
     @staticmethod
     def _of_mending(at: Location, places: Sequence[Location]) -> bool:
-        """Whether what was replaced may be to blame: it is about that part, or about names that went with it."""
+        """Whether a substitute may have caused a fault at this place."""
         by_name = at[:1] == ("causal_graph",) or at[:2] == ("model", "rule")
         return any(_related(at, place) or (by_name and _lost_names(place)) for place in places)
 
     def _mend(self, at: Location, extra: bool) -> bool:
-        """Leave out the faulty key, or where that was done before the part that it is in."""
+        """Replace the faulty key, or the part around it if the key was replaced before."""
         if extra:
             return _drop(self.raw, at)
         place = _place(at)
@@ -108,7 +108,7 @@ def _lost_names(place: Location) -> bool:
 
 
 def _place(at: Location) -> Location:
-    """What is replaced for a fault: a key, a whole limit, attribute or graph; never an element of another list."""
+    """The place to replace: a key, or a whole limit, attribute or graph; never an element of another list."""
     if at[:1] in (("thresholds",), ("protected",)):
         return at[:2]
     if at[:1] == ("causal_graph",):
@@ -118,7 +118,7 @@ def _place(at: Location) -> Location:
 
 
 def _put_right(raw: Any, place: Location) -> bool:
-    """Replace what has to be there, leave out anything else; says whether that could be done."""
+    """Replace a required part, drop any other; returns whether that was possible."""
     top = place[0]
     if len(place) == 1 and top in _SOUND:
         raw[top] = deepcopy(_SOUND[str(top)])
@@ -139,7 +139,7 @@ def _numbered(value: Any, at: str | int) -> Any:
 
 
 def _kept(faulty: Any, top: str) -> dict[str, Any]:
-    """What other parts of the spec may refer to: the name and the columns of a protected attribute."""
+    """The name and columns of a protected attribute, which other parts of the spec refer to."""
     if top != "protected" or not isinstance(faulty, dict):
         return {}
     columns = faulty.get("columns")

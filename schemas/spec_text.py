@@ -1,7 +1,7 @@
-"""The YAML of an audit spec, parsed within limits: values, and the line of every key.
+"""Parses the YAML of an audit spec within limits, and records the line of every key.
 
-A document is measured before anything is built of it: bytes, levels, and nodes once aliases are followed. Here belongs
-text; what the values mean is in ``settings``.
+Bytes, levels and nodes (aliases expanded) are counted before any object is built. Scope: text. What the values mean:
+``settings``.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ class Parsed:
     lines: Mapping[Location, int]
     """Path of keys -> line, from 1."""
     twice: tuple[tuple[str, int], ...] = ()
-    """Keys that stand in one mapping more than once, and their lines: YAML takes the last one in silence."""
+    """Duplicate keys with their lines. YAML itself silently takes the last one."""
 
 
 def parse(text: str) -> Parsed:

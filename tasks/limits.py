@@ -1,7 +1,7 @@
-"""Limits against the plan: whether a threshold names a measure that will be made, and a value that it can have.
+"""Checks thresholds against the plan of measures: the measure will be made, and the limit lies in its range.
 
-A limit that nothing can reach, or that everything keeps, would read as a check and be none. Here belongs what the spec
-tells before a run; verdicts are in ``algorithms.verdicts``.
+A limit that no value can reach, or that every value keeps, would look like a check and be none. Scope: what the spec
+tells before a run. Verdicts: ``algorithms.verdicts``.
 """
 
 import math
@@ -16,13 +16,13 @@ from tasks.planned import outcomes
 from tasks.planned.form import Form
 
 _DECIDE = frozenset(("profile", "protected", "columns", "explain", "causal_graph"))
-"""Parts of the spec that the plan of every method hangs on."""
+"""Parts of the spec that the plan of every method depends on."""
 
 _LISTED = 6
 
 
 def check_limits(spec: AuditSpec) -> None:
-    """Hold the thresholds of a spec against what it will measure.
+    """Check the thresholds of a spec against its plan of measures.
 
     Raises:
         SpecError: a measure, a method or a decision maker that there will not be, or a limit that says nothing.
@@ -35,7 +35,7 @@ def faults(spec: AuditSpec, doubtful: Collection[Location] = ()) -> Iterator[Spe
 
     Args:
         spec: what is audited.
-        doubtful: places that stand there in the stead of faulty ones: what hangs on them is not told.
+        doubtful: places that hold substitutes for faulty values; checks that depend on them are skipped.
     """
     if spec.source.lacking:
         return  # what a year lacks was taken out of it: its limits were held against the whole spec before

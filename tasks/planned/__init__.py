@@ -1,5 +1,5 @@
-"""The measures that an audit will make, told from its spec alone: by method, with their parameters and ranges.
+"""The plan of measures: every measure that an audit can make, from its spec alone, with parameters and ranges.
 
-What only the data tell, such as the ends of bands, is left open. A group that has nothing to measure has no row all
-the same: what is planned here is what can be made, and nothing else ever is.
+One module per method. Parameters that depend on the data, such as the ends of bands, are left open. The plan is an upper
+bound: every measure made is planned, but a group without units makes none.
 """
