@@ -4,7 +4,6 @@ import atexit
 import json
 import os
 import sys
-import traceback
 import warnings
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +12,7 @@ import typer
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 
 from flows.backfill_commands import app as backfill_app
+from flows.crash import report_crash
 from flows.data_commands import app as data_app
 from flows.measuring_commands import app as measuring_app
 from flows.operations_commands import app as operations_app
@@ -153,10 +153,9 @@ def _code() -> int:
     except EvenhandError as error:
         errors.print(f"evenhand: {error}", markup=False)
         return error.exit_code
-    except Exception:
-        # a fault of ours: it needs its traceback, and must not end with 1, which would read as a breach
-        traceback.print_exc()
-        errors.print("evenhand: this is a fault of evenhand; please report it with the lines above", markup=False)
+    except Exception as error:
+        # a fault of ours: its traceback goes to a file, and it must not end with 1, which would read as a breach
+        errors.print(f"evenhand: {report_crash(error, sys.argv[1:])}", markup=False)
         return ExitCode.INFRASTRUCTURE
     return ExitCode.WITHIN
 

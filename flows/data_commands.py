@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from flows.terminal import show_progress
+from schemas.bounds import LARGEST_SEED
 
 if TYPE_CHECKING:
     from schemas.vintages import Vintage
@@ -151,7 +152,7 @@ def twin(
     ] = None,
     discrimination: Annotated[Literal["none", "direct", "mediated"], typer.Option(help="What is planted.")] = "none",
     strength: Annotated[float, typer.Option(min=0.0, help="Of what is planted: logits, or times the shifts.")] = 1.0,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 482,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The same seed gives the same bytes.")] = 482,
     as_json: JsonOption = False,
 ) -> None:
     """Write a synthetic year of HMDA in a published layout, and the truth about it. No person is in it."""

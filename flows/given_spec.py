@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from flows.spec_options import spec_text
 from schemas.errors import SpecError
 from schemas.settings import AuditSpec
-from schemas.spec_file import read_spec
+from schemas.spec_file import checked, read_spec
+from tasks.limits import faults
 
 
 def given_spec(spec: Mapping[str, Any] | str) -> AuditSpec:
@@ -19,11 +21,11 @@ def given_spec(spec: Mapping[str, Any] | str) -> AuditSpec:
         SpecError: there is no such file, or it is not usable.
     """
     if not isinstance(spec, str):
-        return AuditSpec.model_validate(spec)
+        return checked(spec, "the parameter `spec`", (faults,))
     try:
-        text = Path(spec).read_text(encoding="utf-8-sig")
+        text = spec_text(Path(spec))
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(
             f"no audit spec can be read at {spec!r} ({error}); put one there, or run the deployment with another `spec`"
         ) from error
-    return read_spec(text, spec).spec
+    return read_spec(text, spec, also=(faults,)).spec

@@ -20,7 +20,7 @@ from schemas.artifact import Partition
 from schemas.settings import AuditSpec
 from tasks._store import Lake
 from tasks._validate import prepare_engine
-from tasks.measure import check_thresholds
+from tasks.limits import check_limits
 from tasks.sections import charts
 from tasks.sources.registry import check_columns
 
@@ -40,7 +40,7 @@ def run_audit(spec: AuditSpec, lake_root: Path | str) -> Summary:
 
 def _audited(spec: AuditSpec, lake: Lake) -> Summary:
     check_columns(spec)
-    check_thresholds(spec.thresholds)
+    check_limits(spec)
     planned = plan(spec)
     done = held(lake, planned.steps)
     if len(done) < len(planned.steps):

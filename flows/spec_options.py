@@ -4,6 +4,7 @@ from pathlib import Path
 
 from schemas.errors import SpecError
 from schemas.spec_file import SpecFile, read_spec
+from schemas.spec_text import MOST_BYTES
 
 _HERE = Path(__file__).parent
 _PLACES = (_HERE.parent / "data" / "audits" / "boston1990.yaml", _HERE / "bundled" / "boston1990.yaml")
@@ -17,13 +18,26 @@ def load_spec(path: Path | None, overrides: dict[str, str]) -> SpecFile:
     Raises:
         SpecError: it is not there, or not usable.
     """
+    from tasks.limits import faults  # with it come the libraries of the stages
+
     file = path or BUNDLED
     try:
-        return read_spec(file.read_text(encoding="utf-8-sig"), str(file), overrides)
+        return read_spec(spec_text(file), str(file), overrides, (faults,))
     except OSError as error:
         raise SpecError(f"no audit spec at {str(file)!r}; `evenhand init FILE.csv` drafts one from a table") from error
     except UnicodeDecodeError as error:
         raise SpecError(f"{file}: an audit spec is UTF-8 text") from error
+
+
+def spec_text(file: Path) -> str:
+    """The text of an audit spec: no more of it than a spec may have, so that a device or a data file is soon refused.
+
+    Raises:
+        OSError: it cannot be read.
+        UnicodeDecodeError: it is no UTF-8 text.
+    """
+    with file.open("rb") as opened:
+        return opened.read(MOST_BYTES + 1).decode("utf-8-sig", errors="strict")
 
 
 def overrides(year: int | None, method: list[str] | None, profile: str | None, pairs: list[str]) -> dict[str, str]:

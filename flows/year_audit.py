@@ -14,7 +14,7 @@ from schemas.artifact import Partition
 from schemas.settings import AuditSpec
 from schemas.terms import ExitCode, State
 from tasks._store import Lake
-from tasks.measure import check_thresholds
+from tasks.limits import check_limits
 from tasks.sources.registry import check_columns
 
 
@@ -40,7 +40,7 @@ def _planned(spec: AuditSpec, year: int, lake: Lake, recorder: Recorder) -> Plan
     vintage = vintage_words(of_year.source.model_dump(mode="json"))
     recorder.tell(vintage=vintage, lacking=of_year.source.lacking)
     check_columns(of_year)
-    check_thresholds(of_year.thresholds)
+    check_limits(spec)
     planned = plan(of_year)
     stages = tuple(step.name for step in planned.steps)
     recorder.tell(source_sha256=planned.source_sha256, stages=stages)

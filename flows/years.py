@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
+from schemas.bounds import FIRST_YEAR, latest_year
 from schemas.causal import CausalGraph
 from schemas.errors import InfrastructureError, SpecError, TooFewError
 from schemas.settings import AuditSpec, Protected
@@ -23,8 +24,6 @@ from tasks._store import Lake
 from tasks.sources import cells, hmda, registry
 
 _YEAR = "{year}"
-_LEAST, _LAST = 1900, 2200
-"""As the audit spec takes them."""
 
 
 def parse_years(text: str) -> tuple[int, ...]:
@@ -37,7 +36,7 @@ def parse_years(text: str) -> tuple[int, ...]:
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d{4})\s*(?:-\s*(\d{4})\s*)?", part)
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
-        if not _LEAST <= first <= last <= _LAST:
+        if not FIRST_YEAR <= first <= last <= latest_year():
             raise SpecError(f"--years {text}: {part.strip()!r} is no year and no range such as 2010-2024")
         found.update(range(first, last + 1))
     return tuple(sorted(found))

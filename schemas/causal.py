@@ -19,7 +19,7 @@ Form = Literal["linear", "forest", "boosting", "count", "ordinal", "nominal"]
 class Mechanism(BaseModel):
     """How a column comes about from its causes and from noise of its own, and what values it can take."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     kind: Literal["auto"] | Form = Field(
         "auto",

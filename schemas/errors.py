@@ -4,6 +4,7 @@
 
     EvenhandError
     ├── SpecError              2  the audit spec, or a word on the command line, is not usable
+    │   └── SpecFaultsError      several such faults at once
     ├── DataQualityError       4  the data do not keep what the tables declare
     │   ├── SuiteError           a stage's table failed its expectations
     │   └── TooFewError          sound data, and nothing to compare in them: one decision only, one group only
@@ -37,6 +38,25 @@ class SpecError(EvenhandError):
         """Keep ``location``, the path of keys inside the spec, so that the file and line can be named."""
         super().__init__(message)
         self.location = location
+
+
+class SpecFaultsError(SpecError):
+    """Several faults of one audit spec, told together."""
+
+    def __init__(self, faults: Sequence[SpecError]) -> None:
+        """Keep the single faults, each with its location."""
+        super().__init__("\n".join(dict.fromkeys(map(str, faults))))
+        self.faults = tuple(faults)
+
+
+def raise_together(faults: Sequence[SpecError]) -> None:
+    """Raise what was found, if anything: one fault as it is, several as one error.
+
+    Raises:
+        SpecError: there is a fault.
+    """
+    if faults:
+        raise faults[0] if len(faults) == 1 else SpecFaultsError(faults)
 
 
 class DataQualityError(EvenhandError):

@@ -12,7 +12,8 @@ from pydantic import Field, model_validator
 from schemas.method import MethodSettings
 
 Units = Annotated[int, Field(ge=1, le=4096)]
-Weight = Annotated[float, Field(ge=0)]
+Weight = Annotated[float, Field(ge=0, le=1e6)]
+Rate = Annotated[float, Field(gt=0, le=1)]
 
 
 class GcfnPrediction(MethodSettings):
@@ -25,9 +26,9 @@ class GcfnPrediction(MethodSettings):
     )
     test: float = Field(0.2, gt=0, lt=1, description="share of the rows that predictors are measured on")
     hidden: tuple[Units, ...] = Field((64,), min_length=1, description="units of each hidden layer")
-    epochs: int = Field(30, ge=1, description="passes over the training rows")
-    batch: int = Field(256, ge=1, description="rows of a batch")
-    learning_rate: float = Field(5e-3, gt=0, description="step size of Adam")
+    epochs: int = Field(30, ge=1, le=10_000, description="passes over the training rows")
+    batch: int = Field(256, ge=1, le=1_000_000, description="rows of a batch")
+    learning_rate: Rate = Field(5e-3, description="step size of Adam")
     lipschitz: float | None = Field(
         None, gt=0, description="how fast the logit may change with standardised inputs (paper: 1); no bound if null"
     )
@@ -63,14 +64,16 @@ class GcfnSettings(MethodSettings):
         "gan", description="adversarial networks, or quantiles of continuous mediators given the covariates"
     )
     networks: int = Field(10, ge=1, le=100, description="generators; where they part, nobody is identified")
-    epochs: int = Field(300, ge=1, description="passes over the training rows")
-    batch: int = Field(256, ge=2, description="rows of a batch, and the fewest that a group may have to be learnt from")
+    epochs: int = Field(300, ge=1, le=10_000, description="passes over the training rows")
+    batch: int = Field(
+        256, ge=2, le=1_000_000, description="rows of a batch, and the fewest that a group may have to be learnt from"
+    )
     hidden: Units = Field(64, description="units of the hidden layer of generator and discriminator")
-    learning_rate: float = Field(5e-4, gt=0, description="step size of Adam")
+    learning_rate: Rate = Field(5e-4, description="step size of Adam")
     decay_from: float = Field(
         2 / 3, gt=0, le=1, description="share of the epochs after which it falls to nearly 0 (paper: 1, never)"
     )
-    alpha: float = Field(10.0, ge=0, description="weight of the reconstruction of observed mediators (paper: not told)")
+    alpha: Weight = Field(10.0, description="weight of the reconstruction of observed mediators (paper: not told)")
     adversarial: Literal["non_saturating", "equation_8", "algorithm_1"] = Field(
         "non_saturating", description="what generators minimise of the discriminators (paper: algorithm_1)"
     )

@@ -7,9 +7,9 @@ from pydantic import BaseModel, ConfigDict
 
 
 class MethodSettings(BaseModel):
-    """Settings of a method, or of a part of it: frozen, unknown keys are errors."""
+    """Settings of a method, or of a part of it: frozen; unknown keys are errors, and numbers that are not finite."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     paper: ClassVar[dict[str, Any]] = {}
     """What the paper does and the defaults do not."""

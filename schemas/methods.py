@@ -34,8 +34,10 @@ class FgceSettings(MethodSettings):
     )
     epsilon_quantile: float = Field(0.99, gt=0, le=1, description="the quantile of the rule `quantile`")
     strict: bool = Field(False, description="edge iff distance < epsilon (true) or <= epsilon (false)")
-    max_edges: int = Field(50_000_000, gt=0, description="above this many expected edges, keep the nearest only")
-    nearest: int = Field(30, gt=0, description="out-edges kept per row once max_edges would be passed")
+    max_edges: int = Field(
+        50_000_000, gt=0, le=1_000_000_000, description="above this many expected edges, keep the nearest only"
+    )
+    nearest: int = Field(30, gt=0, le=10_000, description="out-edges kept per row once max_edges would be passed")
     cost: Literal["vector", "path", "hops"] = Field(
         "vector", description="L2 distance of the two, cheapest path between them, or steps on the shortest one"
     )
@@ -51,7 +53,10 @@ class FgceSettings(MethodSettings):
     )
     k: int = Field(10, gt=0, le=100, description="most counterfactuals selected per group")
     size_matched_draws: int = Field(
-        40, ge=0, description="subsamples of the reference group per other group; 0 for no size-matched reference"
+        40,
+        ge=0,
+        le=1000,
+        description="subsamples of the reference group per other group; 0 for no size-matched reference",
     )
     kauc: Literal["all", "needed"] = Field(
         "all", description="limits on cost of kAUC: all of them, or from 0.7 of the dearest group's d0 at k0 (paper)"
@@ -65,16 +70,24 @@ class FgceSettings(MethodSettings):
         "hundreds of integer programmes each, minutes instead of seconds",
     )
     exact_pairs: int = Field(
-        200_000, ge=0, description="pairs of factual and candidate up to which a group's optima are solved exactly"
+        200_000,
+        ge=0,
+        le=1_000_000_000,
+        description="pairs of factual and candidate up to which a group's optima are solved exactly",
     )
     solver: Literal["cbc", "highs"] = Field("cbc", description="solver of integer programmes")
-    solver_seconds: float = Field(30.0, gt=0, description="time limit of one integer programme; then it is a bound")
+    solver_seconds: float = Field(
+        30.0, gt=0, le=86_400, description="time limit of one integer programme; then it is a bound"
+    )
     resolves: int = Field(
-        100, ge=0, description="resamples of a group for which what was solved is solved anew; 0: no interval"
+        100,
+        ge=0,
+        le=10_000,
+        description="resamples of a group for which what was solved is solved anew; 0: no interval",
     )
     ablations: bool = Field(True, description="whether recourse is searched again with each constraint lifted")
     ablation_draws: int = Field(
-        5, ge=0, description="as size_matched_draws, for the searches with a rule lifted and for connectivity"
+        5, ge=0, le=1000, description="as size_matched_draws, for the searches with a rule lifted and for connectivity"
     )
 
     @field_validator("face", "shares")
@@ -115,7 +128,7 @@ class CstSettings(MethodSettings):
     ks: tuple[Annotated[int, Field(ge=1, le=1000)], ...] = Field(
         (15, 30, 50, 100), min_length=1, description="numbers of neighbours in the control and in the test group"
     )
-    k: int = Field(30, ge=1, description="the one of `ks` that findings and evidence are about")
+    k: int = Field(30, ge=1, le=1000, description="the one of `ks` that findings and evidence are about")
     tau: float = Field(
         0.0, ge=0, lt=1, description="difference of the two shares above which a complainant is detected"
     )
@@ -148,16 +161,22 @@ class CstSettings(MethodSettings):
     decimals: int | None = Field(
         None,
         ge=1,
+        le=15,
         description="digits to which differences, their bounds and the normal quantile are rounded (paper: 3)",
     )
     null_permutations: int = Field(
-        20, ge=0, description="times that the labels are permuted to see what is found where there is nothing to find"
+        20,
+        ge=0,
+        le=1000,
+        description="times that the labels are permuted to see what is found where there is nothing to find",
     )
-    null_complainants: int = Field(1000, ge=1, description="most complainants of a group looked at per permutation")
+    null_complainants: int = Field(
+        1000, ge=1, le=1_000_000, description="most complainants of a group looked at per permutation"
+    )
     sensitivity: bool = Field(
         True, description="whether all is computed again without each edge out of the protected attribute"
     )
-    memory_mb: int = Field(256, ge=1, description="memory for neighbours held at a time, in MB")
+    memory_mb: int = Field(256, ge=1, le=1_000_000, description="memory for neighbours held at a time, in MB")
 
     @field_validator("ks", "taus")
     @classmethod
@@ -183,7 +202,10 @@ class CecSettings(MatchingSettings):
         0.3, ge=0, le=1, description="CEC up to which two explanations count as the same (the paper states none)"
     )
     theta_steps: int = Field(
-        100, ge=0, description="shares of the four regimes are told for this many steps of theta from 0 to 1; 0: none"
+        100,
+        ge=0,
+        le=1000,
+        description="shares of the four regimes are told for this many steps of theta from 0 to 1; 0: none",
     )
     pairs: Literal["reference", "both_ways", "all"] = Field(
         "both_ways",

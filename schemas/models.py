@@ -6,7 +6,7 @@ It is fitted to these decisions, or it is given: as a rule in the spec, or as a 
 from collections.abc import Mapping
 from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from schemas.source import Strict
 
@@ -20,7 +20,9 @@ class Rule(Strict):
     weights: dict[str, float] = Field(min_length=1, description="column (continuous) -> its weight")
     limit: float = Field(description="the sum from which on the decision is favourable")
     above: bool = Field(False, description="whether the sum has to lie above the limit, and not just reach it")
-    decimals: int | None = Field(None, ge=0, description="digits to which the sum is rounded before it is compared")
+    decimals: int | None = Field(
+        None, ge=0, le=15, description="digits to which the sum is rounded before it is compared"
+    )
 
 
 class GivenModel(Strict):
@@ -49,7 +51,7 @@ class Model(Strict):
     rule: Rule | None = Field(None, description="the rule of the kind `rule`")
     file: GivenModel | None = Field(None, description="the file of the kind `file`")
     split: Literal["crossfit", "holdout"] = "crossfit"
-    folds: int = Field(10, ge=2)
+    folds: int = Field(10, ge=2, le=100)
     holdout: float = Field(0.3, gt=0, lt=1)
     threshold: float | Literal["rate_matched"] = Field(
         "rate_matched", description="of the kind `file`: 0.5 if left out"
@@ -67,6 +69,13 @@ class Model(Strict):
         if isinstance(raw, Mapping) and raw.get("kind") == "file":
             return {"threshold": 0.5, **raw}
         return raw
+
+    @field_validator("threshold")
+    @classmethod
+    def _is_a_probability(cls, value: float | str) -> float | str:
+        if isinstance(value, float) and not 0 < value < 1:
+            raise ValueError(f"a probability lies between 0 and 1, and {value:g} does not")
+        return value
 
     @model_validator(mode="after")
     def _has_what_its_kind_needs(self) -> Self:

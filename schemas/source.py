@@ -4,6 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
+from schemas.bounds import Seed, Year
 from schemas.hmda_reading import HmdaPolicy, VintageChoice
 
 
@@ -20,9 +21,9 @@ Code = Annotated[str, BeforeValidator(_text)]
 
 
 class Strict(BaseModel):
-    """Frozen; unknown keys are errors."""
+    """Frozen; unknown keys are errors, and so are numbers that are not finite."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Keep(Strict):
@@ -51,6 +52,8 @@ class Keep(Strict):
     def _says_one_thing(self) -> Self:
         if bool(self.values) + self.ranged + self.present != 1:
             raise ValueError(self._EXPECTED)
+        if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
+            raise ValueError(f"minimum {self.minimum:g} is above maximum {self.maximum:g}: no row would be kept")
         return self
 
     @property
@@ -79,7 +82,7 @@ class Synthetic(Strict):
     """Applicants to draw: which generator, from which seed, with which coefficients."""
 
     generator: str = Field(description="what is drawn, such as `lending`, the synthetic applicants of the CEC paper")
-    seed: int = Field(0, ge=0, description="the same seed draws the same applicants")
+    seed: Seed = Field(0, description="the same seed draws the same applicants")
     parameters: dict[str, float | str | tuple[float, ...] | None] = Field(
         {}, description="coefficient -> its value, where it is not the generator's default"
     )
@@ -94,7 +97,7 @@ class Source(Strict):
     )
     synthetic: Synthetic | None = Field(None, description="what to draw, of the kind `synthetic`")
     header: tuple[str, ...] = Field((), description="names of the columns, where the file does not begin with them")
-    skip: int = Field(0, ge=0, description="lines to leave out at the start of each file")
+    skip: int = Field(0, ge=0, le=1_000_000, description="lines to leave out at the start of each file")
     comment: str | None = Field(None, min_length=1, description="lines that start with this text are no rows")
     delimiter: str = Field(",", min_length=1, max_length=1)
     encoding: Literal["utf-8", "latin-1"] = "utf-8"
@@ -105,8 +108,8 @@ class Source(Strict):
     exempt: tuple[Code, ...] = Field(("Exempt",), description="texts that mean exempt from reporting")
     keep: dict[str, Keep] = Field({}, description="column -> values to keep; other rows are refused")
     derive: dict[str, Derived] = Field({}, description="new column -> the column and the values it is made from")
-    year: int | None = Field(
-        None, ge=1990, le=2200, description="of HMDA: the year of activity that all rows must have"
+    year: Annotated[Year, Field(ge=1990)] | None = Field(
+        None, description="of HMDA: the year of activity that all rows must have"
     )
     policy: HmdaPolicy = Field(HmdaPolicy(), description="of HMDA: what is done where a file departs from its layout")
     vintage: VintageChoice | None = Field(

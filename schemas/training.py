@@ -27,16 +27,16 @@ class CecTraining(MethodSettings):
     rows: int | None = Field(
         None, ge=50, description="most rows of a group and the reference group together that are used; all if null"
     )
-    epochs: int = Field(30, ge=1, description="passes over the training rows")
-    batch: int = Field(64, ge=2, description="rows of a batch")
-    learning_rate: float = Field(3e-4, gt=0, description="step size of Adam")
+    epochs: int = Field(30, ge=1, le=10_000, description="passes over the training rows")
+    batch: int = Field(64, ge=2, le=1_000_000, description="rows of a batch")
+    learning_rate: float = Field(3e-4, gt=0, le=1, description="step size of Adam")
     hidden: tuple[Annotated[int, Field(ge=1, le=4096)], ...] = Field(
         (128, 64), min_length=1, description="units of each hidden layer"
     )
     activation: Literal["relu", "softplus", "silu"] = Field("relu", description="activation of the hidden layers")
     dropout: float = Field(0.2, ge=0, lt=1, description="share of hidden units that are dropped in training")
-    lambda_eo: float = Field(1.0, ge=0, description="weight of the gaps between groups in error rates")
-    lambda_cec: float = Field(1.0, ge=0, description="weight of the inconsistency of reasons")
+    lambda_eo: float = Field(1.0, ge=0, le=1e6, description="weight of the gaps between groups in error rates")
+    lambda_cec: float = Field(1.0, ge=0, le=1e6, description="weight of the inconsistency of reasons")
     steps: int = Field(8, ge=1, le=1000, description="midpoints of each path of attributions (paper: T = 32)")
     pair_share: float = Field(0.5, gt=0, le=1, description="share of each batch whose pairs are explained (paper: 1)")
     device: Literal["auto", "cpu", "cuda"] = Field(
@@ -45,7 +45,7 @@ class CecTraining(MethodSettings):
     ablation: bool = Field(
         True, description="whether nets with one of the two added terms alone stand beside those with none and both"
     )
-    grid: tuple[Annotated[float, Field(gt=0)], ...] = Field(
+    grid: tuple[Annotated[float, Field(gt=0, le=1e6)], ...] = Field(
         (), description="values that both lambdas take, in all pairs (paper: 0.1, 0.5, 1, 2, 5 and 10); none: no grid"
     )
     mitigations: tuple[Mitigation, ...] = Field(

@@ -3,7 +3,7 @@
 Names only, so that importing this module imports no method.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from types import ModuleType
@@ -15,6 +15,7 @@ from schemas.reranking import RERANKED
 from schemas.settings import AuditSpec, StageSettings
 from schemas.table import Table
 from tasks._stage import Stage
+from tasks.planned.form import Form
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class Method:
     section: str
     reads: tuple[Table, ...]
     """The tables that it needs beside features, decisions and groups: the stages that write them are then run."""
+    planned: str
+    """The module that tells from the spec which measures will be made: it has ``measures(spec)``."""
     measures: tuple[str, ...]
     """The measures that it makes, without those that compare them."""
     headline: Mapping[str, str]
@@ -44,6 +47,11 @@ class Method:
         """The module with ``detect(problem, settings, rng)`` and ``units(problem)``."""
         return import_module(self.algorithm)
 
+    def plan(self, spec: AuditSpec) -> Iterator[Form]:
+        """The measures that it will make in an audit, with their parameters and ranges."""
+        forms: Iterator[Form] = import_module(self.planned).measures(spec)
+        return forms
+
     def own_stages(self) -> list[tuple[Stage, Callable[[AuditSpec], StageSettings | None]]]:
         """The stages that it alone needs, each with what makes its settings."""
         modules = [import_module(name) for name in self.stages]
@@ -59,6 +67,7 @@ METHODS = {
             "tasks.algorithms.fgce",
             "tasks.sections.fgce",
             (FEASIBILITY_NODES, FEASIBILITY_EDGES),
+            "tasks.planned.fgce",
             (
                 *("infeasible_share", "burden", "burden_at_k", "coverage", "coverage_at_k", "kauc", "dauc", "acf"),
                 *("cost_over_face", "k0", "d0", "d0_at_k0", "least_cost", "cauc", "coverage_optimum", "greedy_gap"),
@@ -80,6 +89,7 @@ METHODS = {
             "tasks.algorithms.cst",
             "tasks.sections.cst",
             (APPLICANTS, MODELS),
+            "tasks.planned.cst",
             (
                 *("share_significant", "share_detected", "share_positive", "delta", "delta_share", "share_detected_at"),
                 *(
@@ -107,6 +117,7 @@ METHODS = {
             "tasks.algorithms.cec",
             "tasks.sections.cec",
             (APPLICANTS, MODELS),
+            "tasks.planned.cec",
             (
                 *("cec", "cec_floor", "cec_above_floor", "cec_within_group", "cec_above_within_group"),
                 *("flip_share", "regime_share", "regime_share_at"),
@@ -136,6 +147,7 @@ METHODS = {
             "tasks.algorithms.gcfn",
             "tasks.sections.gcfn",
             (APPLICANTS, MEDIATED, MEDIATED_DECISIONS),
+            "tasks.planned.gcfn",
             (
                 *("decision_flip_share", "flip_direction_share"),
                 *("score_change", "score_change_absolute", "score_change_squared", "score_change_quantile"),
@@ -167,6 +179,7 @@ METHODS = {
             "tasks.algorithms.raguel",
             "tasks.sections.raguel",
             (RERANKED,),
+            "tasks.planned.raguel",
             (
                 *("recourse_cost", "recourse_cost_quantile", "unreached_share", "recourse_not_confirmed_share"),
                 *("ratio_of_costs", "ratio_of_costs_at", "list_share", "block_band", "block_share", "unfair_blocks"),
@@ -184,6 +197,9 @@ METHODS = {
     )
 }
 
+
+OUTCOMES_METHOD = "outcomes"
+"""What stands for a method in the rows of the measures made without any."""
 
 OUTCOMES = ("approval_rate", "denial_rate")
 """The measures of the decisions themselves, made without any method."""

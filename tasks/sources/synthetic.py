@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,7 @@ from tasks.algorithms.synthetic_lending import SyntheticLending
 from tasks.sources._raw import Raw
 from tasks.sources.hmda_twin import canonical
 
+MOST_ROWS: Final = 10_000_000
 _WHERE: Location = ("source", "synthetic")
 
 
@@ -95,6 +96,10 @@ def _coefficients(asked: Synthetic) -> Any:
         if name not in known:
             message = f"the generator {asked.generator!r} has no parameter {name!r}; {nearest(name, known)}"
             raise SpecError(message, (*_WHERE, "parameters", name))
+    rows = asked.parameters.get("rows")
+    if isinstance(rows, float) and not 1 <= rows <= MOST_ROWS:
+        message = f"{rows:,.0f} rows: expected 1 to {MOST_ROWS:,}, as all are held in memory at once"
+        raise SpecError(message, (*_WHERE, "parameters", "rows"))
     try:
         return TypeAdapter(kind).validate_python(asked.parameters)
     except ValidationError as error:

@@ -50,7 +50,7 @@ CASES = {
         "epsilon is 0; expected a positive number, or the name of a rule",
     ),
     "negative epsilon": ("k: 4", "k: 4, epsilon: -0.3", "epsilon is -0.3; expected a positive number"),
-    "no bandwidth": ("k: 4", "k: 4, bandwidth: .nan", "bandwidth is nan; expected a positive number"),
+    "no bandwidth": ("k: 4", "k: 4, bandwidth: .nan", "bandwidth: .nan is no number to compute with"),
     "contradictory constraints": (
         "nominal, constraint: immutable",
         "nominal, constraint: immutable, transitions: {a: [b]}",

@@ -86,6 +86,8 @@ def test_a_shift_is_seen_in_the_proxies_alone() -> None:
     [
         ({"source.synthetic.generator": "lendng"}, "no generator 'lendng'.*'lending'"),
         ({f"{DRAW}.shfit": "1"}, "no parameter 'shfit'.*'shift'"),
+        ({f"{DRAW}.rows": "1000000000"}, "1,000,000,000 rows: expected 1 to 10,000,000"),
+        ({f"{DRAW}.rows": "0"}, "0 rows: expected 1 to"),
         ({f"{DRAW}.rows": "many"}, "'many' is no value for 'rows'"),
         ({f"{DRAW}.weights": "[1.0]"}, "1 weights for 10 financial features"),
         ({"source.synthetic": "null"}, "needs `synthetic: {generator"),

@@ -1,0 +1,68 @@
+"""Writes crash files: stack frames and exception types of an internal error, without values of rows.
+
+Frames hold no local values. Messages of exceptions may quote a cell, so they are left out unless the class is ours.
+"""
+
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from uuid import uuid4
+
+from schemas.errors import EvenhandError
+
+
+def report_crash(error: BaseException, arguments: Sequence[str]) -> str:
+    """Write the traceback to a file that its owner alone can read; returns the sentence for the user.
+
+    Args:
+        error: what nobody caught.
+        arguments: the command line, which may name the lake.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
+    said = f"this is a fault of ours: {type(error).__name__}{where}"
+    try:
+        file = _written("\n".join(_told(error)), _folder(arguments))
+    except OSError:
+        return f"{said}; its traceback could not be written anywhere; please report it"
+    return f"{said}; traceback in {file}; please report it with that file, which holds no data"
+
+
+def _told(error: BaseException) -> Iterator[str]:
+    yield f"evenhand, Python {sys.version.split()[0]}, {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    seen: list[BaseException] = []
+    here: BaseException | None = error
+    while here is not None and here not in seen:
+        seen.append(here)
+        here = here.__cause__ or (None if here.__suppress_context__ else here.__context__)
+    for each in reversed(seen):  # as Python has it: the first one first
+        yield "\nTraceback (most recent call last):"
+        yield "".join(traceback.format_list(traceback.extract_tb(each.__traceback__))).rstrip()
+        kind = f"{type(each).__module__}.{type(each).__qualname__}"
+        yield f"{kind}: {each}" if isinstance(each, EvenhandError) else f"{kind}: (message left out)"
+
+
+def _folder(arguments: Sequence[str]) -> Path:
+    """The lake's folder for temporary files; the system's where the command has no lake, or one at a URI."""
+    lake = _lake(arguments)
+    return lake / "tmp" if lake.is_dir() else Path(tempfile.gettempdir())
+
+
+def _lake(arguments: Sequence[str]) -> Path:
+    given = [after for before, after in pairwise(arguments) if before == "--lake"]
+    given += [each.removeprefix("--lake=") for each in arguments if each.startswith("--lake=")]
+    return Path((given or [os.environ.get("EVENHAND_LAKE", "data/lake")])[-1])
+
+
+def _written(text: str, folder: Path) -> Path:
+    folder.mkdir(mode=0o700, exist_ok=True)
+    file = folder / f"crash-{uuid4().hex[:12]}.txt"
+    opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(opened, "w", encoding="utf-8", errors="backslashreplace") as output:
+        output.write(f"{text}\n")
+    return file

@@ -1,0 +1,135 @@
+"""Parses the YAML of an audit spec within limits, and records the line of every key.
+
+Bytes, levels and nodes (aliases expanded) are counted before any object is built. Scope: text. What the values mean:
+``settings``.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import yaml
+
+from schemas.errors import Location, SpecError
+
+MOST_BYTES: Final = 1_000_000
+MOST_LEVELS: Final = 50
+MOST_NODES: Final = 10_000
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A YAML document."""
+
+    value: Any
+    lines: Mapping[Location, int]
+    """Path of keys -> line, from 1."""
+    twice: tuple[tuple[str, int], ...] = ()
+    """Duplicate keys with their lines. YAML itself silently takes the last one."""
+
+
+def parse(text: str) -> Parsed:
+    """Read a YAML document.
+
+    Raises:
+        SpecError: not YAML, or too large, too deep, with a tag, or with an alias that leads into itself.
+    """
+    if len(text) > MOST_BYTES or len(text.encode(errors="replace")) > MOST_BYTES:
+        raise SpecError(f"longer than {MOST_BYTES // 1_000_000} MB; an audit spec is a page of keys")
+    try:
+        _Measured().measure(text)
+        loader = yaml.SafeLoader(text)
+        try:
+            tree = loader.get_single_node()
+            value = None if tree is None else loader.construct_document(tree)
+        finally:
+            loader.dispose()
+    except (yaml.YAMLError, ValueError) as error:
+        raise SpecError(f"not YAML: {error}") from error
+    return Parsed(value, dict(_lines(tree, ())), tuple(_twice(tree)))
+
+
+class _Measured:
+    """Counts nodes and levels while the parser reads, so that reading stops at the first one too many."""
+
+    def __init__(self) -> None:
+        self.open: list[tuple[str | None, int, int]] = []
+        """Of each collection that is not closed: its anchor, nodes before it, and the deepest level below it so far."""
+        self.anchored: dict[str, tuple[int, int]] = {}
+        """By anchor: nodes and levels of what it names."""
+        self.nodes = 0
+
+    def measure(self, text: str) -> None:
+        """Go through all events.
+
+        Raises:
+            SpecError: a limit is passed.
+        """
+        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            line = event.start_mark.line + 1 if event.start_mark else 0
+            if isinstance(event, yaml.CollectionStartEvent | yaml.ScalarEvent) and event.tag is not None:
+                raise SpecError(f"line {line}: tags such as {event.tag} are not read; write the plain value")
+            if isinstance(event, yaml.CollectionStartEvent):
+                self._add(1, 1, line)
+                self.open.append((event.anchor, self.nodes - 1, 1))
+            elif isinstance(event, yaml.CollectionEndEvent):
+                self._close()
+            elif isinstance(event, yaml.AliasEvent):
+                self._add(*self._named(event.anchor or "", line), line)
+            elif isinstance(event, yaml.ScalarEvent):
+                self._add(1, 0, line)
+                if event.anchor is not None:
+                    self.anchored[event.anchor] = (1, 0)
+
+    def _named(self, anchor: str, line: int) -> tuple[int, int]:
+        if any(anchor == name for name, _, _ in self.open):
+            raise SpecError(f"line {line}: the alias *{anchor} stands inside what it names, and so has no end")
+        return self.anchored.get(anchor, (1, 0))
+
+    def _add(self, nodes: int, levels: int, line: int) -> None:
+        self.nodes += nodes
+        if self.nodes > MOST_NODES:
+            raise SpecError(f"line {line}: more than {MOST_NODES:,} values, those that aliases repeat included")
+        if len(self.open) + levels > MOST_LEVELS:
+            raise SpecError(f"line {line}: more than {MOST_LEVELS} levels deep")
+        self._deepen(levels)
+
+    def _deepen(self, levels: int) -> None:
+        if self.open:
+            anchor, before, deepest = self.open[-1]
+            self.open[-1] = anchor, before, max(deepest, 1 + levels)
+
+    def _close(self) -> None:
+        anchor, before, deepest = self.open.pop()
+        if anchor is not None:
+            self.anchored[anchor] = (self.nodes - before, deepest)
+        self._deepen(deepest)
+
+
+def _lines(node: yaml.Node | None, path: Location) -> Iterator[tuple[Location, int]]:
+    if node is None:
+        return
+    yield path, node.start_mark.line + 1
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                inner = (*path, key.value)
+                yield from _lines(value, inner)
+                yield inner, key.start_mark.line + 1
+    elif isinstance(node, yaml.SequenceNode):
+        for i, value in enumerate(node.value):
+            yield from _lines(value, (*path, i))
+
+
+def _twice(node: yaml.Node | None) -> Iterator[tuple[str, int]]:
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    yield key.value, key.start_mark.line + 1
+                seen.add(key.value)
+            yield from _twice(value)
+    elif isinstance(node, yaml.SequenceNode):
+        for value in node.value:
+            yield from _twice(value)
