@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from flows.plan import Plan
+from flows.source_read import source_read
 from schemas.artifact import Partition
 from schemas.errors import IntegrityError, SpecError, nearest
 from schemas.measures import MEASURES
@@ -42,6 +43,8 @@ class Summary:
     checks: list[dict[str, Any]]
     report: str
     """Path or URI of the page."""
+    read: dict[str, Any]
+    """What was read, as the manifest keeps it."""
     computed: int
     """Stages that were not in the lake before."""
     warnings: list[str]
@@ -71,7 +74,9 @@ def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) 
     made = {row["measure"] for row in rows}
     titles = {name: {m: title for m, title in of.items() if m in made} for name, of in HEADLINES.items()}
     told = {name: of for name, of in titles.items() if of}
-    return Summary(run, _state(measures), rows, told, checks, report, computed, _swapped(rows, spec))
+    return Summary(
+        run, _state(measures), rows, told, checks, report, source_read(lake, done), computed, _swapped(rows, spec)
+    )
 
 
 def is_published(lake: Lake, run: str) -> bool:
@@ -172,6 +177,7 @@ def _manifest(lake: Lake, planned: Plan, done: Sequence[Partition], state: State
         "state": state,
         "spec": planned.spec.model_dump(mode="json"),
         "source_sha256": planned.source_sha256,
+        "read": source_read(lake, done),
         "code": planned.code,
         "versions": versions(),
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),

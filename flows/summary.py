@@ -1,13 +1,14 @@
 """What an audit prints at its end: one line per group, one line per check, and where to read on."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from schemas.source_read import year_in_words
 from schemas.terms import State
 
 if TYPE_CHECKING:
@@ -26,8 +27,13 @@ def print_summary(console: Console, title: str, summary: "Summary") -> None:
     console.print(_checks(summary.checks) if summary.checks else Text("no thresholds set: nothing was checked"))
     state = Text(summary.state.value.replace("_", " "), style=_STYLE.get(summary.state, ""))
     console.print(Text("\nstate   ").append_text(state))
+    console.print(f"read    {_read(summary.read)}", markup=False)
     console.print(f"run     {summary.run}", markup=False)
     console.print(f"report  {summary.report}", markup=False)
+
+
+def _read(row: Mapping[str, Any]) -> str:
+    return f"{row['source']}, sha256 {row['sha256']}, {row['rows']:,} rows, year by the rows: {year_in_words(row)}"
 
 
 def print_rows(console: Console, title: str, rows: list[dict[str, Any]]) -> None:

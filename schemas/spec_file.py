@@ -47,7 +47,9 @@ def read_spec(text: str, name: str, overrides: Mapping[str, str] | None = None) 
     for key, value in (overrides or {}).items():
         lines = {**lines, **dict.fromkeys(_override(raw, key, value), 0)}
     try:
-        return SpecFile(AuditSpec.model_validate(raw), name, lines)
+        spec = AuditSpec.model_validate(raw)
+        _check_own(spec)
+        return SpecFile(spec, name, lines)
     except ValidationError as error:
         problems = error.errors()
         inner = {tuple(p["loc"])[:1] for p in problems if p["type"] != "too_short"}
@@ -57,6 +59,14 @@ def read_spec(text: str, name: str, overrides: Mapping[str, str] | None = None) 
         raise SpecError("\n".join(dict.fromkeys(messages))) from error
     except SpecError as error:
         raise SpecError(_describe(name, lines, error.location, str(error))) from error
+
+
+def _check_own(spec: AuditSpec) -> None:
+    if spec.source.vintage_file is not None:
+        message = (
+            "this is filled in by evenhand; leave it out (a file of your own is source.path, without source.vintage)"
+        )
+        raise SpecError(message, ("source", "vintage_file"))
 
 
 def _lines(node: yaml.Node | None, path: Location) -> Iterator[tuple[Location, int]]:

@@ -179,6 +179,7 @@ class Material:
     mediator_effects: tuple[Mapping[str, Any], ...] = ()
     generator_checks: tuple[Mapping[str, Any], ...] = ()
     generator_history: tuple[Mapping[str, Any], ...] = ()
+    source_read: tuple[Mapping[str, Any], ...] = ()
 
     @classmethod
     def of(cls, settings: ReportSettings, measures: pa.Table, *others: pa.Table) -> "Material":
