@@ -8,7 +8,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from schemas.source_read import year_in_words
 from schemas.terms import State
 
 if TYPE_CHECKING:
@@ -33,7 +32,8 @@ def print_summary(console: Console, title: str, summary: "Summary") -> None:
 
 
 def _read(row: Mapping[str, Any]) -> str:
-    return f"{row['source']}, sha256 {row['sha256']}, {row['rows']:,} rows, year by the rows: {year_in_words(row)}"
+    year = "year not in the rows" if row["year"] is None else f"year by the rows {row['year']}"
+    return f"{row['source']}, sha256 {row['sha256']}, {row['rows']:,} rows, {year}"
 
 
 def print_rows(console: Console, title: str, rows: list[dict[str, Any]]) -> None:

@@ -20,8 +20,3 @@ SOURCE_READ = Table(
 def told(row: Mapping[str, Any]) -> dict[str, Any]:
     """The row as a manifest keeps it, with the first 12 digits of the digest."""
     return {**row, "sha256": row["sha256"][:12]}
-
-
-def year_in_words(row: Mapping[str, Any]) -> str:
-    """The year by the rows themselves."""
-    return "not in the rows" if row["year"] is None else str(row["year"])

@@ -68,7 +68,7 @@ class Vintage(BaseModel):
 
 
 def words_of(file: str) -> str:
-    """A vintage in words, by the path of its file in the lake, such as ``snapshot, TX, frozen 2023-05-01 (0123...)``."""
+    """A vintage in words, by its file's path in the lake, such as ``snapshot, TX, frozen 2023-05-01 (0123...)``."""
     *_, dataset, geography, frozen, digest, _ = PurePath(file).parts
     return f"{dataset}, {geography}, frozen {frozen} ({digest})"
 

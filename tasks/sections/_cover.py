@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from schemas.models import Model
-from schemas.source_read import year_in_words
 from tasks.sections import MethodSection, _headlines
 from tasks.sections._limits import Limits, limits, swapped
 from tasks.sections._material import Material, listed
@@ -87,7 +86,7 @@ def _read(material: Material) -> Iterator[tuple[str, str]]:
     """What the source itself says of its rows."""
     for row in material.source_read:
         yield "Rows read", count_cell(row["rows"], material.policy, hidden=False).whole
-        yield "Year by the rows", year_in_words(row)
+        yield "Year by the rows", "not in the rows" if row["year"] is None else str(row["year"])
 
 
 def _model(model: Model) -> str:
