@@ -132,6 +132,10 @@ class Source(Strict):
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:
+        if self.kind in ("boston1990", "synthetic") and self.path is not None:
+            raise ValueError(
+                f"a source of kind {self.kind!r} reads no file; leave out path, or give a kind that reads it"
+            )
         if self.kind in ("csv", "parquet") and not self.paths:
             raise ValueError(f"a source of kind {self.kind!r} needs a path")
         if (self.kind == "synthetic") != (self.synthetic is not None):

@@ -9,7 +9,6 @@ import json
 import re
 import shlex
 from datetime import date
-from pathlib import Path
 
 import pytest
 import typer
