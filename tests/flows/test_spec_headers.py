@@ -54,7 +54,7 @@ def place(tmp_path_factory):
     path = tmp_path_factory.mktemp("heads")
     (path / "data").mkdir()
     (path / "data" / "audits").symlink_to(AUDITS)
-    twin = TwinSettings(rows=3000, year=YEAR, discrimination="direct")
+    twin = TwinSettings(rows=1000, year=YEAR, discrimination="direct")
     write(path, twin, YEAR, "public_lar", 482).rows.rename(path / f"lar_{YEAR}.csv")
     return path
 
@@ -145,13 +145,13 @@ def test_what_the_heads_mention_is_a_command():
 
 def test_a_file_of_ones_own_is_audited_and_not_the_vintage(place, lake):
     (command,) = [c for c in COMMANDS if "source.path=lar_" in c]
-    cheap = ["--method", "cst", "--set", "methods.cst.null_permutations=3", "--set", "bootstrap.draws=100"]
+    cheap = shlex.split("--method cst --set methods.cst.null_permutations=3 --set bootstrap.draws=100")
     words = [*shlex.split(command)[1:], "--lake", "own", *cheap]
     done = evenhand(*words, cwd=place)
     assert done.returncode in (0, 1, 3), done.stderr
     said = re.search(r"^read +(.*)$", done.stdout, re.MULTILINE)[1]
-    assert re.fullmatch(rf"lar_{YEAR}.csv, sha256 [0-9a-f]{{12}}, 3,000 rows, year by the rows {YEAR}", said)
+    assert re.fullmatch(rf"lar_{YEAR}.csv, sha256 [0-9a-f]{{12}}, 1,000 rows, year by the rows {YEAR}", said)
     (run,) = runs_of(Lake(place / "own"))
     manifest = json.loads((place / "own" / "runs" / run.run / "manifest.json").read_text())
     digest = run.source_sha256[:12]
-    assert manifest["read"] == {"source": f"lar_{YEAR}.csv", "sha256": digest, "rows": 3000, "year": YEAR}
+    assert manifest["read"] == {"source": f"lar_{YEAR}.csv", "sha256": digest, "rows": 1000, "year": YEAR}
