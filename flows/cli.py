@@ -75,7 +75,7 @@ def audit(
     except SpecError as error:
         raise SpecError(read.describe(error)) from error
     if as_json:
-        said = {"run": summary.run, "state": summary.state, "report": summary.report}
+        said = {"run": summary.run, "state": summary.state, "report": summary.report, "read": summary.read}
         console.print_json(json.dumps({**said, "computed": summary.computed, "measures": summary.headline}))
     else:
         print_summary(console, read.spec.title or read.spec.name, summary)

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from flows.plan import Plan
+from flows.source_read import source_read
 from schemas.artifact import Partition
 from schemas.direction import DECISION_DIRECTION
 from schemas.errors import IntegrityError, SpecError, nearest
@@ -45,6 +46,8 @@ class Summary:
     checks: list[dict[str, Any]]
     report: str
     """Path or URI of the page."""
+    read: dict[str, Any]
+    """What was read, as the manifest keeps it."""
     computed: int
     """Stages that were not in the lake before."""
     warnings: list[str]
@@ -79,7 +82,8 @@ def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) 
     [direction] = _table(lake, done, "preprocess", DECISION_DIRECTION).to_pylist()
     warnings = list(_direction.warnings(direction, spec.decision))
     unchecked = _direction.said(direction) if direction["decided_by"] == "none" else ""
-    return Summary(run, _state(measures), rows, told, checks, report, computed, warnings, unchecked)
+    read = source_read(lake, done)
+    return Summary(run, _state(measures), rows, told, checks, report, read, computed, warnings, unchecked)
 
 
 def is_published(lake: Lake, run: str) -> bool:
@@ -164,6 +168,7 @@ def _manifest(lake: Lake, planned: Plan, done: Sequence[Partition], state: State
         "state": state,
         "spec": planned.spec.model_dump(mode="json"),
         "source_sha256": planned.source_sha256,
+        "read": source_read(lake, done),
         "code": planned.code,
         "versions": versions(),
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from flows.plan import Inputs, Plan, Step, plan, walk
 from flows.record import read_manifest
+from flows.runs import spec_of
 from schemas.artifact import Partition
 from schemas.errors import IntegrityError, SpecError
 from schemas.settings import AuditSpec
@@ -51,7 +52,7 @@ def replay_run(root: Path | str, run: str) -> list[dict[str, Any]]:
 
 def _spec(manifest: Mapping[str, Any], run: str) -> AuditSpec:
     try:
-        return AuditSpec.model_validate(manifest["spec"])
+        return AuditSpec.model_validate(spec_of(manifest))
     except ValidationError as error:
         raise SpecError(f"the spec of run {run} is not one of this version; {_OTHER_VERSION}") from error
 

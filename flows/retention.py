@@ -171,7 +171,8 @@ def _vintages(lake: Lake, kept: Sequence[Run], newest: int) -> Iterator[Removal]
 
 
 def _paths(run: Run) -> Sequence[str]:
-    given = run.spec["source"].get("path") or ()
+    source = run.spec["source"]
+    given = source.get("vintage_file") or source.get("path") or ()
     return (given,) if isinstance(given, str) else given
 
 

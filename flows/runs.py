@@ -9,13 +9,13 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Any
 
 from flows.presence import gate
 from flows.record import read_manifest
 from schemas.artifact import Partition
 from schemas.errors import SpecError, nearest
+from schemas.vintages import words_of
 from tasks._store import Lake
 
 
@@ -112,10 +112,17 @@ def audits_of(lake: Lake, audit: str | None) -> str:
 
 def vintage_words(source: Mapping[str, Any]) -> str:
     """The vintage of a resolved source in words: dataset, geography and freeze date; empty where it is a plain file."""
-    if source.get("vintage") is None or not source.get("path"):
-        return ""
-    *_, dataset, geography, frozen, digest, _ = PurePath(source["path"]).parts
-    return f"{dataset}, {geography}, frozen {frozen} ({digest})"
+    file = source.get("vintage_file")
+    return words_of(file) if file else ""
+
+
+def spec_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The spec of a manifest in the keys of today: an earlier version kept the file of a vintage as ``path``."""
+    spec: dict[str, Any] = manifest["spec"]
+    source = spec["source"]
+    if source.get("vintage") is not None and source.get("path"):
+        source = {**source, "path": None, "vintage_file": source["path"]}
+    return {**spec, "source": source}
 
 
 def _mark(run: str) -> str:
@@ -133,7 +140,7 @@ def _run(lake: Lake, name: str) -> Run:
         source_sha256=manifest["source_sha256"],
         code=manifest["code"],
         versions=manifest["versions"],
-        spec=manifest["spec"],
+        spec=spec_of(manifest),
         partitions=tuple(Partition.model_validate(p) for p in manifest["partitions"]),
         lineage=tuple(manifest["lineage"]),
         protected=is_protected(lake, name),

@@ -124,7 +124,7 @@ def _differing(now: Mapping[str, Any], then: Mapping[str, Any]) -> Sequence[str]
     for name in sorted({*now, *then}):
         mine, other = now.get(name), then.get(name)
         if name == "source" and isinstance(mine, Mapping) and isinstance(other, Mapping):
-            found += [f"source.{key}" for key in _differing(mine, other) if key != "path"]
+            found += [f"source.{key}" for key in _differing(mine, other) if key not in ("path", "vintage_file")]
         elif mine != other:
             found.append(name)
     return found

@@ -1,7 +1,7 @@
 """What an audit prints at its end: one line per group, one line per check, and where to read on."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -28,8 +28,14 @@ def print_summary(console: Console, title: str, summary: "Summary") -> None:
     console.print(Text("\nstate   ").append_text(state))
     if summary.unchecked:
         console.print(summary.unchecked, markup=False)
+    console.print(f"read    {_read(summary.read)}", markup=False)
     console.print(f"run     {summary.run}", markup=False)
     console.print(f"report  {summary.report}", markup=False)
+
+
+def _read(row: Mapping[str, Any]) -> str:
+    year = "year not in the rows" if row["year"] is None else f"year by the rows {row['year']}"
+    return f"{row['source']}, sha256 {row['sha256']}, {row['rows']:,} rows, {year}"
 
 
 def print_rows(console: Console, title: str, rows: list[dict[str, Any]]) -> None:

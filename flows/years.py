@@ -80,7 +80,7 @@ def spec_as_held(spec: AuditSpec, lake: Lake) -> AuditSpec:
 def _source_of(source: Source, year: int, lake: Lake) -> Source:
     own = {"year": year} if source.kind == "hmda" else {}
     if source.vintage is not None:
-        return source.model_copy(update={"path": str(_vintage(source, year, lake)), **own})
+        return source.model_copy(update={"vintage_file": str(_vintage(source, year, lake)), **own})
     if not any(_YEAR in path for path in source.paths):
         raise SpecError(
             f"source.path has no {_YEAR} in it, so that every year would read the same file; write it where the year "

@@ -34,6 +34,7 @@ from schemas.measures import MEASURES
 from schemas.missingness import MISSINGNESS
 from schemas.report_index import REPORT_INDEX
 from schemas.reranking import OFFERS, RERANKED
+from schemas.source_read import SOURCE_READ
 from schemas.table import Column, Table
 from schemas.trend import RESTATEMENT, TREND
 from schemas.validations import VALIDATIONS
@@ -43,6 +44,7 @@ TABLES = (
     HMDA_REFUSALS,
     APPLICATIONS,
     MEMBERSHIPS,
+    SOURCE_READ,
     REFUSALS,
     VALIDATIONS,
     FEATURES,

@@ -1,11 +1,13 @@
 """The part ``source`` of the spec: where the rows come from, how files are read and which rows are kept."""
 
+from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from schemas.bounds import Seed, Year
 from schemas.hmda_reading import HmdaPolicy, VintageChoice
+from schemas.vintages import words_of
 
 
 def _text(value: object) -> object:
@@ -111,16 +113,35 @@ class Source(Strict):
     year: Annotated[Year, Field(ge=1990)] | None = Field(
         None, description="of HMDA: the year of activity that all rows must have"
     )
+    year_column: str | None = Field(
+        None,
+        description="of csv and parquet: the column of each row's year; activity_year or as_of_year if it is there",
+    )
     policy: HmdaPolicy = Field(HmdaPolicy(), description="of HMDA: what is done where a file departs from its layout")
     vintage: VintageChoice | None = Field(
         None, description="of HMDA, instead of a path: the edition of a year in the lake; {} means the newest"
     )
+    vintage_file: str | None = Field(None, description="the vintage's file, which evenhand fills in")
     lacking: tuple[str, ...] = Field(
         (), description="columns that the audit asks for and this year does not have; a back-fill takes them out"
     )
 
     @model_validator(mode="after")
+    def _says_once_what_to_read(self) -> Self:
+        if self.path is not None and self.vintage is not None:
+            raise ValueError(
+                "path and vintage both say what to read; drop one (to use FILE: --set source.vintage=null)"
+            )
+        if self.vintage_file is not None and self.vintage is None:
+            raise ValueError("`vintage_file` is filled in by evenhand, of a vintage; a file of your own is `path`")
+        return self
+
+    @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:
+        if self.kind in ("boston1990", "synthetic") and self.path is not None:
+            raise ValueError(
+                f"a source of kind {self.kind!r} reads no file; leave out path, or give a kind that reads it"
+            )
         if self.kind in ("csv", "parquet") and not self.paths:
             raise ValueError(f"a source of kind {self.kind!r} needs a path")
         if (self.kind == "synthetic") != (self.synthetic is not None):
@@ -130,6 +151,8 @@ class Source(Strict):
         for name in ("header", "skip", "comment", "quote", "multiline", "maximum_bytes"):
             if self.kind != "csv" and getattr(self, name) != type(self).model_fields[name].default:
                 raise ValueError(f"`{name}` belongs to delimited text, not to {self.kind}")
+        if self.year_column is not None and self.kind not in ("csv", "parquet"):
+            raise ValueError(f"`year_column` belongs to csv and parquet, not to {self.kind}")
         self._check_hmda()
         twice = sorted({name for name in self.header if self.header.count(name) > 1})
         if twice:
@@ -148,5 +171,13 @@ class Source(Strict):
     @property
     def paths(self) -> tuple[str, ...]:
         """The files in the order in which they are read."""
-        given = (self.path,) if isinstance(self.path, str) else self.path or ()
+        path = self.path or self.vintage_file
+        given = (path,) if isinstance(path, str) else path or ()
         return tuple(path for path in given if path)
+
+    @property
+    def words(self) -> str:
+        """What is read, for people: the vintage, or the names of the files; where they lie is nobody's business."""
+        if self.vintage_file is not None:
+            return words_of(self.vintage_file)
+        return " and ".join(PurePath(path.replace("\\", "/")).name for path in self.paths) or self.kind

@@ -1,6 +1,6 @@
 """The audit spec as YAML text: parsed, overridden, checked, and every fault given its file and line."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,13 +51,22 @@ def read_spec(text: str, name: str, overrides: Mapping[str, str] | None = None, 
             lines = {**kept, **dict.fromkeys(made, 0)}
         except SpecError as error:
             told.append(f"{name}: {error}")
-    spec, faults = check(raw, also)
+    spec, faults = check(raw, (_filled_in, *also))
     placed = sorted(faults, key=lambda fault: _line(lines, fault.location))
     told += [_described(name, lines, fault) for fault in placed]
     raise_together([SpecError(message) for message in dict.fromkeys(told)])
     if spec is None:
         raise SpecError(f"{name}: the spec cannot be read, and nothing tells why; please report it")
     return SpecFile(spec, name, lines)
+
+
+def _filled_in(spec: AuditSpec, _: Collection[Location]) -> Iterator[SpecError]:
+    """Keys that are not for users."""
+    if spec.source.vintage_file is not None:
+        message = (
+            "this is filled in by evenhand; leave it out (a file of your own is source.path, without source.vintage)"
+        )
+        yield SpecError(message, ("source", "vintage_file"))
 
 
 def checked(values: Any, name: str, also: Sequence[Check] = ()) -> AuditSpec:

@@ -7,6 +7,7 @@ that was delivered; never by the year alone. Where editions come from is in ``of
 
 import re
 from datetime import date
+from pathlib import PurePath
 from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -64,6 +65,12 @@ class Vintage(BaseModel):
     def __str__(self) -> str:
         """Its name for people, such as ``2022 snapshot of nationwide, frozen 2023-05-01 (0123456789ab)``."""
         return f"{self.year} {self.dataset} of {self.geography}, frozen {self.frozen} ({self.sha256[:12]})"
+
+
+def words_of(file: str) -> str:
+    """A vintage in words, by its file's path in the lake, such as ``snapshot, TX, frozen 2023-05-01 (0123...)``."""
+    *_, dataset, geography, frozen, digest, _ = PurePath(file).parts
+    return f"{dataset}, {geography}, frozen {frozen} ({digest})"
 
 
 def dataset_of(word: str) -> DatasetName:

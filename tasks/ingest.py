@@ -16,16 +16,18 @@ from schemas.counterfactuals import COUNTERFACTUALS
 from schemas.errors import DataQualityError, InfrastructureError, SpecError, TooFewError, nearest
 from schemas.settings import AuditSpec, ColumnSpec, Decision, Protected, StageSettings
 from schemas.source import Source
+from schemas.source_read import SOURCE_READ
 from schemas.table import Column
 from schemas.terms import Kind, Refusal
 from tasks._stage import Produced, stage
-from tasks.sources import cells, registry
+from tasks.sources import cells, registry, year_of_rows
 from tasks.sources._raw import Raw, Unread
 
 
 class IngestSettings(StageSettings):
     """What decides the applications: the source by its digest, and how its columns are read."""
 
+    year: int
     source: Source
     source_sha256: str
     row_id: str | None
@@ -35,18 +37,19 @@ class IngestSettings(StageSettings):
     columns: dict[str, ColumnSpec]
 
 
-@stage(writes=(APPLICATIONS, MEMBERSHIPS))
+@stage(writes=(APPLICATIONS, MEMBERSHIPS, SOURCE_READ))
 def ingest(*, settings: IngestSettings) -> Produced:
     """Applications as the audit spec types them.
 
     Raises:
-        DataQualityError: no row is left.
+        DataQualityError: no row is left, or rows that are kept are of another year than the spec says.
         TooFewError: every decision is the same, or a protected attribute has one group only.
         SpecError: a group that no row has, or a reserved column name.
     """
     features = {n: c for n, c in settings.columns.items() if c.used}
     _check_names(features)
-    raw = registry.reader(settings.source).read(settings.source, _columns(settings, features))
+    told = _year_column(settings.source)
+    raw = registry.reader(settings.source).read(settings.source, _columns(settings, features, told))
     if registry.digest(settings.source) != settings.source_sha256:
         raise InfrastructureError("the source changed while it was read; run the audit again once it is at rest")
     frame = raw.table.to_pandas().astype(object)
@@ -58,7 +61,8 @@ def ingest(*, settings: IngestSettings) -> Produced:
     for (reason, column), rows in raw.quarantined.items():
         refused.mark(rows, reason, column)
     ids = cells.row_ids(frame, raw.source_row, settings.row_id, missing, refused)
-    cells.keep_only(frame, missing, settings.source.keep, refused)
+    kept = cells.keep_only(frame, missing, settings.source.keep, refused)
+    year = _year(frame.loc[kept, told][~missing.loc[kept, told]], settings) if told else None
     for name, rows in unlisted.items():
         refused.mark(rows, Refusal.UNKNOWN_CATEGORY, name)
     _check_decision(frame, missing, settings.decision)
@@ -75,10 +79,12 @@ def ingest(*, settings: IngestSettings) -> Produced:
         np.asarray(ids), raw.source_row, favourable, outcome, first_exempt, typed, features, ok
     )
     declared = APPLICATIONS.extended(_column(n, c) for n, c in features.items())
+    rows = len(frame) + len(raw.malformed) + len(raw.unread)
+    read = SOURCE_READ.build(source=[settings.source.words], sha256=[settings.source_sha256], rows=[rows], year=[year])
     return Produced(
-        {APPLICATIONS.name: applications, MEMBERSHIPS.name: memberships},
+        {APPLICATIONS.name: applications, MEMBERSHIPS.name: memberships, SOURCE_READ.name: read},
         pa.concat_tables([refused.table(ids, raw.source_row, favourable), _unread(raw)]),
-        rows_in=len(frame) + len(raw.malformed) + len(raw.unread),
+        rows_in=rows,
         declared={APPLICATIONS.name: declared},
     )
 
@@ -93,12 +99,26 @@ def _check_names(features: dict[str, ColumnSpec]) -> None:
             )
 
 
-def _columns(settings: IngestSettings, features: dict[str, ColumnSpec]) -> list[str]:
-    """The columns to read: all that the spec names, but for those that are derived."""
+def _year_column(source: Source) -> str | None:
+    """The column that tells the year of each row; of HMDA one that every file has once it is converted."""
+    if source.kind == "hmda":
+        return year_of_rows.COLUMNS[0]
+    return year_of_rows.column_of(source, registry.reader(source).header(source))
+
+
+def _year(values: pd.Series, settings: IngestSettings) -> int | None:
+    """The year by the rows that are kept and have one."""
+    counts = values.value_counts().to_dict()
+    return year_of_rows.year_of(settings.source.words, str(values.name), counts, settings.year)
+
+
+def _columns(settings: IngestSettings, features: dict[str, ColumnSpec], year: str | None) -> list[str]:
+    """The columns to read: all that the spec names, but for those that are derived, and that of the year."""
     named = [settings.row_id] if settings.row_id else []
     named += [settings.decision.column, *([settings.outcome.column] if settings.outcome else [])]
     named += [c for p in settings.protected for c in p.columns]
     named += [*settings.source.keep, *features, *(d.column for d in settings.source.derive.values())]
+    named += [year] if year else []
     return list(dict.fromkeys(name for name in named if name not in settings.source.derive))
 
 

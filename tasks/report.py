@@ -22,10 +22,12 @@ from schemas.graph import FEASIBILITY_FACTS
 from schemas.measures import MEASURES
 from schemas.missingness import MISSINGNESS
 from schemas.report_index import REPORT_INDEX
+from schemas.source_read import SOURCE_READ, told
 from schemas.validations import VALIDATIONS
 from tasks._direction import warnings
 from tasks._pages import page
 from tasks._stage import Produced, stage
+from tasks.algorithms.disclosure import Policy, rounded
 from tasks.methods import METHODS
 from tasks.sections import MethodSection, section_modules
 from tasks.sections._appendix import encodings as encodings_section
@@ -58,6 +60,7 @@ __all__ = ["ReportSettings", "report"]
         GENERATOR_CHECKS,
         GENERATOR_HISTORY,
         DECISION_DIRECTION,
+        SOURCE_READ,
     ),
     writes=(REPORT_INDEX,),
     resources=("templates/*", "sections/*.py"),
@@ -79,7 +82,8 @@ def report(
 ) -> Produced:
     """The pages of a run and the same as JSON.
 
-    ``others`` are the tables of generators and the check of the decision column, in the order of ``Material``.
+    ``others`` are the tables of generators, the check of the decision column and what was read, in the order of
+    ``Material``.
     """
     of_models = (model_metrics, facts, causal_checks, causal_effects, missingness)
     material = Material.of(settings, measures, *of_models, *others)
@@ -133,9 +137,10 @@ def _glossary(modules: Mapping[str, MethodSection]) -> dict[str, str]:
 def _json(material: Material, measures: pa.Table, sections: Sequence[Section]) -> bytes:
     """The same results for machines, and only what the pages may show."""
     s = material.settings
-    said = s.model_dump(mode="json", exclude={"source": {"path": True}, "model": {"file": {"path": True}}})
+    said = s.model_dump(mode="json", exclude={"source": {"path", "vintage_file"}, "model": {"file": {"path"}}})
     content: dict[str, Any] = {
         "settings": said,
+        "read": next((_read(row, material.policy) for row in material.source_read), None),
         "state": overall(material),
         "warnings": [text for row in material.direction for text in warnings(row, s.decision)],
         "measures": {"columns": measures.column_names, "rows": [list(row.values()) for row in measures.to_pylist()]},
@@ -143,6 +148,11 @@ def _json(material: Material, measures: pa.Table, sections: Sequence[Section]) -
         "facts": [dict(fact) for fact in material.facts],
     }
     return json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
+
+
+def _read(row: Mapping[str, Any], policy: Policy) -> dict[str, Any]:
+    """What was read; rows are people, and counted as all that is published."""
+    return {**told(row), "rows": None if 0 < row["rows"] < policy.smallest else rounded(policy, row["rows"])}
 
 
 def _tables(section: Section) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 It follows the methods that ran: each brings its question, its limits and its headline.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -14,7 +14,7 @@ from tasks.sections._limits import Limits, limits
 from tasks.sections._material import Material, listed
 from tasks.sections._numbers import n_cell, value_cell
 from tasks.sections._section import Cell, Row, TableView
-from tasks.sections.waterfall import Waterfall
+from tasks.sections.waterfall import Waterfall, count_cell
 
 
 @dataclass(frozen=True)
@@ -62,13 +62,13 @@ def _subject(material: Material) -> str:
 
 def _strip(material: Material) -> tuple[tuple[str, str], ...]:
     s = material.settings
-    named = ", ".join(_file_name(path) for path in s.source.paths) or s.source.kind
     rounding = "" if material.policy.round_to == 1 else f", others rounded to {material.policy.round_to}"
     return (
         ("Run", s.run),
         ("Audit", f"{s.name}, {s.year}"),
-        ("Source", f"{named} ({s.source.kind})"),
+        ("Source", f"{s.source.words} ({s.source.kind})"),
         ("Source sha256", s.source_sha256),
+        *_read(material),
         ("Code digest", s.code),
         ("Evenhand version", s.version),
         ("Profile", s.profile),
@@ -80,6 +80,13 @@ def _strip(material: Material) -> tuple[tuple[str, str], ...]:
         ("Disclosure", f"{s.disclosure.profile}: counts below {material.policy.smallest} withheld{rounding}"),
         ("Seed", str(s.seed)),
     )
+
+
+def _read(material: Material) -> Iterator[tuple[str, str]]:
+    """What the source itself says of its rows."""
+    for row in material.source_read:
+        yield "Rows read", count_cell(row["rows"], material.policy, hidden=False).whole
+        yield "Year by the rows", "not in the rows" if row["year"] is None else str(row["year"])
 
 
 def _model(model: Model) -> str:

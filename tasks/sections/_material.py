@@ -181,6 +181,7 @@ class Material:
     generator_history: tuple[Mapping[str, Any], ...] = ()
     direction: tuple[Mapping[str, Any], ...] = ()
     """The check of the decision column: one row."""
+    source_read: tuple[Mapping[str, Any], ...] = ()
 
     @classmethod
     def of(cls, settings: ReportSettings, measures: pa.Table, *others: pa.Table) -> "Material":

@@ -86,10 +86,14 @@ def derive(frame: pd.DataFrame, source: Source) -> dict[str, Bools]:
     return unlisted
 
 
-def keep_only(frame: pd.DataFrame, missing: pd.DataFrame, keep: dict[str, Keep], refused: Refused) -> None:
-    """Refuse the rows that the spec does not keep."""
+def keep_only(frame: pd.DataFrame, missing: pd.DataFrame, keep: dict[str, Keep], refused: Refused) -> Bools:
+    """Refuse the rows that the spec does not keep; gives ``(n,)`` those that it keeps."""
+    kept = np.ones(len(frame), dtype=bool)
     for name, rule in keep.items():
-        refused.mark(~_kept(frame[name], missing[name], rule), Refusal.FILTERED, name)
+        own = _kept(frame[name], missing[name], rule)
+        refused.mark(~own, Refusal.FILTERED, name)
+        kept &= own
+    return kept
 
 
 def _kept(values: pd.Series, absent: pd.Series, rule: Keep) -> Bools:

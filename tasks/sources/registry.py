@@ -46,6 +46,8 @@ def check_columns(spec: AuditSpec) -> None:
         named += [(("protected", i, "columns", j), column) for j, column in enumerate(p.columns)]
     named += [(("columns", name), name) for name in spec.features()]
     named += [(("source", "keep", name), name) for name in spec.source.keep]
+    if spec.source.year_column:
+        named.append((("source", "year_column"), spec.source.year_column))
     for location, name in named:
         if spec.source.kind == "hmda" and name not in known and (told := hmda.lacking(name)):
             raise DataQualityError(told)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from hashlib import sha256
 from pathlib import Path
 
 import duckdb
@@ -52,6 +53,12 @@ def test_an_audit_leaves_report_manifest_and_measures(finished: tuple[Path, dict
     manifest = json.loads((place / "lake" / "runs" / str(said["run"]) / "manifest.json").read_text())
     assert [p["stage"] for p in manifest["partitions"]] == list(PARTITIONS)
     assert all(line["rows"]["in"] is not None and line["seconds"] >= 0 for line in manifest["lineage"])
+    digest = sha256((place / "loans.csv").read_bytes()).hexdigest()[:12]
+    read = {"source": "loans.csv", "sha256": digest, "rows": 500, "year": None}
+    assert manifest["read"] == said["read"] == json.loads((home / "report.json").read_text())["read"] == read
+    page = (home / "report.html").read_text()
+    assert "<dt>Rows read</dt><dd>500</dd>" in page
+    assert "<dt>Year by the rows</dt><dd>not in the rows</dd>" in page
     measures = pq.read_table(home / "measures.parquet").to_pandas()
     assert set(measures["run"]) == {said["run"]}
     rate = measures[(measures["measure"] == "approval_rate") & (measures["decision_maker"] == "lender")].set_index(

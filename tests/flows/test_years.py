@@ -192,8 +192,9 @@ def test_a_vintage_of_hmda_is_resolved_and_lacks_what_its_time_did_not_know(tmp_
     held = add(lake, HMDA, year=2016, dataset="historic", geography="nationwide", frozen=date(2018, 1, 1))
     of_year = spec_of_year(spec, 2016, lake)
     assert of_year.source.year == of_year.year == 2016
-    assert of_year.source.path is not None
-    assert held.sha256[:12] in of_year.source.path
+    assert of_year.source.path is None, "the vintage is what the spec names"
+    assert of_year.source.vintage_file is not None
+    assert held.sha256[:12] in of_year.source.vintage_file
     lacking = set(of_year.source.lacking)
     assert {"debt_to_income_ratio", "ltv_ratio", "property_value_usd", "applicant_age"} <= lacking
     nodes = {node for edge in of_year.causal_graph.edges for node in edge}
@@ -201,7 +202,7 @@ def test_a_vintage_of_hmda_is_resolved_and_lacks_what_its_time_did_not_know(tmp_
     assert ("race", "loan_amount_usd") in of_year.causal_graph.edges
     check_columns(of_year)
     again = spec_of_year(of_year, 2016, lake)  # a spec of a run resolves anew, to the same
-    assert again.source.path == of_year.source.path
+    assert again.source.paths == of_year.source.paths == (of_year.source.vintage_file,)
 
 
 @pytest.mark.skipif(not HMDA.is_file(), reason="the shared HMDA files are not here")

@@ -13,7 +13,9 @@ from report_tables import HOSTILE, REFERENCE
 
 from schemas.models import Model
 from schemas.report_index import REPORT_INDEX
+from schemas.settings import Disclosure
 from schemas.source import Source
+from schemas.source_read import SOURCE_READ
 from tasks._validate import validate
 from tasks.algorithms.disclosure import POLICIES, withhold_table
 from tasks.methods import METHODS
@@ -225,6 +227,18 @@ def test_a_model_from_a_file_is_named_as_given_and_not_as_fitted(path):
     for part in ("not fitted here", "learnt from these very rows", "second class or high scores"):
         assert part in said
     assert "was fitted to the lender's decisions" not in str(front)
+
+
+@pytest.mark.parametrize(("profile", "rows"), [("public", "1,989"), ("strict", "1,990")])
+def test_what_was_read_is_told_with_its_rows_as_all_that_is_published(profile, rows):
+    spec = report_tables.spec().model_copy(update={"disclosure": Disclosure(profile=profile)})
+    measures, *others = report_tables.tables()
+    read = SOURCE_READ.build(source=["a.csv"], sha256=["ab" * 32], rows=[1989], year=[2022])
+    material = Material.of(report_tables.settings(spec), measures, *others[4:], read)
+    strip = dict(cover(material, (), section_modules([])).strip)
+    assert (strip["Rows read"], strip["Year by the rows"]) == (rows, "2022")
+    said = json.loads(_json(material, measures, ()))["read"]
+    assert said == {"source": "a.csv", "sha256": "ab" * 6, "rows": int(rows.replace(",", "")), "year": 2022}
 
 
 @pytest.mark.parametrize(("model", "said"), [("rule", True), ("logistic_regression", False)])

@@ -15,7 +15,7 @@ from schemas.errors import DataQualityError, SpecError, nearest
 from schemas.hmda import EXEMPT_CODE
 from schemas.source import Source
 from schemas.terms import Refusal
-from tasks.sources import delimited
+from tasks.sources import delimited, year_of_rows
 from tasks.sources._raw import Raw, Unread
 from tasks.sources.hmda.applications import CANONICAL, OpenFile, columns_of, open_file
 from tasks.sources.hmda.cells import literal, quoted
@@ -188,14 +188,12 @@ def _check_known(file: OpenFile, columns: Sequence[str]) -> None:
 
 
 def _check_year(name: str, source: Source, years: pa.ChunkedArray) -> None:
-    """A year's file under another year's name would be audited as that."""
-    counts = {item["values"]: item["counts"] for item in years.value_counts().to_pylist()}
-    others = {year: rows for year, rows in counts.items() if year not in (None, source.year)}
-    if source.year is not None and others:
-        told = ", ".join(f"{rows:,} of {year}" for year, rows in sorted(others.items()))
-        raise DataQualityError(
-            f"{name} was said to be of {source.year} and has rows of other years: {told}; give that year's file"
-        )
+    """Hold the rows against the year that the source is of; where the spec keeps some years, ingest judges those."""
+    column = year_of_rows.COLUMNS[0]
+    if source.year is not None and column not in source.keep:
+        counts = {item["values"]: item["counts"] for item in years.value_counts().to_pylist()}
+        found = {str(year): rows for year, rows in counts.items() if year is not None}
+        year_of_rows.year_of(name, column, found, source.year)
 
 
 def _moved(part: Raw, before: int) -> Raw:
