@@ -21,6 +21,7 @@ from prefect.artifacts import (
 )
 from prefect.context import TaskRunContext
 
+from flows.file_modes import restrict
 from flows.given_spec import given_spec
 from flows.plan import STAGES, Inputs, Step, inputs, plan
 from flows.presence import announced
@@ -84,6 +85,7 @@ def _is_transient(_: Any, __: Any, state: Any) -> bool:
 )
 def run_stage(stage: str, given: Given, settings: dict[str, Any], modules: list[str], lake: str) -> dict[str, Any]:
     """Run one stage on its artifacts; returns its partition."""
+    restrict()  # a worker of Dask has the umask of its shell
     declared, artifacts, stage_settings = _restored(stage, given, settings)
     partition: Partition = declared.run(Lake(lake), artifacts, stage_settings, modules)
     return partition.model_dump(mode="json")

@@ -11,7 +11,6 @@ from flows.record import read_manifest, record_of, report_named
 from flows.runs import mark_of
 from schemas.artifact import Partition
 from schemas.errors import IntegrityError
-from tasks._storage import Storage
 from tasks._store import Lake, open_lake
 
 
@@ -33,7 +32,7 @@ def verify_run(root: str, run: str) -> dict[str, Any]:
     wanted = {a.path: a.sha256 for p in partitions for a in p.tables} | records
     wanted |= {path: digest for p in partitions for path, digest in p.files.items()}
     problems = [problem for path, digest in sorted(wanted.items()) if (problem := _problem(lake, path, digest))]
-    problems += [_altered(lake.storage, record_of(p)) for p in unsealed if not _says(lake, p)]
+    problems += [str(lake.altered(record_of(p))) for p in unsealed if not _says(lake, p)]
     problems += _altered_report(lake, run, manifest)
     problems += [
         f"{lake.storage.where(path)} is not named by the manifest; find out who put it there, and move it elsewhere"
@@ -41,7 +40,7 @@ def verify_run(root: str, run: str) -> dict[str, Any]:
     ]
     files = len(wanted) + len(unsealed) + len(manifest["exported"]) + 1
     if problems:
-        head = f"run {run}: {len(problems)} files are not as they were written; its manifest names {files}:"
+        head = f"run {run}: its files are not as they were written; {len(problems)} problems in {files} files:"
         raise IntegrityError("\n".join([head, *problems]))
     return {"run": run, "files": files, "partitions": len(partitions), "altered": 0, "by_content": len(unsealed)}
 
@@ -79,11 +78,8 @@ def _altered_report(lake: Lake, run: str, manifest: Mapping[str, Any]) -> Iterat
     storage, folder = report_named(lake, run, manifest)
     for name, digest in manifest["exported"].items():
         if not storage.intact(f"{folder}/{name}", digest):
-            yield _altered(storage, f"{folder}/{name}")
-
-
-def _altered(storage: Storage, path: str) -> str:
-    return f"{storage.where(path)} is missing or is not the file that was written; run the audit again"
+            where = storage.where(f"{folder}/{name}")
+            yield f"{where} is missing or is not the file that was written; run the audit again"
 
 
 def _unnamed(lake: Lake, run: str, partitions: list[Partition], manifest: Mapping[str, Any]) -> Iterator[str]:
