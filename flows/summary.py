@@ -45,7 +45,7 @@ def print_rows(console: Console, title: str, rows: list[dict[str, Any]]) -> None
 
 
 def _print_lines(console: Console, title: str, names: list[str], rows: list[dict[str, Any]]) -> None:
-    """Title, header and rows for programs such as grep: nothing is wrapped, shortened or filled with blanks at its end."""
+    """Title, header and rows for programs such as grep: no cell is wrapped or shortened, no line ends with blanks."""
     table = Table(box=None, pad_edge=False)
     for name in names:
         table.add_column(Text(name), no_wrap=True)

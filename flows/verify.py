@@ -1,4 +1,4 @@
-"""Verifies a run: every file that its manifest names against its sha256, and no file in its folders that it does not name.
+"""Verifies a run: its folders hold every file that its manifest names, unaltered by sha256, and no other file.
 
 Scope: the run's partitions, its report and its manifest. Other files of the lake belong to no run.
 """
@@ -47,9 +47,9 @@ def verify_run(root: str, run: str) -> dict[str, Any]:
 
 def _require_manifest(lake: Lake, run: str) -> None:
     """Tell a run that lost its manifest from one that was never there."""
-    known = PurePosixPath(run).name == run and run != ".."
+    named = run not in ("", "..") and PurePosixPath(run).name == run
     manifest = f"runs/{run}/manifest.json"
-    if not known or lake.storage.exists(manifest):
+    if not named or lake.storage.exists(manifest):
         return
     if lake.storage.exists(f"runs/{run}") or lake.storage.exists(f"reports/{run}"):
         raise IntegrityError(
