@@ -182,12 +182,14 @@ def _export(lake: Lake, run: str, done: Sequence[Partition], measures: pa.Table)
 
 def _manifest(lake: Lake, planned: Plan, done: Sequence[Partition], state: State, exported: dict[str, str]) -> None:
     """Everything that identifies the run."""
+    spec = planned.spec.model_dump(mode="json")
     content = {
         "run": planned.run,
         "dataset": planned.spec.name,
         "year": planned.spec.year,
         "state": state,
-        "spec": planned.spec.model_dump(mode="json"),
+        "spec": spec,
+        "spec_sha256": _digest(spec),
         "source_sha256": planned.source_sha256,
         "code": planned.code,
         "versions": versions(),
