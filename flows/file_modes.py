@@ -40,6 +40,8 @@ def fix(lake: "Lake") -> int:
         if mode != wanted:
             try:
                 path.chmod(wanted)
+            except FileNotFoundError:
+                continue
             except PermissionError as error:
                 raise InfrastructureError(
                     f"the mode of {path} cannot be changed: it belongs to user {path.stat().st_uid}; run this as that "
