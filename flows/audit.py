@@ -21,10 +21,11 @@ from prefect.artifacts import (
 )
 from prefect.context import TaskRunContext
 
+from flows.file_modes import restrict
 from flows.given_spec import given_spec
 from flows.plan import STAGES, Inputs, Step, inputs, plan
 from flows.presence import announced
-from flows.record import headline, publish, reports
+from flows.record import headline, publish, report_of
 from flows.years import spec_as_held
 from schemas.artifact import Artifact, Partition
 from tasks._store import Lake
@@ -37,7 +38,7 @@ Given = dict[str, list[dict[str, Any]]]
 @flow(name="audit", result_serializer="json", validate_parameters=False, log_prints=False)
 @announced
 def audit(spec: dict[str, Any] | str, lake: str) -> dict[str, Any]:
-    """Run every stage of one audit, write its manifest and export its report beside the lake.
+    """Run every stage of one audit, write its manifest and export its report.
 
     Args:
         spec: an audit spec, as ``AuditSpec`` dumps it, or the path of one.
@@ -84,6 +85,7 @@ def _is_transient(_: Any, __: Any, state: Any) -> bool:
 )
 def run_stage(stage: str, given: Given, settings: dict[str, Any], modules: list[str], lake: str) -> dict[str, Any]:
     """Run one stage on its artifacts; returns its partition."""
+    restrict()  # a worker of Dask has the umask of its shell
     declared, artifacts, stage_settings = _restored(stage, given, settings)
     partition: Partition = declared.run(Lake(lake), artifacts, stage_settings, modules)
     return partition.model_dump(mode="json")
@@ -117,6 +119,7 @@ def _show(run: str, lake: Lake, done: list[Partition]) -> None:
     """Prefect artifacts: aggregates only."""
     rows = headline(lake, done)
     create_table_artifact(key="findings", table=rows, description=f"headline measures of {run}")
-    report = reports(lake).where(f"{run}/report.html")
+    storage, folder = report_of(lake, run)
+    report = storage.where(f"{folder}/report.html")
     link = report if "://" in report else Path(report).as_uri()
     create_link_artifact(key="report", link=link, link_text=f"report of {run}")

@@ -23,6 +23,7 @@ from prefect.task_runners import TaskRunner
 
 from flows.attempts import Attempt, Recorder, YearsFailedError, YearState, latest, lock_of, summed_up
 from flows.audit import run_stage
+from flows.file_modes import restrict
 from flows.given_spec import given_spec
 from flows.presence import announced
 from flows.runners import task_runner
@@ -147,6 +148,7 @@ def _never_ended(one: Asked) -> Attempt:
 def audit_of_year(spec: Mapping[str, Any], year: int, lake: str, force: bool) -> dict[str, Any]:
     """Audit one year; a year that cannot be audited fails here, and is recorded in the lake."""
     _end_with_parent()
+    restrict()  # a worker of Dask has the umask of its shell
     return audit_year(AuditSpec.model_validate(spec), year, Lake(lake), force).model_dump(mode="json")
 
 

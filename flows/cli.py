@@ -14,6 +14,7 @@ from pydantic.warnings import UnsupportedFieldAttributeWarning
 from flows.backfill_commands import app as backfill_app
 from flows.crash import report_crash
 from flows.data_commands import app as data_app
+from flows.file_modes import restrict
 from flows.measuring_commands import app as measuring_app
 from flows.operations_commands import app as operations_app
 from flows.results import app as results_app
@@ -106,14 +107,30 @@ def verify(
         console.print_json(json.dumps(outcome))
     else:
         console.print(f"run {run}: all {outcome['files']} files are as they were written", markup=False)
+        if outcome["by_content"]:
+            told = (
+                f"its manifest, of an earlier version, has no sha256 of partition.json: {outcome['by_content']} of them"
+            )
+            console.print(f"{told} were compared by content", markup=False)
 
 
 @app.command(epilog="Example: evenhand doctor --lake data/lake")
-def doctor(lake: LakeOption = "data/lake", as_json: JsonOption = False) -> None:
+def doctor(
+    lake: LakeOption = "data/lake",
+    fix_modes: Annotated[
+        bool, typer.Option("--fix-modes", help="First close the files of the lake to other users of this machine.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
     """Check Python, libraries, lake, disk, memory, and that schedules fire. Exit 5 if something is amiss."""
     from flows.doctor import examine
 
     show_progress()
+    if fix_modes:
+        from flows.file_modes import fix
+        from tasks._store import open_lake
+
+        errors.print(f"{fix(open_lake(lake))} files and directories of the lake got another mode", markup=False)
     checks = examine(lake)
     if as_json:
         console.print_json(json.dumps(checks))
@@ -125,6 +142,7 @@ def doctor(lake: LakeOption = "data/lake", as_json: JsonOption = False) -> None:
 
 def main() -> None:
     """Run the command; an error of ours is a message and an exit code, never a traceback."""
+    restrict()
     # pydantic warns of every alias in the models that FastAPI makes of Prefect's API; FastAPI ignores that itself, but
     # only inside catch_warnings, which ends for all threads as soon as it ends in one, and we load libraries in another
     warnings.filterwarnings(

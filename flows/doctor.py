@@ -12,6 +12,7 @@ import psutil
 from packaging.requirements import Requirement
 from packaging.version import Version
 
+from flows.file_modes import open_to_others
 from flows.scheduler_check import LIMIT_SECONDS, seconds_to_first_run
 from schemas.errors import InfrastructureError
 from tasks._storage import storage_at
@@ -27,7 +28,7 @@ def examine(root: str) -> list[dict[str, Any]]:
     """Every check with what was found, whether that will do, and the next step where not."""
     needed = [Requirement(line) for line in requires("evenhand") or []]
     packages = [_package(r) for r in needed if r.marker is None or r.marker.evaluate({"extra": ""})]
-    return [_python(), *packages, _lake(root), _disk(root), _memory(), _schedules()]
+    return [_python(), *packages, _lake(root), _modes(root), _disk(root), _memory(), _schedules()]
 
 
 def _check(name: str, found: str, ok: bool, step: str) -> dict[str, Any]:
@@ -55,6 +56,15 @@ def _lake(root: str) -> dict[str, Any]:
     except InfrastructureError as error:
         return _check("lake", "not writable", False, str(error))
     return _check("lake", f"{lake.location}, {runs} runs", True, "")
+
+
+def _modes(root: str) -> dict[str, Any]:
+    """Whether other users of this machine can read what the lake keeps on it."""
+    try:
+        found = len(open_to_others(Lake(root)))
+    except InfrastructureError:
+        return _check("file modes", "unknown", True, "")  # the check of the lake says why
+    return _check("file modes", f"{found} open to others", found == 0, "evenhand doctor --fix-modes --lake LAKE")
 
 
 def _disk(root: str) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from uuid import uuid4
 
 from filelock import FileLock, Timeout
 
+from flows.file_modes import restrict
 from schemas.errors import InfrastructureError
 from tasks._store import Lake
 
@@ -75,6 +76,7 @@ def announced(function: Callable[P, R]) -> Callable[P, R]:
 
         from flows.zombies import clear_leftovers, mark_dead
 
+        restrict()  # a worker that was not started by `evenhand worker` has the umask of its shell
         lake = Lake(inspect.signature(function).bind(*args, **kwargs).arguments["lake"])
         with at_work(lake, str(flow_run.id or f"command-{os.getpid()}")):
             mark_dead(lake)

@@ -62,7 +62,7 @@ class Summary:
 
 
 def publish(lake: Lake, planned: Plan, done: Sequence[Partition]) -> None:
-    """Export the report beside the lake, then write the manifest with the digest of every file of both."""
+    """Export the report into the lake, then write the manifest with the digest of every file of the run."""
     measures = _measures(lake, done)
     with lake.lock(f"run-{planned.run}"):
         exported = _export(lake, planned.run, done, measures)
@@ -75,7 +75,8 @@ def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) 
     checks = [row for row in measures.to_pylist() if row["state"] != State.NOT_RUN]
     computed = sum(not partition.reused for partition in done)
     rows = headline(lake, done)
-    report = reports(lake).where(f"{run}/report.html")
+    storage, folder = report_of(lake, run)
+    report = storage.where(f"{folder}/report.html")
     made = {row["measure"] for row in rows}
     titles = {name: {m: title for m, title in of.items() if m in made} for name, of in HEADLINES.items()}
     told = {name: of for name, of in titles.items() if of}
@@ -92,7 +93,8 @@ def is_published(lake: Lake, run: str) -> bool:
         manifest = read_manifest(lake, run)
     except (SpecError, IntegrityError):
         return False
-    return all(reports(lake).intact(f"{run}/{name}", digest) for name, digest in manifest["exported"].items())
+    storage, folder = report_named(lake, run, manifest)
+    return all(storage.intact(f"{folder}/{name}", digest) for name, digest in manifest["exported"].items())
 
 
 def read_manifest(lake: Lake, run: str) -> dict[str, Any]:
@@ -113,7 +115,7 @@ def read_manifest(lake: Lake, run: str) -> dict[str, Any]:
         written = content.pop("sha256")
     except (ValueError, KeyError) as error:
         raise IntegrityError(f"{where} cannot be read as a manifest; run that audit again to rewrite it") from error
-    if written != _digest(content):
+    if written != _digest(content) or content["run"] != run:
         raise IntegrityError(f"{where} is not the manifest that was written; run that audit again to rewrite it")
     return content
 
@@ -122,8 +124,23 @@ def _digest(content: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def reports(lake: Lake) -> Storage:
-    """Where reports are exported to, each in the folder of its run: beside the lake."""
+def report_of(lake: Lake, run: str) -> tuple[Storage, str]:
+    """Storage and folder of a run's report: in the lake, or beside it if an earlier version wrote it there."""
+    inside, former = f"reports/{run}", former_reports(lake)
+    moved = lake.storage.exists(inside) or not former.exists(run)
+    return (lake.storage, inside) if moved else (former, run)
+
+
+def report_named(lake: Lake, run: str, manifest: Mapping[str, Any]) -> tuple[Storage, str]:
+    """Storage and folder of the report that a manifest names.
+
+    Only a manifest of an earlier version accepts the former place: a copy of the lake must be whole by itself.
+    """
+    return (lake.storage, f"reports/{run}") if "records" in manifest else report_of(lake, run)
+
+
+def former_reports(lake: Lake) -> Storage:
+    """Where earlier versions exported reports, each into the folder of its run: beside the lake."""
     return lake.storage.beside("reports")
 
 
@@ -147,7 +164,7 @@ def _table(lake: Lake, done: Sequence[Partition], stage: str, declared: Table) -
 
 
 def _export(lake: Lake, run: str, done: Sequence[Partition], measures: pa.Table) -> dict[str, str]:
-    """The report's files and the measures, beside the lake; returns the sha256 of each."""
+    """Write the report's files and the measures into ``reports/RUN`` of the lake; returns the sha256 of each."""
     partition = next(p for p in done if p.stage == "report")
     contents = {Path(p).name: lake.check(p, digest).read_bytes() for p, digest in partition.files.items()}
     contents.pop("lineage.json")
@@ -155,26 +172,42 @@ def _export(lake: Lake, run: str, done: Sequence[Partition], measures: pa.Table)
     pq.write_table(measures.add_column(0, "run", pa.array([run] * measures.num_rows)), sink, store_schema=False)
     contents["measures.parquet"] = sink.getvalue()
     for name, content in contents.items():
-        reports(lake).write(f"{run}/{name}", content)
+        lake.write_file(f"reports/{run}/{name}", content, draft=f"tmp/{run}-{name}")
     return {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
 
 
 def _manifest(lake: Lake, planned: Plan, done: Sequence[Partition], state: State, exported: dict[str, str]) -> None:
     """Everything that identifies the run."""
+    spec = planned.spec.model_dump(mode="json")
     content = {
         "run": planned.run,
         "dataset": planned.spec.name,
         "year": planned.spec.year,
         "state": state,
-        "spec": planned.spec.model_dump(mode="json"),
+        "spec": spec,
+        "spec_sha256": _digest(spec),
         "source_sha256": planned.source_sha256,
         "read": source_read(lake, done),
         "code": planned.code,
         "versions": versions(),
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "exported": exported,
+        "records": {path: _sha256(lake, path) for path in map(record_of, done)},
         "partitions": [p.model_dump(mode="json", exclude={"reused"}) for p in done],
         "lineage": [lake.lineage(p) for p in done],
     }
     sealed = {**content, "sha256": _digest(content)}
-    lake.write_file(f"runs/{planned.run}/manifest.json", json.dumps(sealed, indent=1).encode())
+    lake.write_file(
+        f"runs/{planned.run}/manifest.json",
+        json.dumps(sealed, indent=1).encode(),
+        draft=f"tmp/{planned.run}-manifest.json",  # threads of one process may publish several runs at once
+    )
+
+
+def record_of(partition: Partition) -> str:
+    """Path of the record that names a partition's tables and files."""
+    return f"stages/{partition.stage}/{partition.key}/partition.json"
+
+
+def _sha256(lake: Lake, path: str) -> str:
+    return hashlib.sha256(lake.storage.read(path) or b"").hexdigest()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from flows.presence import alone
-from flows.record import reports
+from flows.record import former_reports
 from flows.runs import Run, is_protected, runs_of
 from flows.zombies import clear_leftovers, leftovers, touched
 from schemas.artifact import Partition
@@ -118,9 +118,10 @@ def _stopped(lake: Lake) -> dict[str, str]:
 
 
 def _published(lake: Lake, run: str) -> Iterator[Removal]:
-    """What lies beside a run that goes: its report, and its reviewer's pack."""
+    """What was made of a run that goes: its report, in the place of earlier versions too, and its reviewer's pack."""
     for kind, path in (
-        ("report", Path(reports(lake).where(run))),
+        ("report", lake.root / "reports" / run),
+        ("report", Path(former_reports(lake).where(run))),
         ("file pack", lake.root / "restricted" / run),
     ):
         if path.is_dir():

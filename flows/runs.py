@@ -83,14 +83,19 @@ def protect(lake: Lake, run: str, protected: bool) -> None:
         read_manifest(lake, run)
         if protected:
             content = {"run": run, "since": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
-            lake.write_file(f"{_mark(run)}/mark.json", json.dumps(content).encode())
+            lake.write_file(mark_of(run), json.dumps(content).encode())
         else:
-            lake.storage.remove(_mark(run))
+            lake.storage.remove(_marked(run))
 
 
 def is_protected(lake: Lake, run: str) -> bool:
     """Whether a run is marked as one to be left alone."""
-    return lake.storage.exists(_mark(run))
+    return lake.storage.exists(_marked(run))
+
+
+def mark_of(run: str) -> str:
+    """Path of the mark of a protected run."""
+    return f"{_marked(run)}/mark.json"
 
 
 def audits_of(lake: Lake, audit: str | None) -> str:
@@ -125,7 +130,7 @@ def spec_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return {**spec, "source": source}
 
 
-def _mark(run: str) -> str:
+def _marked(run: str) -> str:
     return f"runs/{run}/protected"
 
 

@@ -13,6 +13,8 @@ from schemas.terms import State
 if TYPE_CHECKING:
     from flows.record import Summary  # reaches every stage, and the commands that read need none
 
+_UNBOUNDED = 1_000_000
+"""Columns of a console on which no table is too wide."""
 _STYLE = {State.BREACH: "bold red", State.WITHIN: "green", State.INSUFFICIENT_EVIDENCE: "yellow"}
 
 
@@ -39,11 +41,29 @@ def _read(row: Mapping[str, Any]) -> str:
 
 
 def print_rows(console: Console, title: str, rows: list[dict[str, Any]]) -> None:
-    """Print rows as a table."""
-    table = _table(title, list(rows[0]) if rows else [])
+    """Print rows as a table; where no terminal shows them, one line a row with whole words in columns."""
+    names = list(rows[0]) if rows else []
+    if not console.is_terminal:
+        _print_lines(console, title, names, rows)
+        return
+    table = _table(title, names)
     for row in rows:
         table.add_row(*(_cell(value) for value in row.values()))
     console.print(table)
+
+
+def _print_lines(console: Console, title: str, names: list[str], rows: list[dict[str, Any]]) -> None:
+    """Title, header and rows for programs such as grep: no cell is wrapped or shortened, no line ends with blanks."""
+    table = Table(box=None, pad_edge=False)
+    for name in names:
+        table.add_column(Text(name), no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(" ".join(_cell(value).plain.splitlines())) for value in row.values()))
+    wide = Console(width=_UNBOUNDED, color_system=None)
+    with wide.capture() as shown:
+        wide.print(table)
+    lines = [line.rstrip() for line in shown.get().splitlines()] if rows else []
+    console.out("\n".join([title] * bool(title) + lines), highlight=False)
 
 
 def _groups(summary: "Summary") -> Iterator[Table]:

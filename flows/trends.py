@@ -1,7 +1,7 @@
 """Trends and restatements from the runs of a lake: what they are made of, and where their pages are written.
 
 The run of a year is the protected one if there is one, else the last; a restatement holds the two last runs on
-different data against each other. Pages lie beside the lake with the reports.
+different data against each other. Pages lie in the lake with the reports.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from flows.attempts import Attempt, YearState, latest
-from flows.record import HEADLINES, reports
+from flows.record import HEADLINES
 from flows.runs import Run, last_run, runs_of
 from schemas.applications import REFUSALS
 from schemas.errors import SpecError
@@ -152,7 +152,6 @@ def _measures(lake: Lake, run: Run) -> tuple[Measure, ...]:
 
 def _written(lake: Lake, folder: str, name: str, table: pa.Table, content: bytes, more: dict[str, Any]) -> Made:
     said = {**more, "measures": table.to_pylist()}
-    home = reports(lake)
-    home.write(f"{folder}/{name}.json", json.dumps(said, allow_nan=False).encode())
-    home.write(f"{folder}/{name}.html", content)
-    return Made(table, home.where(f"{folder}/{name}.html"))
+    home = f"reports/{folder}"
+    lake.write_file(f"{home}/{name}.json", json.dumps(said, allow_nan=False).encode())
+    return Made(table, lake.write_file(f"{home}/{name}.html", content))

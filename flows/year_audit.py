@@ -60,7 +60,7 @@ def _audited(planned: Plan, lake: Lake, recorder: Recorder) -> Summary:
         return step.stage.run(lake, given, step.settings, step.modules)
 
     done = walk(planned.steps, execute)
-    if not is_published(lake, planned.run):
+    if not (is_published(lake, planned.run) and all(p.reused for p in done)):  # another lineage.json, if computed again
         publish(lake, planned, done)
     return summarise(lake, planned.spec, planned.run, done)
 

@@ -57,7 +57,7 @@ class Directory:
     def make(self) -> None:
         """Make the directory, and see that it can be written."""
         try:
-            for part in ("stages", "runs", "tmp", "locks"):
+            for part in ("stages", "runs", "reports", "tmp", "locks"):
                 (self.root / part).mkdir(parents=True, exist_ok=True)
             probe = self.root / "tmp" / f"probe-{os.getpid()}"
             probe.write_bytes(b"")
@@ -87,6 +87,10 @@ class Directory:
     def glob(self, pattern: str) -> list[str]:
         """Files that fit."""
         return sorted(p.relative_to(self.root).as_posix() for p in self.root.glob(pattern) if p.is_file())
+
+    def below(self, folder: str) -> list[str]:
+        """Files of a directory tree."""
+        return sorted(p.relative_to(self.root).as_posix() for p in (self.root / folder).rglob("*") if p.is_file())
 
     def read(self, path: str) -> bytes | None:
         """The content of a file."""

@@ -26,7 +26,7 @@ def filesystem_at(uri: str) -> tuple[fs.FileSystem, str]:
         raise SpecError("the URI of a lake is kept in records: give credentials in the environment, not in it")
     if not parts.path.strip("/"):
         folder = f"{uri.rstrip('/')}/lake"
-        raise SpecError(f"{uri!r} names no folder: reports lie beside a lake, so give one such as {folder!r}")
+        raise SpecError(f"{uri!r} names no folder: a lake has a folder of its own, such as {folder!r}")
     system, root = _connection(uri)
     return system, root.rstrip("/")
 

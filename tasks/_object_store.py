@@ -87,11 +87,14 @@ class ObjectStore:
         """Files that fit, of all that lie below the part of the pattern that is no pattern."""
         wanted = pattern.split("/")
         fixed = next((i for i, part in enumerate(wanted) if "*" in part), len(wanted) - 1)
-        selector = fs.FileSelector("/".join([self._root, *wanted[:fixed]]), allow_not_found=True, recursive=True)
+        return [path for path in self.below("/".join(wanted[:fixed])) if _fits(path.split("/"), wanted)]
+
+    def below(self, folder: str) -> list[str]:
+        """Files whose path begins with the folder's."""
+        selector = fs.FileSelector(self._at(folder).rstrip("/"), allow_not_found=True, recursive=True)
         with self._reached():
             found = [i.path for i in self._system.get_file_info(selector) if i.type == fs.FileType.File]
-        paths = [path[path.index(self._root) + len(self._root) + 1 :] for path in found]
-        return sorted(path for path in paths if _fits(path.split("/"), wanted))
+        return sorted(path[path.index(self._root) + len(self._root) + 1 :] for path in found)
 
     def read(self, path: str) -> bytes | None:
         """The content of a file."""

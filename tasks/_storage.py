@@ -49,6 +49,9 @@ class Storage(Protocol):
     def glob(self, pattern: str) -> list[str]:
         """All paths of files that fit, sorted; ``*`` stands for anything within one folder's name."""
 
+    def below(self, folder: str) -> list[str]:
+        """All paths of files below a folder, however deep, sorted."""
+
     def read(self, path: str) -> bytes | None:
         """The content of a file; None where there is none."""
 

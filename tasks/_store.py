@@ -89,7 +89,7 @@ class Lake:
         try:
             partition = Partition.model_validate_json(content)
         except ValueError as error:
-            raise self._altered(record) from error
+            raise self.altered(record) from error
         for path, digest in _digests(partition).items():
             self.require(path, digest)
         return partition.model_copy(update={"reused": True})
@@ -101,7 +101,7 @@ class Lake:
             IntegrityError: it is missing or has been altered.
         """
         if not self.storage.intact(path, digest):
-            raise self._altered(path)
+            raise self.altered(path)
 
     def check(self, path: str, digest: str) -> Path:
         """A file of this machine with the content of the one at a path of the lake, once its digest agrees.
@@ -111,7 +111,7 @@ class Lake:
         """
         file = self.storage.checked(path, digest)
         if file is None:
-            raise self._altered(path)
+            raise self.altered(path)
         return file
 
     def read(self, artifact: Artifact, columns: Sequence[str] | None = None) -> pa.Table:
@@ -125,7 +125,7 @@ class Lake:
         try:
             return pq.read_table(file, columns=columns, partitioning=None)
         except pa.ArrowException as error:
-            raise self._altered(artifact.path) from error
+            raise self.altered(artifact.path) from error
         except OSError as error:
             raise InfrastructureError(f"{file} could not be read: {error.strerror or error}") from error
 
@@ -196,7 +196,8 @@ class Lake:
         record: dict[str, Any] = json.loads(self.check(path, partition.files[path]).read_text())
         return record
 
-    def _altered(self, path: str) -> IntegrityError:
+    def altered(self, path: str) -> IntegrityError:
+        """The error of a file that is missing or is not the one that was written, with the next step."""
         parts = path.split("/")
         home = "/".join(parts[:3]) if parts[0] == "stages" else path
         return IntegrityError(

@@ -46,7 +46,7 @@ class Places:
     @classmethod
     def free(cls, home: Path) -> "Places":
         """Free loopback ports, and directories below one of our own."""
-        for name in ("lake", "reports", "specs", "incoming", "prefect"):
+        for name in ("lake", "specs", "incoming", "prefect"):
             (home / name).mkdir(exist_ok=True)
         with ExitStack() as stack:
             probes = [stack.enter_context(socket.socket()) for _ in range(4)]

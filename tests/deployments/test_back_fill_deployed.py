@@ -158,6 +158,7 @@ def test_a_back_fill_whose_worker_is_killed_is_resumed_by_the_next_one(
     assert tables(lake) == tables(undisturbed)
     assert attempts(home, YEARS[0])[-1]["computed"] == 0, "the year that was done is found in the lake"
     assert not list((home / "lake" / "tmp").iterdir())
+    assert [path for path in (home / "lake").rglob("*") if path.stat().st_mode & 0o077] == []
 
 
 def test_a_year_that_cannot_be_audited_fails_the_run_on_a_worker_that_listens_here_only(
@@ -181,13 +182,14 @@ def test_the_site_shows_the_reports_and_takes_nothing(deployment: Deployment, ho
         run = runs_of(Lake(home / "lake"))[0].run
         with urllib.request.urlopen(f"{site}/{run}/report.html", timeout=10) as answer:
             shown = hashlib.sha256(answer.read()).hexdigest()
-        assert shown == hashlib.sha256((home / "reports" / run / "report.html").read_bytes()).hexdigest()
+        assert shown == hashlib.sha256((home / "lake" / "reports" / run / "report.html").read_bytes()).hexdigest()
         for method in ("PUT", "DELETE", "POST"):
             request = urllib.request.Request(f"{site}/{run}/report.html", b"", method=method)
             with pytest.raises(urllib.error.HTTPError, match="501"):
                 urllib.request.urlopen(request, timeout=10)
-        with pytest.raises(urllib.error.HTTPError, match="404"):
-            urllib.request.urlopen(f"{site}/../lake/runs/", timeout=10)
+        for outside in ("../runs/", "../../lake/runs/", "runs/"):
+            with pytest.raises(urllib.error.HTTPError, match="404"):
+                urllib.request.urlopen(f"{site}/{outside}", timeout=10)
 
 
 def test_the_server_makes_runs_by_itself(deployment: Deployment) -> None:

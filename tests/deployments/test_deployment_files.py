@@ -49,6 +49,16 @@ class TestDockerfile:
             assert any(path == entry or path.startswith(f"{entry}/") for entry in allowed), path
 
 
+def mounts() -> Iterator[tuple[str, str, bool]]:
+    """Service, source and whether it is read-only, of every mount, in the short form and in the long one."""
+    for name, service in SERVICES.items():
+        for mount in service.get("volumes", ()):
+            if isinstance(mount, str):
+                yield name, mount.split(":")[0], mount.endswith(":ro")
+            else:
+                yield name, mount["source"], mount.get("read_only", False)
+
+
 class TestCompose:
     def test_it_keeps_the_published_schema(self) -> None:
         done = lint("check-jsonschema", "--builtin-schema", "vendor.compose-spec", str(DEPLOYMENTS / "compose.yaml"))
@@ -74,12 +84,16 @@ class TestCompose:
         assert all("${EVENHAND_" in value for _, value in secret), secret
 
     def test_the_site_sees_reports_only_and_cannot_write_them(self) -> None:
-        assert SERVICES["site"]["volumes"] == ["reports:/srv/evenhand/reports:ro"]
+        (mounted,) = SERVICES["site"]["volumes"]
+        assert (mounted["source"], mounted["volume"], mounted["read_only"]) == ("lake", {"subpath": "reports"}, True)
+        command = SERVICES["site"]["command"]
+        assert command[command.index("--directory") + 1] == mounted["target"]
         assert SERVICES["site"]["read_only"] is True
+        assert SERVICES["site"]["depends_on"]["worker"]["condition"] == "service_healthy", "a subpath has to be there"
 
     def test_only_the_worker_writes_the_lake(self) -> None:
-        mounts = {name: [v for v in s.get("volumes", ()) if v.startswith("lake:")] for name, s in SERVICES.items()}
-        assert {name for name, found in mounts.items() if found} == {"worker"}
+        written = {name for name, source, read_only in mounts() if source == "lake" and not read_only}
+        assert written == {"worker"}
 
     def test_our_containers_are_not_privileged(self) -> None:
         for name, service in SERVICES.items():
@@ -87,8 +101,7 @@ class TestCompose:
                 assert (service["cap_drop"], service["security_opt"]) == (["ALL"], ["no-new-privileges:true"]), name
 
     def test_the_volumes_that_are_mounted_are_declared(self) -> None:
-        used = {v.split(":")[0] for s in SERVICES.values() for v in s.get("volumes", ()) if v[0].isalpha()}
-        assert used == set(COMPOSE["volumes"])
+        assert {source for _, source, _ in mounts() if source[0].isalpha()} == set(COMPOSE["volumes"])
 
 
 class TestPrefectFile:

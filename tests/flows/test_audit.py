@@ -184,13 +184,12 @@ def test_verify_names_every_altered_file(finished: tuple[Path, dict[str, object]
     place, said = finished
     copy = tmp_path / "lake"
     shutil.copytree(place / "lake", copy)
-    shutil.copytree(place / "reports", tmp_path / "reports")
     assert evenhand("verify", str(said["run"]), "--lake", str(copy)).returncode == 0
     victims = [
         next(copy.glob(f"stages/{stage}/*/{name}"))
         for stage, name in (("score", "models.parquet"), ("ingest", "applications.parquet"))
     ]
-    report = tmp_path / "reports" / str(said["run"]) / "report.html"
+    report = copy / "reports" / str(said["run"]) / "report.html"
     assert "breach" in report.read_text()
     report.write_text(report.read_text().replace("breach", "within"))
     manifest = copy / "runs" / str(said["run"]) / "manifest.json"
@@ -363,7 +362,7 @@ def test_hostile_names_are_escaped_quoted_and_confined(tmp_path: Path, server: s
         assert "<script>alert" not in page
     assert "&lt;script&gt;alert(1)" in Path(said["report"]).read_text()
     assert {p.name for p in tmp_path.iterdir()} == {"loans.csv", "loans.yaml", "home"}
-    assert {p.name for p in (tmp_path / "home").iterdir()} == {"lake", "reports"}
+    assert {p.name for p in (tmp_path / "home").iterdir()} == {"lake"}
     groups = json.loads(evenhand("measures", "--lake", str(lake), "--measure", "approval_rate", "--json").stdout)
     assert {row["group"] for row in groups} == {"w", *HOSTILE}
 

@@ -55,7 +55,6 @@ def copied(finished, tmp_path):
     """A copy of the finished lake that a test may change."""
     place, _ = finished
     shutil.copytree(place / "lake", tmp_path / "lake")
-    shutil.copytree(place / "reports", tmp_path / "reports")
     return place, Lake(tmp_path / "lake")
 
 
@@ -99,7 +98,7 @@ def test_every_attempt_is_recorded_in_the_lake(finished):
 def test_the_report_of_a_year_says_what_the_year_lacks(finished):
     place, done = finished
     runs = {year["year"]: year["run"] for year in json.loads(done.stdout)["years"]}
-    pages = {year: (place / "reports" / runs[year] / "report.html").read_text() for year in (WITHIN, LACKING)}
+    pages = {year: (place / "lake" / "reports" / runs[year] / "report.html").read_text() for year in (WITHIN, LACKING)}
     sentence = f"The data of {LACKING} do not have history, which the audit asks for."
     assert sentence in pages[LACKING]
     assert "which the audit asks for" not in pages[WITHIN]

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from uuid import UUID
 
@@ -22,7 +23,7 @@ from hypothesis import strategies as st
 
 from flows import retention
 from flows.presence import at_work, gate
-from flows.record import _digest, reports
+from flows.record import _digest, former_reports
 from flows.retention import Keeping, Removal, collect, removals
 from flows.runs import protect
 from flows.verify import verify_run
@@ -60,7 +61,7 @@ def partition(lake: Lake, number: int) -> Partition:
 
 def make(lake: Lake, run: str, drawn: Drawn, finished: int) -> None:
     """The manifest of a run, sealed as the real one is, with its report."""
-    reports(lake).write(f"{run}/report.html", run.encode())
+    lake.write_file(f"reports/{run}/report.html", run.encode())
     content = {
         "run": run,
         "dataset": drawn.audit,
@@ -75,7 +76,7 @@ def make(lake: Lake, run: str, drawn: Drawn, finished: int) -> None:
             partition(lake, n).model_dump(mode="json", exclude={"reused"}) for n in sorted(drawn.partitions)
         ],
         "lineage": [],
-        "exported": {},
+        "exported": {"report.html": sha256(run.encode()).hexdigest()},
     }
     lake.write_file(f"runs/{run}/manifest.json", json.dumps({**content, "sha256": _digest(content)}).encode())
     if drawn.protected:
@@ -104,7 +105,7 @@ def expected(runs: Sequence[Drawn], keep: int) -> set[int]:
 def held_by(lake: Lake) -> dict[str, set[str]]:
     return {
         "runs": {p.parent.name for p in (lake.root / "runs").glob("*/manifest.json")},
-        "reports": {p.parent.name for p in (lake.root.parent / "reports").glob("*/report.html")},
+        "reports": {p.parent.name for p in (lake.root / "reports").glob("*/report.html")},
         "stages": {p.name for p in (lake.root / "stages").glob("*/*")},
     }
 
@@ -219,6 +220,15 @@ class TestOneLake:
                 (lake.root / "restricted" / name).mkdir(parents=True)
             assert [r.name for r in collect(lake, Keeping(1)) if r.kind == "file pack"] == ["run0"]
             assert (lake.root / "restricted" / "run1").is_dir()
+
+    def test_a_report_in_the_place_of_earlier_versions_goes_with_its_run_and_a_protected_ones_stays(self) -> None:
+        with lake_of([ONE, replace(ONE, protected=True), ONE]) as lake:
+            for name in ("run0", "run1", "run2"):
+                former_reports(lake).write(f"{name}/report.html", name.encode())
+            former = lake.root.parent / "reports"
+            went = [r for r in collect(lake, Keeping(1)) if r.kind == "report"]
+            assert [r.path for r in went] == [lake.root / "reports" / "run0", former / "run0"]
+            assert {path.name for path in former.iterdir()} == held_by(lake)["reports"] == {"run1", "run2"}
 
     def test_the_command_lists_first_and_removes_on_request(self) -> None:
         with lake_of([ONE, ONE]) as lake:

@@ -252,7 +252,7 @@ def test_an_audit_on_s3_says_what_one_in_a_directory_says(s3: dict[str, str], pl
     there = open_lake(uri)
     run = latest_run(there)
     assert run == plan(spec).run
-    assert f"report  {uri.removesuffix('lake')}reports/{run}/report.html" in ran.stdout
+    assert f"report  {uri}/reports/{run}/report.html" in ran.stdout
     query = "SELECT * FROM measures ORDER BY ALL"
     with open_views(there) as remote, open_views(here) as local:
         assert remote.sql(query).to_arrow_table().equals(local.sql(query).to_arrow_table())
@@ -261,7 +261,18 @@ def test_an_audit_on_s3_says_what_one_in_a_directory_says(s3: dict[str, str], pl
     assert verify_run(uri, run)["altered"] == 0
     again = evenhand("audit", str(place / "loans.yaml"), "--lake", uri, *words, cwd=place)
     assert "nothing to compute" in again.stderr
-    there.storage.beside("reports").write(f"{run}/report.json", b"{}")
+    (ingest,) = there.storage.glob("stages/ingest/*/partition.json")
+    home = ingest.rpartition("/")[0]
+    there.storage.write(f"{home}/{'0' * 12}/t.parquet", b"of another machine")
+    assert verify_run(uri, run)["altered"] == 0
+    own = there.storage.glob(f"{home}/*/refusals.parquet")[0].rpartition("/")[0]
+    for stray in (f"{home}/stray", f"{own}/stray", f"runs/{run}/stray", f"reports/{run}/stray"):
+        there.storage.write(stray, b"")
+        with pytest.raises(IntegrityError, match=f"{stray} is not named by the manifest"):
+            verify_run(uri, run)
+        system, root = fs.FileSystem.from_uri(uri)
+        system.delete_file(f"{root}/{stray}")
+    there.storage.write(f"reports/{run}/report.json", b"{}")
     with pytest.raises(IntegrityError, match=f"reports/{run}/report.json is missing or is not the file"):
         verify_run(uri, run)
     with pytest.raises(SpecError, match="no directory of this machine"):
