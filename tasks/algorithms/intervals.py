@@ -102,7 +102,7 @@ def with_width(low: float, high: float) -> Interval:
 
 
 def percentile_interval(replicates: Floats, level: float) -> tuple[float, float]:
-    """Between the central quantiles of the finite replicates, of resamples or draws; NaN if fewer than nine in ten are finite."""
+    """Central quantiles of the finite replicates, of resamples or draws; NaN if fewer than nine in ten are finite."""
     finite = replicates[np.isfinite(replicates)]
     if len(finite) < ENOUGH * len(replicates) or len(finite) == 0:
         return np.nan, np.nan

@@ -59,7 +59,7 @@ def quantile(alpha: float, decimals: int | None = None) -> float:
 
 def wilson(events: int, n: int, z: float) -> tuple[float, float]:
     """Wilson's score interval of one share (1927) at normal quantile ``z``: from 0 where nobody, to 1 where all."""
-    at, of = np.float64(events), np.float64(n)
+    at, of = np.array(events, dtype=np.float64), np.array(n, dtype=np.float64)
     low, high = (float(_wilson(np.float64(side), at, of)) for side in (z, -z))
     return (low if events else 0.0), (high if events < n else 1.0)
 

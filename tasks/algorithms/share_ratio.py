@@ -36,7 +36,7 @@ def _end(pair: Pair, z: float) -> Floats:
 
 
 def _beyond(log: Floats, pair: Pair, z: float) -> Floats:
-    """The distance of the shares from the ratio, less ``z`` standard errors: above 0 below the end, and finite.
+    """The distance of the shares from the ratio, less ``z`` standard errors: above 0 where the score exceeds ``z``.
 
     The likeliest shares are the smaller root of a quadratic, in the form that does not cancel.
     """
@@ -48,5 +48,7 @@ def _beyond(log: Floats, pair: Pair, z: float) -> Floats:
     control = np.minimum(ratio * test, 1)
     variance = control * (1 - control) / pair.control_n + ratio**2 * test * np.maximum(1 - test, 0) / pair.test_n
     error = np.sqrt(variance * n / (n - 1))
-    beyond: Floats = (pair.control_share - ratio * pair.test_share - z * error) / (1 + ratio)
-    return beyond
+    distance = pair.control_share - ratio * pair.test_share
+    # where everybody has the event a ratio of 1 leaves neither distance nor error: the score is 0, which is inside
+    beyond = np.where((distance == 0) & (error == 0), -z, distance - z * error)
+    return np.asarray(beyond / (1 + ratio), dtype=np.float64)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from schemas.terms import Note, State
 from tasks.algorithms.measures import SUFFIXES, Family, Measure, Plan, base_name
 
-
 _WHY = {
     Note.RANGE: "a range of draws is no interval",
     Note.NO_SPREAD: "no interval: values that do not differ say nothing of sampling error",
