@@ -36,8 +36,8 @@ MEASURES = Table(
         Column(
             "note",
             "string",
-            "what qualifies the value or its two ends, each thing after a semicolon: a bound and not the optimum, or why "
-            "there is none; range, no spread, no upper end",
+            "what qualifies the value or its two ends, set apart by semicolons: a bound and not the optimum, why there "
+            "is none, range, no spread, no upper end",
         ),
     ),
     key=("method", "decision_maker", "protected_attribute", "group", "subgroup", "measure", "parameters"),
