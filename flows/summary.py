@@ -1,6 +1,5 @@
 """What an audit prints at its end: one line per group, one line per check, and where to read on."""
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from schemas.terms import State
+from schemas.terms import Note, State
 
 if TYPE_CHECKING:
     from flows.record import Summary  # reaches every stage, and the commands that read need none
@@ -21,7 +20,7 @@ _STYLE = {State.BREACH: "bold red", State.WITHIN: "green", State.INSUFFICIENT_EV
 def print_summary(console: Console, title: str, summary: "Summary") -> None:
     """Print groups, checks, state, run and report. Text is never read as markup."""
     console.print(f"{title}\n", markup=False, style="bold")
-    console.print("value [interval] by group; n = those whom it is about", markup=False)
+    console.print("value [interval] or (range of draws) by group; n = those whom it is about", markup=False)
     for table in _groups(summary):
         console.print(table)
         console.print()
@@ -109,8 +108,11 @@ def _interval(row: dict[str, Any] | None) -> str:
         return ""
     if row["value"] is None:
         return "withheld" if row["n"] is None else "undefined"
-    low, high = (math.nan if row[end] is None else row[end] for end in ("low", "high"))
-    return f"{row['value']:.4f} [{low:.3f}, {high:.3f}]"
+    low, high, notes = row["low"], row["high"], row["note"].split("; ")
+    if low is None or high is None:
+        return f"{row['value']:.4f} ({Note.NO_SPREAD if Note.NO_SPREAD in notes else 'no interval'})"
+    ends = f"({low:.3f} to {high:.3f})" if Note.RANGE in notes else f"[{low:.3f}, {high:.3f}]"
+    return f"{row['value']:.4f} {ends}"
 
 
 def _cell(value: object) -> Text:

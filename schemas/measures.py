@@ -20,15 +20,25 @@ MEASURES = Table(
         MEASURE,
         PARAMETERS,
         Column("value", "double", "the measure; null where undefined or suppressed", nullable=True),
-        Column("low", "double", "lower end of its interval", nullable=True),
-        Column("high", "double", "upper end of its interval", nullable=True),
+        Column(
+            "low",
+            "double",
+            "lower end of its interval, or of the range of what was drawn; null where there is none",
+            nullable=True,
+        ),
+        Column("high", "double", "upper end of it; null also where a ratio to a share of 0 has none", nullable=True),
         Column("n", "int64", "units behind it; null where suppressed", nullable=True, minimum=0),
         Column("events", "int64", "units with the event, for a share", nullable=True, minimum=0),
         Column("p", "double", "p-value of a comparison", True, 0.0, 1.0),
         Column("q", "double", "p after Benjamini-Hochberg over the run", True, 0.0, 1.0),
         Column("state", "string", "how its check against a threshold ended", codes=tuple(State)),
         Column("reason", "string", "why it has that state"),
-        Column("note", "string", "what qualifies the value: a bound and not the optimum, or why there is none"),
+        Column(
+            "note",
+            "string",
+            "what qualifies the value or its two ends, set apart by semicolons: a bound and not the optimum, why there "
+            "is none, range, no spread, no upper end",
+        ),
     ),
     key=("method", "decision_maker", "protected_attribute", "group", "subgroup", "measure", "parameters"),
 )

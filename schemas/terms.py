@@ -96,3 +96,14 @@ class ExitCode(IntEnum):
     DATA_QUALITY = 4
     INFRASTRUCTURE = 5
     INTEGRITY = 6
+
+
+class Note(StrEnum):
+    """What stands at the ends of a measure that has no interval, or no whole one. Part of a note, never a bound."""
+
+    RANGE = "range"
+    """The ends are the range of what was drawn."""
+    NO_SPREAD = "no spread"
+    """No interval: resamples do not differ, so that nothing is known of sampling error."""
+    NO_UPPER_END = "no upper end"
+    """A ratio to a share of 0: the interval reaches from the lower end to infinity."""

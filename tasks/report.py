@@ -122,7 +122,10 @@ def report(
 def _glossary(modules: Mapping[str, MethodSection]) -> dict[str, str]:
     own = {
         "reference group": "the group that the others are compared with",
-        "interval": "bootstrap interval of the printed value: how far it moves when the units are drawn again",
+        "interval": "the values that the rows of this audit do not speak against: of shares, their differences and "
+        "ratios by score methods, of other means by drawing the rows again (bootstrap). Where nothing differs there "
+        "is none (no spread)",
+        "range": "in round brackets: between which values what was drawn lies. It is no interval",
         "p, q": "p: how often chance alone gives a comparison as extreme; q: the same after taking the number of "
         "comparisons into account (Benjamini-Hochberg)",
         "insufficient evidence": "too few people, no interval, or an interval that reaches over a limit; not a pass",

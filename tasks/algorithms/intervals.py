@@ -1,15 +1,22 @@
-"""Intervals: a bootstrap that resamples the very statistic that is printed (percentile method, Efron 1979).
+"""Intervals: Wilson's score interval of a share, and a bootstrap of a mean (percentile method, Efron 1979).
 
 A statistic is the mean of values over units, where a unit may have none (NaN) and is then resampled with the others
-but left out of the mean. Shares whose sample is all 0 or all 1 would get an interval of no width; they take the exact
-binomial one (Clopper and Pearson 1934) instead.
+but left out of the mean. A share has one that is never without width. Resamples of a mean do not differ where all
+values are the same, one unit included: that says nothing of sampling error, and there is no interval then.
+
+Here belong intervals of one statistic. Those of comparisons are in ``compared_intervals``.
 """
 
+import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binomtest, false_discovery_control, fisher_exact
+from scipy.stats import false_discovery_control, fisher_exact
+
+from schemas.terms import Note
+from tasks.algorithms.proportions import quantile, wilson
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -24,6 +31,18 @@ _FEW_VALUES = 64
 """Up to this many distinct values resampling their counts is faster than resampling units."""
 
 
+_SAME = 1e-12
+"""Relative distance of two numbers that differ by rounding alone."""
+
+
+class Interval(NamedTuple):
+    """Lower and upper end, NaN where there is none; ``note`` says why, where it is known."""
+
+    low: float = math.nan
+    high: float = math.nan
+    note: str = ""
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A mean over units with its interval. Fields are NaN where the mean is not defined."""
@@ -36,26 +55,33 @@ class Estimate:
     defined: int
     """Units with a value: those that the mean is of."""
     events: int | None
-    """Units whose value is 1, where all values are 0 or 1."""
+    """Units whose value is 1, where the statistic is a share of units."""
     replicates: Floats
     """``(draws,)`` means of the resamples, NaN where a resample has no value."""
+    note: str = ""
+    """Why there is no interval, where there is a mean."""
 
 
-def estimate(values: Floats, counts: Longs, rng: np.random.Generator, draws: int, level: float) -> Estimate:
-    """Mean and interval of a statistic given as distinct values ``(v,)`` and their counts ``(v,)``."""
+def estimate(
+    values: Floats, counts: Longs, rng: np.random.Generator, draws: int, level: float, *, share: bool
+) -> Estimate:
+    """Mean and interval of a statistic given as distinct values ``(v,)`` and their counts ``(v,)``.
+
+    Values that are all 0 or 1 make a share if they cannot be anything else (``share``): costs that happen to be 0 or 1
+    do not, since nothing says that the next one is neither.
+    """
     n = int(counts.sum())
     if n == 0:
         return Estimate(np.nan, np.nan, np.nan, 0, 0, None, np.full(draws, np.nan))
     value = float(_means(values, counts[None, :])[0])
     replicates = _resample(values, counts, rng, draws)
-    low, high = percentile_interval(replicates, level)
-    known = ~np.isnan(values)
-    defined = int(counts[known].sum())
-    events = int(counts[values == 1].sum()) if is_share(values) else None
-    if events is not None and defined and events in (0, defined):
-        exact = binomtest(events, defined).proportion_ci(level)
-        low, high = float(exact.low), float(exact.high)
-    return Estimate(value, low, high, n, defined, events, replicates)
+    defined = int(counts[~np.isnan(values)].sum())
+    events = int(counts[values == 1].sum()) if share and is_share(values) else None
+    if events is not None and defined:
+        low, high = wilson(events, defined, quantile((1 - level) / 2))
+        return Estimate(value, low, high, n, defined, events, replicates)
+    low, high, note = bootstrap_interval(replicates, level)
+    return Estimate(value, low, high, n, defined, events, replicates, note)
 
 
 def is_share(values: Floats) -> bool:
@@ -63,8 +89,20 @@ def is_share(values: Floats) -> bool:
     return bool(np.isin(values[~np.isnan(values)], (0.0, 1.0)).all())
 
 
+def bootstrap_interval(replicates: Floats, level: float) -> Interval:
+    """The central interval of resamples; none where they do not differ."""
+    return with_width(*percentile_interval(replicates, level))
+
+
+def with_width(low: float, high: float) -> Interval:
+    """The interval between two ends; none where it would have no width, as if there were no sampling error."""
+    if math.isclose(low, high, rel_tol=_SAME):
+        return Interval(note=Note.NO_SPREAD)
+    return Interval(low, high)
+
+
 def percentile_interval(replicates: Floats, level: float) -> tuple[float, float]:
-    """Central interval of the finite replicates; NaN if fewer than nine in ten are finite."""
+    """Central quantiles of the finite replicates, of resamples or draws; NaN if fewer than nine in ten are finite."""
     finite = replicates[np.isfinite(replicates)]
     if len(finite) < ENOUGH * len(replicates) or len(finite) == 0:
         return np.nan, np.nan

@@ -16,15 +16,18 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.terms import State
+from schemas.terms import Note, State
+from tasks.algorithms import compared_intervals
 from tasks.algorithms.intervals import (
     ENOUGH,
     Estimate,
+    Interval,
     benjamini_hochberg,
     estimate,
     fisher_p,
     percentile_interval,
     two_sided_p,
+    with_width,
 )
 
 Floats = NDArray[np.float64]
@@ -143,25 +146,44 @@ def summarise(
     estimates = {(s.family, s.group): _estimate(s, plan) for s in statistics}
     estimates |= {(g.family, g.group): _estimate_given(g, plan.level) for g in given}
     notes = {(g.family, g.group): g.note for g in given}
+    ratios = _ratios_of_shares(statistics, estimates, plan)
     out: list[Measure] = []
     everything: list[Statistic | Given] = [*statistics, *given]
     for s in everything:
         own, note = estimates[s.family, s.group], notes.get((s.family, s.group), "")
-        out.append(_plain(s.family, s.group, own, note))
+        out.append(_plain(s.family, s.group, own, _joined(note, own.note)))
         reference = plan.references[s.family.protected_attribute]
         if s.group == reference or s.family.subgroup:
             continue
         if s.compared and (s.family, reference) in estimates:
             there = notes.get((s.family, reference))
-            both = "; ".join([note] * bool(note) + [f"{reference}: {there}"] * bool(there))
-            made = _compared(s, own, estimates[s.family, reference], reference, plan.level)
-            out += [replace(m, note=both) for m in made]
+            both = _joined(note, f"{reference}: {there}" * bool(there))
+            made = _compared(s, own, estimates[s.family, reference], plan, ratios.get((s.family, s.group)))
+            out += [replace(m, note=_joined(both, m.note)) for m in made]
         if (s.family, s.group) in matched:
             drawn = matched[s.family, s.group]
-            both = "; ".join(part for part in (note, drawn.note) if part)
+            said = (drawn.note, _joined(note, drawn.note))
             made = _beside(s, own, drawn, reference, plan.level)
-            out += [replace(m, note=qualified) for m, qualified in zip(made, (drawn.note, both), strict=False)]
+            out += [replace(m, note=_joined(qualified, m.note)) for m, qualified in zip(made, said, strict=False)]
     return _with_q(out)
+
+
+def _joined(*notes: str) -> str:
+    return "; ".join(note for note in notes if note)
+
+
+def _ratios_of_shares(
+    statistics: Sequence[Statistic], estimates: Mapping[tuple[Family, str], Estimate], plan: Plan
+) -> dict[tuple[Family, str], Interval]:
+    """Intervals of the ratios of all shares that are compared with the reference group's, found in one search."""
+    pairs = {}
+    for s in statistics:
+        reference = plan.references[s.family.protected_attribute]
+        own, other = estimates[s.family, s.group], estimates.get((s.family, reference))
+        if s.compared and not s.family.subgroup and s.group != reference and other is not None:
+            pairs[s.family, s.group] = own, other
+    shares = {key: pair for key, pair in pairs.items() if compared_intervals.both_shares(*pair)}
+    return dict(zip(shares, compared_intervals.ratios_of_shares(list(shares.values()), plan.level), strict=True))
 
 
 def _estimate_given(g: Given, level: float) -> Estimate:
@@ -171,9 +193,9 @@ def _estimate_given(g: Given, level: float) -> Estimate:
     to the value itself.
     """
     low, high = percentile_interval(g.replicates, level)
-    low, high = min(low, g.value), max(high, g.value)  # NaN stays: there is no interval
+    low, high, note = with_width(min(low, g.value), max(high, g.value))  # NaN stays: there is no interval
     defined = g.n if math.isfinite(g.value) else 0
-    return Estimate(g.value, low, high, g.n, defined, g.events, g.replicates)
+    return Estimate(g.value, low, high, g.n, defined, g.events, g.replicates, note)
 
 
 def _estimate(s: Statistic, plan: Plan) -> Estimate:
@@ -181,50 +203,48 @@ def _estimate(s: Statistic, plan: Plan) -> Estimate:
     is_reference = s.group == plan.references[s.family.protected_attribute]
     identity = "|".join((*map(str, vars(s.family).values()), str(is_reference), str(s.counts.tolist())))
     rng = np.random.default_rng([plan.seed, crc32(identity.encode())])
-    found = estimate(s.values, s.counts, rng, plan.draws, plan.level)
-    if s.share or found.events is None:
-        return found
-    # costs that all happen to be 0 or 1 are no shares: nothing says that the next one is neither
-    low, high = percentile_interval(found.replicates, plan.level)
-    return replace(found, low=low, high=high, events=None)
+    return estimate(s.values, s.counts, rng, plan.draws, plan.level, share=s.share)
 
 
 def _plain(family: Family, group: str, own: Estimate, note: str) -> Measure:
     return Measure(family, group, None, own.value, own.low, own.high, own.n, own.events, note=note, fewest=own.defined)
 
 
-def _compared(s: Statistic | Given, own: Estimate, other: Estimate, reference: str, level: float) -> list[Measure]:
-    """Difference and ratio to the reference group; the two groups are resampled independently.
+def _compared(
+    s: Statistic | Given, own: Estimate, other: Estimate, plan: Plan, of_shares: Interval | None
+) -> list[Measure]:
+    """Difference and ratio to the reference group; ``of_shares`` is the interval of the ratio of two shares.
 
     Those of an aggregate have no interval: resampling shifts an extreme, by more in one group than in the other.
     """
     p = math.nan
     if s.headline and own.events is not None and other.events is not None:
         p = fisher_p((own.events, other.events), (own.defined, other.defined))
-    mine, theirs = (NOTHING, NOTHING) if isinstance(s, Given) else (own.replicates, other.replicates)
+    between, over = Interval(), Interval()
+    if isinstance(s, Statistic):
+        between = compared_intervals.difference(own, other, plan.level)
+        over = of_shares or compared_intervals.ratio(own, other, plan.level)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = float(np.float64(own.value) / other.value)
-        forms = (
-            ("difference", own.value - other.value, mine - theirs),
-            ("ratio", ratio if math.isfinite(ratio) else math.nan, mine / theirs),
+    reference, fewest = plan.references[s.family.protected_attribute], min(own.defined, other.defined)
+    return [
+        Measure(
+            _named(s.family, name),
+            s.group,
+            reference,
+            value,
+            ends.low,
+            ends.high,
+            own.n,
+            p=p,
+            note=ends.note,
+            fewest=fewest,
         )
-    out, fewest = [], min(own.defined, other.defined)
-    for name, value, replicates in forms:
-        low, high = percentile_interval(replicates, level)
-        out.append(
-            Measure(
-                _named(s.family, name),
-                s.group,
-                reference,
-                value,
-                low,
-                high,
-                own.n,
-                p=p,
-                fewest=fewest,
-            )
+        for name, value, ends in (
+            ("difference", own.value - other.value, between),
+            ("ratio", ratio if math.isfinite(ratio) else math.nan, over),
         )
-    return out
+    ]
 
 
 def _beside(s: Statistic | Given, own: Estimate, drawn: Drawn, reference: str, level: float) -> list[Measure]:
@@ -239,26 +259,25 @@ def _beside(s: Statistic | Given, own: Estimate, drawn: Drawn, reference: str, l
     mean, n = float(finite.mean()), len(finite)
     named = _named(s.family, drawn.reference)
     counted = isinstance(s, Given) and s.events is not None
-    out = [Measure(named, s.group, reference, mean, low, high, n, counted=counted, fewest=n)]
+    note = Note.RANGE if math.isfinite(low) else ""
+    out = [Measure(named, s.group, reference, mean, low, high, n, note=note, counted=counted, fewest=n)]
     if s.compared or (s.headline and drawn.reference == "null"):
         # the group's own resamples against the draws in turn: its sampling error counts as well as theirs; resamples of
         # an aggregate are shifted, and the draws are not
         replicates = NOTHING if isinstance(s, Given) or n < len(drawn.values) * ENOUGH else own.replicates
         against = replicates - np.resize(finite, len(replicates))
-        below, above = percentile_interval(against, level)
-        if isinstance(s, Statistic) and math.isfinite(below):
-            # of a share that nobody, or everybody, has, resamples do not differ: the share's own interval knows better
-            below, above = min(below, own.low - mean), max(above, own.high - mean)
+        ends = compared_intervals.from_drawn(own, against, mean, level)
         out.append(
             Measure(
                 _named(s.family, f"{drawn.reference}_difference"),
                 s.group,
                 reference,
                 own.value - mean,
-                below,
-                above,
+                ends.low,
+                ends.high,
                 own.n,
                 p=two_sided_p(against) if s.headline else math.nan,
+                note=ends.note,
                 fewest=own.defined,
             )
         )

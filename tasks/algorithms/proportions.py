@@ -57,6 +57,13 @@ def quantile(alpha: float, decimals: int | None = None) -> float:
     return z if decimals is None else round(z, decimals)
 
 
+def wilson(events: int, n: int, z: float) -> tuple[float, float]:
+    """Wilson's score interval of one share (1927) at normal quantile ``z``: from 0 where nobody, to 1 where all."""
+    at, of = np.array(events, dtype=np.float64), np.array(n, dtype=np.float64)
+    low, high = (float(_wilson(np.float64(side), at, of)) for side in (z, -z))
+    return (low if events else 0.0), (high if events < n else 1.0)
+
+
 def bounds(pair: Pair, interval: Interval, z: float) -> tuple[Floats, Floats]:
     """Lower and upper bound of the difference at normal quantile ``z``, each one-sided; of the shape of the pair."""
     if interval == "newcombe":

@@ -178,4 +178,7 @@ def _coarse(m: Measure, policy: Policy) -> Measure:
     """To two decimals: a mean to many digits tells the number of rows that it is over."""
     if policy.round_to == 1:
         return m
-    return replace(m, value=round(m.value, 2), low=round(m.low, 2), high=round(m.high, 2))
+    low, high = round(m.low, 2), round(m.high, 2)
+    if low == high and m.low < m.high:  # rounding takes no interval its width
+        low, high = math.floor(100 * m.low) / 100, math.ceil(100 * m.high) / 100
+    return replace(m, value=round(m.value, 2), low=low, high=high)

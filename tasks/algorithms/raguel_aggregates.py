@@ -173,7 +173,8 @@ class _About:
         means = []
         for group in np.unique(self.told.group[rows]).tolist():
             values, counts = np.unique(cost[rows & self.told.of(group)], return_counts=True)
-            means.append(estimate(values, counts.astype(np.int64), self.rng, self.resamples, 0.95).replicates)
+            drawn = estimate(values, counts.astype(np.int64), self.rng, self.resamples, 0.95, share=False)
+            means.append(drawn.replicates)
         most, least = np.max(means, axis=0), np.min(means, axis=0)
         found: Floats = np.divide(least, most, out=np.ones(len(most)), where=most > 0)
         return found

@@ -9,8 +9,14 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from schemas.terms import State
+from schemas.terms import Note, State
 from tasks.algorithms.measures import SUFFIXES, Family, Measure, Plan, base_name
+
+_WHY = {
+    Note.RANGE: "a range of draws is no interval",
+    Note.NO_SPREAD: "no interval: values that do not differ say nothing of sampling error",
+}
+"""Why a measure with such a note is not judged."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,9 @@ def _judged(m: Measure, limits: Sequence[Limit], minimum_n: int) -> Measure:
         return replace(
             m, state=State.INSUFFICIENT_EVIDENCE, reason=f"fewer than the {minimum_n} units that a verdict needs"
         )
+    why = next((reason for note, reason in _WHY.items() if note in m.note.split("; ")), "")
+    if why:
+        return replace(m, state=State.INSUFFICIENT_EVIDENCE, reason=why)
     if not all(math.isfinite(x) for x in (m.value, m.low, m.high)):
         return replace(m, state=State.INSUFFICIENT_EVIDENCE, reason="the measure or its interval is not defined")
     if m.note:

@@ -16,7 +16,7 @@ from tasks.sections._material import Measure, Shown, View, undrawn
 from tasks.sections._numbers import NOTED, n_cell, number_cell, p_cell, percent, value, value_cell, whole
 from tasks.sections._section import Cell, Figure, Panel, Row, Swatch, TableView
 
-BRACKETS = "In brackets: bootstrap intervals; for the size-matched value the range of the subsamples."
+BRACKETS = "In square brackets: intervals; in round ones, for the size-matched value, the range of the subsamples."
 RANK = "p belongs to the difference from the size-matched value, and counts the sampling error of both."
 
 At = Mapping[str, float | str]
@@ -149,7 +149,7 @@ def beside_words(view: View) -> str:
 def _points(view: View, group: str, curve: Curve, axes: Axes) -> Iterator[dict[str, Any]]:
     for m in along(view, group, curve.measure, axes.x, curve.at):
         if m.value is not None:
-            said = value(m, axes.y.unit) + " (bound)" * bool(m.note)
+            said = value(m, axes.y.unit) + " (bound)" * bool(m.bound)
             at = {"group": group, "line": curve.words, "x": m.said[axes.x]}
             yield {**at, "what": charts.OWN, "value": m.value, "shown": said}
     for m in along(view, group, f"{curve.measure}_size_matched", axes.x, curve.at):
@@ -214,7 +214,7 @@ def setting_cell(setting: float | str, share: bool = False) -> Cell:
 
 def notes(found: Iterable[Measure | None]) -> str:
     """What qualifies the marked numbers, each thing said once."""
-    said = dict.fromkeys(part for m in found if m and m.value is not None and m.note for part in m.note.split("; "))
+    said = dict.fromkeys(part for m in found if m and m.value is not None and m.bound for part in m.bound.split("; "))
     return f"{NOTED} {'; '.join(said)}." if said else ""
 
 

@@ -130,7 +130,7 @@ def _variant(s: Situations, group: str, variant: str, measure: str) -> Row:
 def _note(s: Situations, measure: str) -> str:
     if measure == HEADLINE:
         cf = " CF has no test: it says of each complainant yes or no, and stands with the shares detected."
-        return f"In brackets: bootstrap intervals. {SHARED}{cf if CF in s.variants else ''}"
+        return f"In brackets: intervals. {SHARED}{cf if CF in s.variants else ''}"
     half = (
         f"Detected: delta above tau = {s.settings.tau:g}, whether or not chance would give as much, so that this share "
         "is no finding by itself: what permuted labels give stands in the next table."
@@ -150,9 +150,8 @@ def _null(s: Situations) -> TableView:
     header = ("Group", "Variant", "Share", "Found", "Labels permuted", "Difference", "p", "q", "Permutations")
     note = (
         "Labels are permuted among applicants alike in the categories that the attribute does not reach, the causal "
-        "model is fitted again, and the "
-        "same search is run. In brackets: for permuted labels their range. p and q belong to the difference, which is "
-        "tested for the headline only."
+        "model is fitted again, and the same search is run. In square brackets: intervals; in round ones, for "
+        "permuted labels, their range. p and q belong to the difference, which is tested for the headline only."
     )
     return TableView(f"Beside permuted labels, k = {s.settings.k}", header, rows, note)
 

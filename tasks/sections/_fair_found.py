@@ -178,7 +178,7 @@ def _rates(f: Fair) -> TableView:
         "predictor decides favourably from a score of 0.5 on, the audited model as it does. PPV: positives that were "
         "right; FPR and FNR: errors among those with an unfavourable and with a favourable label. Decided otherwise: "
         "than by the audited model, which decides at a limit of its own: a part may be that. Score change: the root of "
-        "CF, on the scale of the score. In brackets: bootstrap intervals of the rows, for these trained predictors and "
+        "CF, on the scale of the score. In brackets: intervals of the rows, for these trained predictors and "
         "the worst network as it is; another seed would make others."
     )
     note += _seen_by_cfan(f) + f" {ROUNDED}" * f.coarse

@@ -26,7 +26,7 @@ def figures(material: Material, f: Fair) -> tuple[Figure, ...]:
     """By score, then by each mediator: a panel for every group."""
     caption = (
         "Share of the held-out applicants of each band on whom the predictor with the largest lambda"
-        f"{_named(f)} decides otherwise than the audited model, with bootstrap intervals. The predictor decides from a "
+        f"{_named(f)} decides otherwise than the audited model, with intervals. The predictor decides from a "
         "score of 0.5 on, the audited model at a limit of its own. Where a group has fewer than "
         f"{LEAST} applicants in a band, it is joined with the next."
     )
@@ -37,7 +37,7 @@ def tables(material: Material, f: Fair) -> tuple[TableView, ...]:
     """The numbers of the figures."""
     note = (
         f"Predictor: the one with the largest lambda{_named(f)}. Applicants: held-out ones of the band. Of these: how "
-        "many are decided on otherwise. In brackets: bootstrap intervals."
+        "many are decided on otherwise. In brackets: intervals."
     )
     title = f"{_TITLE}, by {f.view.attribute}: the numbers of the figures"
     made = _by_bands.table(found(material, f), _TOLD, title, note)

@@ -25,7 +25,7 @@ from schemas.settings import (
     Threshold,
 )
 from schemas.source import Source
-from schemas.terms import DecisionMaker
+from schemas.terms import DecisionMaker, Note
 from tasks.algorithms.disclosure import POLICIES, Policy
 
 Unit = Literal["rate", "number", "count"]
@@ -100,6 +100,11 @@ class Measure:
     def withheld(self) -> bool:
         """Whether disclosure control took the value away (an undefined value keeps its n)."""
         return self.value is None and (self.n is None or self.reason.startswith("withheld"))
+
+    @property
+    def bound(self) -> str:
+        """What qualifies the value itself: its note without what is said of the two ends."""
+        return "; ".join(part for part in self.note.split("; ") if part not in set(Note))
 
     @cached_property
     def said(self) -> dict[str, Any]:

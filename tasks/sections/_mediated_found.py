@@ -100,7 +100,7 @@ def _decisions(m: Mediated) -> TableView:
         *("Then favourable", "Then unfavourable", f"Difference from {m.view.reference}", "p", "q"),
     )
     note = (
-        "Decided otherwise: by the audited model, on the imagined mediators. In brackets: bootstrap intervals of the "
+        "Decided otherwise: by the audited model, on the imagined mediators. In brackets: intervals of the "
         f"applicants; they know nothing of how sure the generators are. The difference is from {m.view.reference}, "
         "whose members are imagined elsewhere; with more than two groups it has no p."
     )
@@ -139,7 +139,7 @@ def _scores(material: Material, m: Mediated) -> TableView:
     note = (
         f"Change of {unit}: as imagined less as it is, so that below 0 the model would have been less favourable; a "
         f"mean change of 0 may hide changes in both directions.{worst} CF is what the paper measures unfairness by. "
-        "In brackets: bootstrap intervals."
+        "In brackets: intervals."
     )
     note += f" {ROUNDED}" * m.coarse
     return TableView(f"How far scores would move, by {m.view.attribute}", header, tuple(rows), note)

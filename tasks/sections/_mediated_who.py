@@ -57,7 +57,7 @@ def figures(material: Material, m: Mediated) -> tuple[Figure, ...]:
     """By score, then by each mediator: a panel for every group."""
     caption = (
         "Share of the applicants of each band who would be decided on otherwise, and whose score would move far; with "
-        "bootstrap intervals. Decisions change near the model's limit whatever is imagined: a band next to it flips "
+        "intervals. Decisions change near the model's limit whatever is imagined: a band next to it flips "
         "more often, and that alone says nothing of the group."
     )
     return _by_bands.figures(found(material, m), _told(m), m.view, _TITLE, caption)
@@ -67,7 +67,7 @@ def tables(material: Material, m: Mediated) -> tuple[TableView, ...]:
     """The numbers of the figures."""
     note = (
         "Applicants: of the band. Of these: how many would be decided on otherwise; a dash where members of the "
-        "reference group count with the mean over several other groups. In brackets: bootstrap intervals. Names are in "
+        "reference group count with the mean over several other groups. In brackets: intervals. Names are in "
         "no report: the restricted findings have them."
     )
     title = f"{_TITLE}, by {m.view.attribute}: the numbers of the figures"

@@ -6,7 +6,7 @@ is not there says why: withheld, undefined or not computed are three different t
 
 import math
 
-from schemas.terms import State
+from schemas.terms import Note, State
 from tasks.sections._material import Measure, Unit
 from tasks.sections._section import Cell
 
@@ -80,26 +80,25 @@ def value(m: Measure | None, unit: Unit, interval: bool = True) -> str:
     if m is None or m.value is None:
         return missing_words(m)
     text = written(m.value, unit, m.measure)
-    if not interval or m.low is None or m.high is None:
-        return text
-    return f"{text} {interval_text(m, unit)}"
+    ends = interval_text(m, unit) if interval else ""
+    return f"{text} {ends}" if ends else text
 
 
 def interval_text(m: Measure, unit: Unit) -> str:
-    """The interval in brackets, its unit said once by the value before it."""
+    """The interval in brackets, its unit said once by the value before it; a range of draws is written as one."""
     if m.low is None or m.high is None:
-        return ""
+        return f"({Note.NO_SPREAD})" if Note.NO_SPREAD in m.note else ""
     low, high = (
         written(x, unit, m.measure).removesuffix(f"{SPACE}%").removesuffix(f"{SPACE}pp") for x in (m.low, m.high)
     )
-    return f"[{low}, {high}]"
+    return f"({low} to {high})" if Note.RANGE in m.note.split("; ") else f"[{low}, {high}]"
 
 
 def value_cell(m: Measure | None, unit: Unit, interval: bool = True) -> Cell:
     """A measure as a cell."""
     if m is None or m.value is None:
         return Cell(missing_words(m), "none")
-    text = value(m, unit, interval=False) + NOTED * bool(m.note)
+    text = value(m, unit, interval=False) + NOTED * bool(m.bound)
     return Cell(text, "number", detail=interval_text(m, unit) if interval else "")
 
 

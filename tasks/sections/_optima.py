@@ -49,7 +49,7 @@ def figures(view: View) -> tuple[Figure, ...]:
     """Least cost against k, for two of the shares."""
     shares = settings(view, "least_cost", "c")
     drawn = sorted({*shares[1:2], *shares[-1:]})
-    bound = any(m.note and m.value is not None for m in view.all("least_cost"))
+    bound = any(m.bound and m.value is not None for m in view.all("least_cost"))
     caption = (
         f"Smallest cost limit ({view.cost_unit}) at which k candidates serve a share c of the group's coverable "
         "factuals. A line begins at the first k that serves that share; the grey is of those subsamples in which it "
@@ -97,7 +97,7 @@ def _full(view: View) -> TableView:
 def _qualified(m: Measure | None) -> str:
     if m is None:
         return "no factuals"
-    return capital(m.note) if m.note else "–"
+    return capital(m.bound) if m.bound else "–"
 
 
 def _areas(view: View) -> TableView:

@@ -145,6 +145,6 @@ def is_lower(after: Measure | None, before: Measure | None) -> bool:
 def qualified(found: Iterable[Measure | None]) -> str:
     """What qualifies the values of a table, and why others are undefined, each thing said once."""
     known = list(found)
-    said = dict.fromkeys(m.note for m in known if m and m.value is None and m.note and not m.withheld)
+    said = dict.fromkeys(m.bound for m in known if m and m.value is None and m.bound and not m.withheld)
     why = f"Undefined: {'; '.join(said)}." if said else ""
     return "".join(f" {words}" for words in (notes(known), why) if words)

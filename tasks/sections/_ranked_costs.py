@@ -59,7 +59,7 @@ def figures(r: Ranked) -> tuple[Figure, ...]:
     drawn = {row["row"] for panel in panels for row in panel.spec["datasets"]["rows"]}
     caption = (
         f"Cost of recourse of the listed applicants, in {UNIT}, in the initial order and with the offers that each "
-        "re-ranking makes. First panel: means with bootstrap intervals. Second: the median, broad the middle half, "
+        "re-ranking makes. First panel: means with intervals. Second: the median, broad the middle half, "
         "thin from the lowest tenth to the highest. Applicants without a cost are in neither."
     )
     title = f"Cost of recourse, by {r.view.attribute}"
@@ -127,7 +127,7 @@ def _costs(r: Ranked) -> TableView:
         "Without a cost: no permitted change leads to a favourable decision, no applicant could stand in for one, or "
         "the group is too small to be listed. The mean is of the others alone. Point not favoured: of those with a "
         "cost, whose counterfactual point, in the user's units and in whole steps, the very model does not favour; a "
-        "lender cannot be asked. In brackets: bootstrap intervals."
+        "lender cannot be asked. In brackets: intervals."
     )
     return TableView(f"Cost of recourse before any offer, by {r.view.attribute}", header, rows, note)
 

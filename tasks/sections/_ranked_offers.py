@@ -87,7 +87,7 @@ def _reached(r: Ranked) -> TableView:
     note = (
         f"Costs in {UNIT}; offers go to {whom}. Another rank: also those who are passed. Mean cost left: of recourse, "
         "once every offer is taken. Not confirmed: offers that raise the very model's score less than the re-ranking "
-        "counted on; a lender cannot be asked (–). In brackets: bootstrap intervals."
+        "counted on; a lender cannot be asked (–). In brackets: intervals."
     )
     return TableView(f"Offers: whom they reach, and what they cost, by {r.view.attribute}", header, rows, note)
 
@@ -114,7 +114,7 @@ def _attributes(r: Ranked) -> TableView:
     note = (
         "Of each group the attribute that most offers change comes first. Mean change: of the offers that change it, "
         "in the column's own units; of ordered categories, steps from one to the next. Below 0: downwards. In "
-        "brackets: bootstrap intervals."
+        "brackets: intervals."
     )
     return TableView(f"What offers would change, by {r.view.attribute}", header, rows, note)
 

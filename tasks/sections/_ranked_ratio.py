@@ -75,7 +75,7 @@ def _ratios(r: Ranked) -> Figure:
     panels = tuple(panel for group in r.compared for panel in _panel(r, group))
     caption = (
         "Smallest mean cost of the groups divided by the largest, in the whole list, on average over its blocks and in "
-        "the worst block; 1 is equal. With bootstrap intervals where there are any. Each order's blocks are its own."
+        "the worst block; 1 is equal. With intervals where there are any. Each order's blocks are its own."
     )
     out = [r.beside(group) for group in r.compared if r.beside(group) not in {panel.title for panel in panels}]
     caption += f" Not drawn, because withheld or undefined: {listed(out)}." if out else ""
@@ -175,8 +175,7 @@ def _by_order(r: Ranked) -> TableView:
     )
     header = ("Group", "Order", "Applicants compared", "Overall", "Mean block", "Least block")
     note = (
-        "Smallest mean cost divided by the largest. Baselines have no blocks of their own (–). In brackets: bootstrap "
-        "intervals."
+        "Smallest mean cost divided by the largest. Baselines have no blocks of their own (–). In brackets: intervals."
     )
     return TableView(
         f"Ratio of costs, by {r.view.attribute}", header, rows, note + qualified(m for f in shown for m in f)
@@ -212,4 +211,4 @@ def _few(r: Ranked, group: str, before: Measure) -> bool:
 
 
 def _why(m: Measure | None) -> str:
-    return f" The reason: {m.note}." if m and m.note else ""
+    return f" The reason: {m.bound}." if m and m.bound else ""

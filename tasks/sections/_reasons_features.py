@@ -113,6 +113,6 @@ def tables(s: Reasons) -> tuple[TableView, ...]:
         blank = Cell("–", "none")
         rows.append((Cell("Pairs compared"), Cell(""), *(cell for m in counts for cell in (n_cell(m), blank))))
     header = ("Feature", "Kind", *(h for group in s.groups for h in (f"{group}: share", f"{group}: divergence")))
-    note = "In brackets: bootstrap intervals. The columns of a category count as one feature."
+    note = "In brackets: intervals. The columns of a category count as one feature."
     title = f"Attribution divergence by feature, by {s.view.attribute}"
     return (TableView(title, header, tuple(rows), note, folded=True),) if rows else ()

@@ -121,7 +121,7 @@ def _above_floor(s: Reasons) -> TableView:
     note = (
         "Read CEC above floor: it is CEC less the matching floor of the same pairs, and CEC by itself says nothing. "
         "Unmatched: applicants without a comparable one. Flips: share of pairs whose two members the model decides on "
-        "differently. In brackets: bootstrap intervals; pairs that share a match make them narrower than they should "
+        "differently. In brackets: intervals; pairs that share a match make them narrower than they should "
         "be. No group's score is compared with another's: they are of different pairs, with different floors."
     )
     return TableView(f"CEC above its matching floor, by {s.view.attribute}", header, rows, note)
@@ -138,7 +138,7 @@ def _across(s: Reasons) -> TableView:
     note = (
         "The same applicants, matched with the nearest others of their own group with the same outcome. A small group "
         "has fewer to choose from, so that its own matches lie further off: its score within is rather too large than "
-        "too small, and the last column rather too small. In brackets: bootstrap intervals."
+        "too small, and the last column rather too small. In brackets: intervals."
     )
     title = f"CEC across and within groups, by {s.view.attribute}"
     return TableView(title, header, tuple(rows) if made else (), note)

@@ -109,7 +109,7 @@ def _matches(s: Reasons) -> TableView:
     header = (*PAIR_HEADER, "Applicants", "Unmatched", "Share unmatched", "Without a direction", "Mean distance")
     note = (
         "Applicants whom no model explains, having learnt from them, are not counted here. Without a direction: "
-        "matched, but in no score and no regime. Distances in standard deviations; in brackets: bootstrap intervals."
+        "matched, but in no score and no regime. Distances in standard deviations; in brackets: intervals."
     )
     return TableView(f"Matches, by {s.view.attribute}", header, rows, note)
 

@@ -132,7 +132,7 @@ def _at_theta(s: Reasons) -> TableView:
         found = [s.get(pair, "regime_share", regime=regime) for regime in REGIME_LINES]
         known = next((m for m in found if m), None)
         rows.append((*pair.cells, n_cell(known), *(value_cell(m, "rate") for m in found)))
-    note = f"{'. '.join(swatch.text for swatch in REGIME_LINES.values())}. In brackets: bootstrap intervals."
+    note = f"{'. '.join(swatch.text for swatch in REGIME_LINES.values())}. In brackets: intervals."
     header = (*PAIR_HEADER, "Pairs compared", *REGIME_LINES)
     return TableView(f"Regimes at theta = {s.settings.theta:g}, by {s.view.attribute}", header, tuple(rows), note)
 

@@ -17,7 +17,7 @@ def limits(material: Material) -> Iterator[str]:
         "A feasible path is a chain of applications that occurred. It is no advice to an applicant and no promise that "
         f"the lender would decide that way; its cost is given in {material.cost_unit}, not in money or time."
     )
-    if any(m.note and m.value is not None for m in mine):
+    if any(m.bound and m.value is not None for m in mine):
         yield (
             "Some optima were not solved, or not to the end: numbers with a dagger are bounds, or made of bounds. The "
             "optimum may be better, and two groups' bounds may differ where their optima do not."

@@ -91,9 +91,7 @@ def _figures(material: Material, view: View) -> tuple[Figure, ...]:
     title = f"Approval rate by {view.attribute}: {view.whose}"
     said = "; ".join(f"{r['group']} {r['shown']}" for r in rows)
     panel = charts.intervals(title, f"{title}. {said}", rows, [str(r["group"]) for r in rows], share=True)
-    caption = (
-        f"Dots are approval rates, bars their {level} bootstrap intervals; the reference group is {view.reference}."
-    )
+    caption = f"Dots are approval rates, bars their {level} intervals; the reference group is {view.reference}."
     caption += undrawn(view.groups, {str(r["group"]) for r in rows})
     return (Figure(title, (panel,), caption, (Swatch("approval rate with interval", charts.ACCENT),)),)
 

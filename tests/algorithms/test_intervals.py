@@ -11,15 +11,15 @@ from tasks.algorithms.intervals import benjamini_hochberg, estimate, fisher_p, p
 
 def share(events: int, n: int, seed: int = 0, draws: int = 400):  # type: ignore[no-untyped-def]
     values, counts = np.array([0.0, 1.0]), np.array([n - events, events])
-    return estimate(values, counts, np.random.default_rng(seed), draws, 0.95)
+    return estimate(values, counts, np.random.default_rng(seed), draws, 0.95, share=True)
 
 
 def test_a_share_by_hand() -> None:
     found = share(30, 120)
     assert (found.value, found.n, found.events) == (0.25, 120, 30)
     assert found.low < 0.25 < found.high
-    # normal approximation: 1.96 * sqrt(0.25 * 0.75 / 120) = 0.0775
-    assert found.high - found.low == pytest.approx(2 * 0.0775, rel=0.15)
+    # Wilson (1927), with z = 1.96: (30 + z²/2 ± z sqrt(30 * 90 / 120 + z²/4)) / (120 + z²)
+    assert (found.low, found.high) == (pytest.approx(0.1811, abs=5e-5), pytest.approx(0.3344, abs=5e-5))
 
 
 def test_the_interval_covers_as_often_as_it_says() -> None:
@@ -31,15 +31,29 @@ def test_the_interval_covers_as_often_as_it_says() -> None:
     assert 0.91 <= hits / trials <= 0.98
 
 
-@pytest.mark.parametrize(("events", "low", "high"), [(0, 0.0, 0.1157), (30, 0.8843, 1.0)])
-def test_none_or_all_take_the_exact_interval(events: int, low: float, high: float) -> None:
-    found = share(events, 30)  # Clopper-Pearson for 0 of 30: 1 - 0.025 ** (1 / 30) = 0.1157
+@pytest.mark.parametrize(("events", "low", "high"), [(0, 0.0, 0.1135), (30, 0.8865, 1.0)])
+def test_a_share_of_none_or_all_has_width(events: int, low: float, high: float) -> None:
+    found = share(events, 30)  # Wilson for 0 of 30: z² / (30 + z²) = 0.1135
     assert_allclose([found.low, found.high], [low, high], atol=1e-4)
+
+
+@pytest.mark.parametrize("values", [[0.3], [0.3, np.nan], [1.0], [0.0]])
+def test_a_mean_of_values_that_do_not_differ_has_no_interval(values: list[float]) -> None:
+    counts = np.array([9, 40])[: len(values)]
+    found = estimate(np.array(values), counts, np.random.default_rng(0), 200, 0.95, share=False)
+    assert (found.value, found.note) == (pytest.approx(values[0]), "no spread")
+    assert np.isnan([found.low, found.high]).all()
+
+
+def test_one_unit_tells_a_mean_and_no_interval() -> None:
+    found = estimate(np.array([2.5]), np.array([1]), np.random.default_rng(0), 200, 0.95, share=False)
+    assert (found.value, found.note, found.defined) == (2.5, "no spread", 1)
+    assert np.isnan(found.low)
 
 
 def test_units_without_a_value_are_resampled_and_left_out_of_the_mean() -> None:
     values, counts = np.array([2.0, 4.0, np.nan]), np.array([10, 10, 80])
-    found = estimate(values, counts, np.random.default_rng(0), 2000, 0.95)
+    found = estimate(values, counts, np.random.default_rng(0), 2000, 0.95, share=False)
     assert (found.value, found.n, found.events) == (3.0, 100, None)
     assert found.replicates.std() == pytest.approx(1 / np.sqrt(20), rel=0.15)  # only some 20 units carry it
 
@@ -48,13 +62,13 @@ def test_both_ways_of_resampling_agree() -> None:
     rng = np.random.default_rng(3)
     many = np.round(rng.normal(5, 1, 500), 6)  # distinct values: resampled by unit
     few, counts = np.unique(np.round(many, 1), return_counts=True)  # fewer than 64: resampled by count
-    one = estimate(many, np.ones(500, dtype=np.int64), rng, 1000, 0.95)
-    two = estimate(few, counts, rng, 1000, 0.95)
+    one = estimate(many, np.ones(500, dtype=np.int64), rng, 1000, 0.95, share=False)
+    two = estimate(few, counts, rng, 1000, 0.95, share=False)
     assert_allclose([one.low, one.high], [two.low, two.high], atol=0.03)
 
 
 def test_nobody_gives_no_number() -> None:
-    found = estimate(np.array([]), np.array([], dtype=np.int64), np.random.default_rng(0), 100, 0.95)
+    found = estimate(np.array([]), np.array([], dtype=np.int64), np.random.default_rng(0), 100, 0.95, share=True)
     assert found.n == 0
     assert np.isnan([found.value, found.low, found.high]).all()
 

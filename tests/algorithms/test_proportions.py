@@ -42,6 +42,33 @@ def test_published_example_of_newcombe():
     assert (low[0], high[0]) == (pytest.approx(0.0524, abs=5e-5), pytest.approx(0.3339, abs=5e-5))
 
 
+@pytest.mark.parametrize(
+    ("of", "low", "high"),
+    [
+        ((0, 30, 20, 100), -0.2888, -0.0684),
+        ((0, 30, 1500, 1940), -0.7913, -0.6581),
+        ((30, 30, 1500, 1940), 0.1119, 0.2460),
+        ((0, 30, 0, 300), -0.0126, 0.1135),
+        ((133, 197, 1527, 1681), -0.3027, -0.1700),
+    ],
+)
+def test_golden_differences_of_a_group_and_its_reference(of, low, high):
+    found = np.concatenate(proportions.bounds(pair(*of), "newcombe", proportions.quantile(0.025)))
+    assert found == pytest.approx([low, high], abs=5e-5)
+
+
+@QUICK
+@given(n=st.integers(1, 500), share=st.floats(0, 1), level=st.sampled_from([0.01, 0.05, 0.2]))
+def test_one_share_is_that_of_statsmodels_and_never_without_width(n, share, level):
+    library = pytest.importorskip("statsmodels.stats.proportion", reason="statsmodels is a test reference")
+    events = round(share * n)
+    low, high = proportions.wilson(events, n, proportions.quantile(level / 2))
+    assert (low, high) == pytest.approx(library.proportion_confint(events, n, level, "wilson"), abs=1e-12)
+    assert 0 <= low < high <= 1
+    assert low <= events / n <= high
+    assert (low == 0, high == 1) == (events == 0, events == n)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @QUICK
 @given(of=counts(), level=st.sampled_from([0.01, 0.05, 0.2]))

@@ -258,3 +258,20 @@ def test_a_noted_value_is_marked_and_an_undefined_one_says_only_that(material):
     bound = next(m for m in material.measures if m.note and m.value is not None)
     assert value_cell(bound, "number").text.endswith(NOTED)
     assert value_cell(dataclasses.replace(bound, value=None, low=None, high=None), "number").text == "undefined"
+
+
+@pytest.mark.parametrize(
+    ("ends", "note", "detail"),
+    [
+        ((0.1, 0.3), "", "[10.0, 30.0]"),
+        ((0.1, 0.3), "range", "(10.0 to 30.0)"),
+        ((0.2, 0.2), "4 of 40 subsamples have a bound only; range", "(20.0 to 20.0)"),
+        ((None, None), "no spread", "(no spread)"),
+        ((None, None), "", ""),
+    ],
+)
+def test_a_range_is_written_as_one_and_marks_no_bound(material, ends, note, detail):
+    found = next(m for m in material.measures if m.measure == "infeasible_share" and m.value is not None)
+    cell = value_cell(dataclasses.replace(found, value=0.2, low=ends[0], high=ends[1], note=note), "rate")
+    assert cell.detail == detail
+    assert cell.text.endswith(NOTED) == ("bound" in note)
