@@ -18,6 +18,7 @@ from flows.record import Summary, is_published, publish, summarise
 from flows.years import spec_as_held
 from schemas.artifact import Partition
 from schemas.settings import AuditSpec
+from tasks._stop_request import stop_requested
 from tasks._store import Lake
 from tasks._validate import prepare_engine
 from tasks.measure import check_thresholds
@@ -79,7 +80,8 @@ def _loading_meanwhile() -> Iterator[None]:
     try:
         yield
     finally:
-        loading.join()  # an audit that fails at once would end the process in the middle of an import
+        if not stop_requested():
+            loading.join()  # an audit that fails at once would end the process in the middle of an import
 
 
 def _load() -> None:
