@@ -16,6 +16,7 @@ import contextvars
 import os
 import select
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -67,6 +68,7 @@ def watch_signals() -> None:
     for each in _SIGNALS:
         if signal.getsignal(each) is not signal.SIG_IGN:
             signal.signal(each, _handle)
+    sys.unraisablehook = _report_unraisable
     os.register_at_fork(after_in_child=_leave_to_python)
     threading.Thread(target=_watch, args=(pipe,), name="signals", daemon=True).start()
 
@@ -144,6 +146,12 @@ def _handle(number: int, _: FrameType | None) -> None:
     if _process.raises:
         _process.raises = False
         raise KeyboardInterrupt
+
+
+def _report_unraisable(lost: "sys.UnraisableHookArgs") -> None:
+    """Say nothing of a KeyboardInterrupt that a callback swallowed: the request is recorded."""
+    if not (stop_requested() and lost.exc_type is KeyboardInterrupt):
+        sys.__unraisablehook__(lost)
 
 
 def _request(number: int) -> None:
