@@ -12,7 +12,6 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psutil
 from filelock import FileLock, Timeout
@@ -21,9 +20,6 @@ from flows.interruption import shielded_children
 from flows.prepare import TEMPLATE
 from schemas.errors import InfrastructureError
 from tasks._store import Lake
-
-if TYPE_CHECKING:
-    from prefect.server.api.server import SubprocessASGIServer
 
 log = logging.getLogger("evenhand")
 

@@ -26,6 +26,7 @@ def spec_of_all_methods(place: Path) -> Path:
     loans(300).to_csv(place / "loans.csv", index=False)
     text = SPEC.replace("path: loans.csv", f"path: {place / 'loans.csv'}").replace("draws: 200", "draws: 100")
     text = text.replace("income: {type: continuous,", "income: {role: mediator, type: continuous,")
+    text = text.replace("history: {type: ordinal,", "history: {role: [financial, mediator], type: ordinal,")
     gcfn = "gcfn: {generator: gan, networks: 2, epochs: 40, hidden: 8, batch: 16, device: cpu}"
     spec = place / "loans.yaml"
     spec.write_text(text.replace("methods:\n", f"methods:\n  {gcfn}\n  cec: {{theta_steps: 5}}\n"))
@@ -121,11 +122,11 @@ def _lives(process: psutil.Process) -> bool:
 
 
 class Warm:
-    """A process that has loaded what an audit needs, and forks to run a command: loading takes ten seconds each time."""
+    """A process that has loaded what an audit needs, and forks to run a command: loading takes seconds each time."""
 
-    def __init__(self, environment: dict[str, str]) -> None:
+    def __init__(self, environment: dict[str, str], lake: Path) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, __file__],
+            [sys.executable, __file__, str(lake)],
             env={**environment, "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY / 'tests'}"},
             cwd=REPOSITORY,
             stdin=subprocess.PIPE,
@@ -151,20 +152,27 @@ class Warm:
 
 def _serve() -> None:
     """Fork for each line of the standard input; print the child's process id, then its exit code."""
-    import flows.audit
-    import flows.cli  # noqa: F401
-    import great_expectations  # noqa: F401
-    import skops.io  # noqa: F401
-    import torch  # noqa: F401
+    from importlib import import_module
+
     from flows.__main__ import main
+    from flows.embedded_api import prepare_environment
+
+    prepare_environment(Path(sys.argv[1]))  # Prefect reads it as it is imported
+    for library in ("flows.audit", "flows.cli", "great_expectations", "skops.io", "torch"):
+        import_module(library)
 
     for line in sys.stdin:
         asked = json.loads(line)
         pid = os.fork()
         if pid == 0:
             _run(main, asked)
-        print(pid, flush=True)
-        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+        _answer(pid)
+        _answer(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+
+
+def _answer(number: int) -> None:
+    sys.stdout.write(f"{number}\n")
+    sys.stdout.flush()
 
 
 def _run(main: Callable[[], None], asked: dict[str, object]) -> None:

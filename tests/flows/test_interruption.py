@@ -47,8 +47,8 @@ ended = []
 
 @ctypes.CFUNCTYPE(None)
 def callback():
-    ready()
     try:
+        ready()
         time.sleep(600)
     finally:
         ended.append(True)
@@ -65,7 +65,7 @@ IN_A_LIBRARY = """\
 import hashlib
 
 def work():
-    ready()
+    threading.Timer(0.5, ready).start()
     hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)
 """
 ENDS_OTHERWISE = """\
@@ -87,8 +87,8 @@ def work():
 HAS_CHILDREN = """\
 def work():
     with shielded_children():
-        child = subprocess.Popen([sys.executable, "-c", "import subprocess, time; subprocess.Popen(['sleep', '600']); time.sleep(600)"])
-    while len(interruption.psutil.Process().children(recursive=True)) < 2:
+        child = subprocess.Popen(["sh", "-c", "sleep 600 & sleep 600"])
+    while len(interruption.psutil.Process().children(recursive=True)) < 3:
         time.sleep(0.01)
     ready()
     child.wait()
@@ -128,7 +128,9 @@ def stopped(program: str, number: signal.Signals = signal.SIGINT) -> tuple[int, 
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=lambda value: str(value)
+    ("number", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)],
+    ids=lambda value: str(value),
 )
 def test_a_signal_ends_the_command_with_its_own_code(number: signal.Signals, code: int) -> None:
     assert stopped(WORKS, number) == (code, "", MESSAGE)
@@ -154,7 +156,7 @@ def test_children_end_with_the_command_and_ctrl_c_does_not_reach_them_before() -
         for child in children:
             child.send_signal(signal.SIGINT)
         time.sleep(0.2)
-        assert [child.status() == psutil.STATUS_ZOMBIE for child in children] == [False, False]
+        assert [child.status() == psutil.STATUS_ZOMBIE for child in children] == [False] * 3
         os.kill(process.pid, signal.SIGINT)
         assert process.wait(LIMIT) == 130
         assert session(process.pid) == []

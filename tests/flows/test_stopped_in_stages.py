@@ -8,7 +8,6 @@ import pytest
 from conftest import environment, evenhand
 from stopping import MESSAGE, Ended, EndedBeforeError, Running, Warm, spec_of_all_methods
 
-from flows.embedded_api import prepare_environment
 from schemas.terms import ExitCode
 from tasks._store import Lake
 
@@ -25,10 +24,11 @@ STAGES = (
     "detect cec",
     "detect gcfn",
     "measure",
+    "report",
 )
-DELAYS = {"score": (0.0, 0.4, 1.0), "ablate": (0.0, 0.5, 1.0, 2.0), "measure": (0.0, 0.3, 0.6, 1.0, 1.5)}
+DELAYS = {"score": (0.0, 0.4, 1.0), "ablate": (0.0, 0.5, 1.0, 2.0), "measure": (0.0, 0.3, 0.6, 1.0), "report": (0.0,)}
 MOMENTS = [(stage, delay) for stage in STAGES for delay in DELAYS.get(stage, (0.0, 0.3))]
-"""After the line of a stage was printed, so many seconds later: inside the next stage. The last one makes charts."""
+"""So many seconds after the line of a stage: inside the next one, or while the run is published. The last makes charts."""
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +43,7 @@ def words(place: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def warm(place: Path, server: str) -> Iterator[Warm]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in environment(server).items():
-            patch.setenv(name, value)
-        prepare_environment(place / "lake")
-        process = Warm(environment(server) | {"PREFECT_HOME": str(place / "lake" / "prefect")})
+    process = Warm(environment(server), place / "lake")
     yield process
     process.close()
 
@@ -57,9 +53,11 @@ def test_there_are_thirty_moments() -> None:
 
 
 @pytest.mark.parametrize(("stage", "delay"), MOMENTS)
-def test_ctrl_c_inside_a_stage(stage: str, delay: float, warm: Warm, words: list[str], tmp_path: Path) -> None:
+def test_ctrl_c_inside_a_stage(
+    stage: str, delay: float, warm: Warm, words: list[str], tmp_path: Path, record_property
+) -> None:
     ended = _stopped(warm, words, tmp_path, stage, delay)
-    print(f"MOMENT {stage} {delay}: {ended.code} after {ended.seconds:.2f} s")
+    record_property("seconds", ended.seconds)
     assert ended.code == 130, ended.said
     assert ended.said.count(MESSAGE) == 1
     assert "Traceback" not in ended.said
