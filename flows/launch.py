@@ -7,9 +7,10 @@ import logging
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
+from subprocess import CalledProcessError
 
 from flows.embedded_api import prefect_api
 from flows.plan import held, plan
@@ -86,5 +87,6 @@ def _loading_meanwhile() -> Iterator[None]:
 
 def _load() -> None:
     prepare_engine()
-    charts.bundle()
+    with suppress(CalledProcessError):  # killed as the command was stopped; else the report's stage says so
+        charts.bundle()
     import_module("skops.io")

@@ -28,7 +28,7 @@ STAGES = (
 )
 DELAYS = {"score": (0.0, 0.4, 1.0), "ablate": (0.0, 0.5, 1.0, 2.0), "measure": (0.0, 0.3, 0.6, 1.0), "report": (0.0,)}
 MOMENTS = [(stage, delay) for stage in STAGES for delay in DELAYS.get(stage, (0.0, 0.3))]
-"""So many seconds after the line of a stage: inside the next one, or while the run is published. The last makes charts."""
+"""Seconds after the line of a stage: inside the next one, or while the run is published. The last makes charts."""
 
 
 @pytest.fixture(scope="module")
