@@ -77,7 +77,7 @@ def test_the_server_of_a_killed_audit_is_ended_by_the_next_one(words: list[str],
         assert {c.laddr.ip for c in left.net_connections() if c.status == psutil.CONN_LISTEN} == {"127.0.0.1"}
         again = evenhand(*words)
         assert again.returncode == ExitCode.WITHIN, again.stderr
-        left.wait(timeout=10)
+        left.wait(timeout=60)
         assert session(process.pid) == []
     assert not (lake / "locks" / "embedded-api.json").exists()
 

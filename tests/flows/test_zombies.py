@@ -106,7 +106,7 @@ class TestOnAServer:
         (lake.root / "tmp" / "ingest-0").mkdir()
         (lake.root / "locks" / "ingest-0.lock").touch()
         after = flow(lake, 0, server)
-        assert after.wait(timeout=60) == 0
+        assert after.wait(timeout=240) == 0
         after.stdout.close()  # type: ignore[union-attr]
         assert state(gone.run)[0] == "CRASHED"
         assert not (lake.root / "tmp" / "ingest-0").exists()
