@@ -202,15 +202,22 @@ def _say() -> None:
 
 
 def _kill_children() -> None:
-    """Kill every descendant process."""
+    """Kill every descendant process but multiprocessing's tracker: it ends by itself and frees what the others held."""
     for _ in range(5):  # one may just be starting another
-        children = psutil.Process().children(recursive=True)
+        children = [child for child in psutil.Process().children(recursive=True) if not _is_tracker(child)]
         if not children:
             return
         for child in children:
             with suppress(psutil.Error):
                 child.kill()
         psutil.wait_procs(children, timeout=0.5)
+
+
+def _is_tracker(process: psutil.Process) -> bool:
+    try:
+        return any("multiprocessing.resource_tracker" in word for word in process.cmdline())
+    except psutil.Error:
+        return False
 
 
 def _leave_to_python() -> None:

@@ -41,7 +41,7 @@ class Ended:
     seconds: float
     said: str
     left: list[str]
-    """Processes of its session that were still there."""
+    """Processes of its session that did not end with it."""
 
 
 class EndedBeforeError(Exception):
@@ -79,7 +79,8 @@ class Running:
         os.killpg(self.process.pid, number)
         code = self.wait()
         seconds = time.monotonic() - began
-        return Ended(code, seconds, self.said(), [" ".join(p.cmdline()) for p in session(self.process.pid)])
+        _, left = psutil.wait_procs(session(self.process.pid), timeout=10)
+        return Ended(code, seconds, self.said(), [str(process) for process in left])
 
 
 def started(arguments: list[str], environment: dict[str, str], output: Path, module: str = "flows") -> Running:

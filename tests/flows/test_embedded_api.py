@@ -63,7 +63,7 @@ def test_ctrl_c_ends_an_audit_at_once_and_not_as_a_breach(words: list[str], tmp_
         assert process.wait(LIMIT) == 130
         assert process.stdout is not None
         assert process.stdout.read().count(MESSAGE) == 1
-        assert session(process.pid) == []
+        assert psutil.wait_procs(session(process.pid), timeout=10)[1] == []
 
 
 def test_the_server_of_a_killed_audit_is_ended_by_the_next_one(words: list[str], tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_the_server_of_a_killed_audit_is_ended_by_the_next_one(words: list[str],
         again = evenhand(*words)
         assert again.returncode == ExitCode.WITHIN, again.stderr
         left.wait(timeout=60)
-        assert session(process.pid) == []
+        assert psutil.wait_procs(session(process.pid), timeout=10)[1] == []
     assert not (lake / "locks" / "embedded-api.json").exists()
 
 

@@ -100,6 +100,16 @@ class TestOnAServer:
         finally:
             killed(working)
 
+    def test_a_run_whose_process_is_being_ended_is_marked(self, lake: Lake, server: str) -> None:
+        working = flow(lake, 600, server)
+        try:
+            (run,) = [at_work.run for at_work in presence.alive(lake)]
+            zombies.mark_stopped(run)
+            zombies.mark_stopped(None)  # a command without a flow run
+            assert state(run) == ("CRASHED", "Stopped by a signal.")
+        finally:
+            killed(working)
+
     def test_the_next_run_on_the_lake_marks_it(self, lake: Lake, server: str) -> None:
         killed(flow(lake, 600, server))
         (gone,) = dead(lake)
