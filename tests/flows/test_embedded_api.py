@@ -41,7 +41,7 @@ def begun(words: list[str], lake: Path, stage: str) -> Iterator["subprocess.Pope
         start_new_session=True,
         preexec_fn=heed_ctrl_c,
     )
-    until = time.monotonic() + 120
+    until = time.monotonic() + 600
     try:
         while not list(lake.glob(f"stages/{stage}/*/partition.json")):
             assert process.poll() is None, "the audit ended before it could be disturbed"
