@@ -78,7 +78,7 @@ def test_ctrl_c_while_an_audit_starts(number: int, words: list[str], place: Path
     moment, delay = MOMENTS[number]
     (place / "lake" / "locks" / "embedded-api.lock").unlink(missing_ok=True)  # it is waited for
     (place / "lake" / "locks" / "embedded-api.json").unlink(missing_ok=True)
-    kernels = {"NUMBA_CACHE_DIR": str(tmp_path)}  # so that they are compiled
+    kernels = {"NUMBA_CACHE_DIR": str(place / "kernels")}  # so that they are compiled once more
     running = started(words, environment(None) | kernels, tmp_path / "said.txt")
     moment(running, place / "lake")
     time.sleep(delay)
