@@ -28,6 +28,7 @@ from flows.presence import announced
 from flows.record import headline, publish, report_of
 from flows.years import spec_as_held
 from schemas.artifact import Artifact, Partition
+from tasks._stop_request import raise_if_stopped
 from tasks._store import Lake
 
 log = logging.getLogger("evenhand")
@@ -51,10 +52,12 @@ def audit(spec: dict[str, Any] | str, lake: str) -> dict[str, Any]:
     progress = cast("UUID", create_progress_artifact(progress=0.0, description=f"stages of {planned.run}"))
     done: list[Partition] = []
     for i, step in enumerate(planned.steps):
+        raise_if_stopped()
         clock = time.perf_counter()
         done.append(_execute(step, inputs(step, done), lake))
         _tell(step, done[-1], time.perf_counter() - clock)
         update_progress_artifact(progress, 100 * (i + 1) / len(planned.steps))
+    raise_if_stopped()
     publish(Lake(lake), planned, done)
     _show(planned.run, Lake(lake), done)
     return {"run": planned.run, "partitions": [partition.model_dump(mode="json") for partition in done]}

@@ -8,10 +8,11 @@ Prefect. One flow and many tasks: a flow costs a second, a task some millisecond
 import logging
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from multiprocessing import parent_process
+from multiprocessing import active_children, parent_process
 from typing import Any, cast
 from uuid import UUID
 
@@ -25,12 +26,14 @@ from flows.attempts import Attempt, Recorder, YearsFailedError, YearState, lates
 from flows.audit import run_stage
 from flows.file_modes import restrict
 from flows.given_spec import given_spec
+from flows.interruption import shielded_children
 from flows.presence import announced
 from flows.runners import task_runner
 from flows.year_audit import audit_year
 from flows.years import given_years
 from schemas.settings import AuditSpec
 from schemas.terms import ExitCode
+from tasks._stop_request import raise_if_stopped, stop_requested
 from tasks._store import Lake
 
 log = logging.getLogger("evenhand")
@@ -111,13 +114,15 @@ def _attempts_before(audit: str, year: int, lake: str) -> int:
 
 def _round(asked: Sequence[Asked], runner: TaskRunner[Any], tell: Callable[[Attempt], None]) -> list[Asked]:
     """Audit years beside each other; gives those whose process died or could not begin."""
+    raise_if_stopped()
     lost = []
-    with runner as running:
+    with runner as running, _killing_workers():
         futures = {}
         for one in asked:
             named = audit_of_year.with_options(task_run_name=f"{one.spec['name']} {one.year}")
             given = {"spec": one.spec, "year": one.year, "lake": one.lake, "force": one.force}
-            futures[running.submit(named, given)] = one
+            with shielded_children():
+                futures[running.submit(named, given)] = one
         for future in as_completed(list(futures)):
             record = futures[future].ended()
             if record is not None and record.ended:
@@ -125,6 +130,17 @@ def _round(asked: Sequence[Asked], runner: TaskRunner[Any], tell: Callable[[Atte
             else:
                 lost.append(futures[future])
     return lost
+
+
+@contextmanager
+def _killing_workers() -> Iterator[None]:
+    """Kill the pool's processes if the command was asked to stop; the pool would wait until each year is audited."""
+    try:
+        yield
+    finally:
+        if stop_requested():
+            for worker in active_children():
+                worker.kill()
 
 
 def _never_ended(one: Asked) -> Attempt:

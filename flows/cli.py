@@ -15,6 +15,7 @@ from flows.backfill_commands import app as backfill_app
 from flows.crash import report_crash
 from flows.data_commands import app as data_app
 from flows.file_modes import restrict
+from flows.interruption import errors_of_stopping, stoppable
 from flows.measuring_commands import app as measuring_app
 from flows.operations_commands import app as operations_app
 from flows.results import app as results_app
@@ -48,9 +49,8 @@ LakeOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
-_STOPPED, _UNREAD = 130, 141
-"""Exit codes of a command that Ctrl-C stopped, and of one whose reader hung up, as shells have them. Neither is 1: that
-is a breach."""
+_UNREAD = 141
+"""Exit code of a command whose reader hung up, as shells have it. It is not 1: that is a breach."""
 
 
 @app.command(epilog="Example: evenhand audit data/audits/hmda-tx-2022.yaml --set source.path=tx.csv.gz")
@@ -148,7 +148,7 @@ def main() -> None:
     warnings.filterwarnings(
         "ignore", category=UnsupportedFieldAttributeWarning, module=r"pydantic\._internal\._generate_schema"
     )
-    code = _code()
+    code = stoppable(_code)
     if code not in (ExitCode.WITHIN, ExitCode.BREACH, ExitCode.INSUFFICIENT_EVIDENCE):
         # after an error Prefect still holds frames with DuckDB objects, whose bindings would print forty lines of
         # leaks over the message while the interpreter ends: run the exit handlers, and end without that
@@ -161,12 +161,11 @@ def main() -> None:
 
 def _code() -> int:
     try:
-        app(standalone_mode=True)
+        with errors_of_stopping():
+            app(standalone_mode=True)
     except SystemExit as end:
         if isinstance(end.__context__, BrokenPipeError):  # typer and rich would end with 1
             return _UNREAD
-        if end.code == _STOPPED:
-            errors.print("evenhand: stopped; what was finished is kept, and the same command goes on from there")
         return end.code if isinstance(end.code, int) else 0
     except EvenhandError as error:
         errors.print(f"evenhand: {error}", markup=False)

@@ -9,21 +9,17 @@ import json
 import logging
 import os
 import shutil
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import psutil
 from filelock import FileLock, Timeout
 
+from flows.interruption import shielded_children
 from flows.prepare import TEMPLATE
 from schemas.errors import InfrastructureError
 from tasks._store import Lake
-
-if TYPE_CHECKING:
-    from prefect.server.api.server import SubprocessASGIServer
 
 log = logging.getLogger("evenhand")
 
@@ -102,7 +98,8 @@ def _server(record: Path) -> Iterator[None]:
     _end_orphan(record)
     server = SubprocessASGIServer()
     try:
-        _start(server)
+        with shielded_children():  # an audit that is stopped has to tell Prefect so
+            server.start()
         if server.server_process is not None:
             process = psutil.Process(server.server_process.pid)
             record.write_text(json.dumps({"pid": process.pid, "began": process.create_time()}))
@@ -111,19 +108,6 @@ def _server(record: Path) -> Iterator[None]:
     finally:
         server.stop()
         record.unlink(missing_ok=True)
-
-
-def _start(server: "SubprocessASGIServer") -> None:
-    """Start a server that Ctrl-C does not reach.
-
-    A terminal sends it to all processes of a command, and an audit that is told to end has to tell Prefect so. What is
-    blocked here is blocked in the process that is started, too.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        server.start()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _end_orphan(record: Path) -> None:

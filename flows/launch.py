@@ -7,9 +7,10 @@ import logging
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
+from subprocess import CalledProcessError
 
 from flows.embedded_api import prefect_api
 from flows.plan import held, plan
@@ -18,6 +19,7 @@ from flows.record import Summary, is_published, publish, summarise
 from flows.years import spec_as_held
 from schemas.artifact import Partition
 from schemas.settings import AuditSpec
+from tasks._stop_request import stop_requested
 from tasks._store import Lake
 from tasks._validate import prepare_engine
 from tasks.limits import check_limits
@@ -79,10 +81,12 @@ def _loading_meanwhile() -> Iterator[None]:
     try:
         yield
     finally:
-        loading.join()  # an audit that fails at once would end the process in the middle of an import
+        if not stop_requested():
+            loading.join()  # an audit that fails at once would end the process in the middle of an import
 
 
 def _load() -> None:
     prepare_engine()
-    charts.bundle()
+    with suppress(CalledProcessError):  # killed as the command was stopped; else the report's stage says so
+        charts.bundle()
     import_module("skops.io")

@@ -25,6 +25,7 @@ from uuid import uuid4
 from filelock import FileLock, Timeout
 
 from flows.file_modes import restrict
+from flows.interruption import at_forced_end
 from schemas.errors import InfrastructureError
 from tasks._store import Lake
 
@@ -74,11 +75,11 @@ def announced(function: Callable[P, R]) -> Callable[P, R]:
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         from prefect.runtime import flow_run
 
-        from flows.zombies import clear_leftovers, mark_dead
+        from flows.zombies import clear_leftovers, mark_dead, mark_stopped
 
         restrict()  # a worker that was not started by `evenhand worker` has the umask of its shell
-        lake = Lake(inspect.signature(function).bind(*args, **kwargs).arguments["lake"])
-        with at_work(lake, str(flow_run.id or f"command-{os.getpid()}")):
+        lake, run = Lake(inspect.signature(function).bind(*args, **kwargs).arguments["lake"]), flow_run.id
+        with at_work(lake, str(run or f"command-{os.getpid()}")), at_forced_end(lambda: mark_stopped(run)):
             mark_dead(lake)
             clear_leftovers(lake)
             return function(*args, **kwargs)

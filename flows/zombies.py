@@ -62,6 +62,16 @@ def mark_dead(lake: Lake, *, resume: bool = False, now: datetime | None = None) 
     return found
 
 
+def mark_stopped(run: str | None) -> None:
+    """Set a run of this process to CRASHED as the process is being ended; nothing without a flow run."""
+    from prefect.client.orchestration import get_client
+    from prefect.states import Crashed
+
+    if run is not None:
+        with get_client(sync_client=True) as client:
+            client.set_flow_run_state(UUID(run), Crashed(message="Stopped by a signal."))
+
+
 def _bury(client: "SyncPrefectClient", lake: Lake, presence: Presence, *, resume: bool) -> Marked | None:
     """Mark the run of a dead process; None where there is nothing to mark."""
     from prefect.exceptions import ObjectNotFound

@@ -12,10 +12,12 @@ from rich.console import Console
 from rich.logging import RichHandler
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from tasks._stop_request import raise_if_stopped
+
 log = logging.getLogger("evenhand")
 
 Tell = Callable[[str], None]
-"""Called after each step, with what there is to say of it."""
+"""Called after each step, with what there is to say of it. The work stops there if that was requested."""
 
 
 @contextmanager
@@ -29,12 +31,20 @@ def progress(total: int, of: str) -> Iterator[Tell]:
     console = _terminal()
     if console is None:
         number = count(1)
-        yield lambda said: log.info("%s %d of %d: %s", of, next(number), total, said)
+        yield _stopping(lambda said: log.info("%s %d of %d: %s", of, next(number), total, said))
         return
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True) as bar:
         task = bar.add_task(of, total=total)
-        yield lambda said: bar.update(task, advance=1, description=said)
+        yield _stopping(lambda said: bar.update(task, advance=1, description=said))
+
+
+def _stopping(tell: Tell) -> Tell:
+    def told(said: str) -> None:
+        tell(said)
+        raise_if_stopped()
+
+    return told
 
 
 def _terminal() -> Console | None:

@@ -8,6 +8,7 @@ part of a result until then, so that nobody else reads it.
 from pathlib import Path
 from typing import Final
 
+from tasks._stop_request import raise_if_stopped
 from tasks._store import Lake
 
 
@@ -32,11 +33,15 @@ class Scratch:
     def write(self, name: str, content: bytes) -> None:
         """Write a file in one step, over the one that was there: it is read as it was before, or as it is then.
 
+        The work stops here if that was requested: it can go on from this very file.
+
         Raises:
+            KeyboardInterrupt: the process was asked to stop.
             InfrastructureError: the disk is full or fails.
         """
         if self._lake is not None:
             self._lake.write_file(f"{self._folder}/{name}", content, draft=f"{self._folder}/.{name}")
+        raise_if_stopped()
 
     def clear(self) -> None:
         """Remove all files."""

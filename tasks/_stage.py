@@ -23,6 +23,7 @@ from schemas.table import Table
 from schemas.terms import Refusal
 from tasks._lineage import code_digest, peak_memory_mb, versions
 from tasks._scratch import Scratch
+from tasks._stop_request import raise_if_stopped
 from tasks._store import Lake
 
 Inputs = Mapping[str, Sequence[Artifact]]
@@ -75,6 +76,7 @@ class Stage:
             SuiteError: what it wrote does not keep its declaration.
             EvenhandError: as the stage's function says.
         """
+        raise_if_stopped()
         key = self.key(inputs, settings, modules)
         with lake.lock(f"{self.name}-{key}"):
             scratch = Scratch(lake, self.name, key)
@@ -95,6 +97,7 @@ class Stage:
             raise InfrastructureError(
                 f"stage {self.name} ran out of memory; narrow source.keep, or give it more"
             ) from error
+        raise_if_stopped()
         rows_in = produced.rows_in if produced.rows_in is not None else tables[0].num_rows
         kept, refusals, results = hold(self, produced, rows_in)
         record = {

@@ -96,7 +96,7 @@ def evenhand(*arguments: str, server: str | None = None, cwd: Path = REPOSITORY)
         cwd=cwd,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         check=False,
     )
 

@@ -6,6 +6,8 @@ colour alone.
 """
 
 import re
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import count
@@ -187,5 +189,13 @@ def with_unique_ids(svg: str, prefix: str) -> str:
 
 @lru_cache(maxsize=1)
 def bundle() -> str:
-    """Vega, Vega-Lite and their embedding as one script, to be inlined once."""
-    return str(vl_convert.javascript_bundle())  # type: ignore[call-arg]  # its stub forgets the default
+    """Vega, Vega-Lite and their embedding as one script, to be inlined once.
+
+    A child process makes it: the library holds the interpreter's lock for the two seconds that this takes, and would
+    keep the command from ending on Ctrl-C.
+
+    Raises:
+        CalledProcessError: the child process failed or was killed.
+    """
+    program = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())"
+    return subprocess.run([sys.executable, "-P", "-c", program], check=True, capture_output=True).stdout.decode()  # noqa: S603 our own words

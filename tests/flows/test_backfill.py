@@ -196,7 +196,7 @@ def test_without_a_server_the_embedded_api_serves_and_that_of_a_killed_run_is_en
     done = evenhand("backfill", str(place / "yearly.yaml"), "--years", str(WITHIN), "--lake", str(home))
     assert done.returncode == ExitCode.WITHIN, done.stderr
     assert latest(Lake(home), "yearly", WITHIN).computed == 2
-    assert orphan.wait(timeout=10) == -signal.SIGTERM
+    assert orphan.wait(timeout=60) == -signal.SIGTERM
     assert not record.exists()
 
 

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 import zipfile
 from collections.abc import Iterator
@@ -146,25 +147,32 @@ def test_a_connection_that_drops_is_gone_on_with(server: Publisher, lake: Path, 
     assert server.ranges() == [None, f"bytes={len(zipped) // 2}-"]
 
 
+def _written(lake: Path) -> int:
+    """Bytes of a download that are on disk."""
+    return sum(part.stat().st_size for part in lake.glob("unfinished/*/*.part"))
+
+
 def test_a_fetch_that_is_killed_is_gone_on_with(server: Publisher, lake: Path, zipped: bytes) -> None:
     """Kill -9 while the server is silent half-way; the next call asks for the other half."""
-    half = len(zipped) // 2
+    half, killed = len(zipped) // 2, threading.Event()
 
     def fall_silent(handler, published: Published) -> bool:  # type: ignore[no-untyped-def]
         cut(half)(handler, published)
         handler.wfile.flush()
-        time.sleep(5)
+        killed.wait(240)
         return True
 
     server.files[SNAPSHOT].troubles = [fall_silent]
     words = [sys.executable, "-m", "flows.cli", "data", *map(str, fetched(server, lake, "--json"))]
     process = subprocess.Popen(words, cwd=REPOSITORY, env=environment(None))
-    until = time.monotonic() + 30
-    while not list(lake.glob("unfinished/*/*.part.json")) and time.monotonic() < until:
+    until = time.monotonic() + 240
+    while not (list(lake.glob("unfinished/*/*.part.json")) and _written(lake)):
+        assert process.poll() is None
+        assert time.monotonic() < until
         time.sleep(0.05)
-    time.sleep(0.2)
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
+    killed.set()
     assert vintages(Lake(lake)) == []
     vintage = said(*fetched(server, lake))
     assert isinstance(vintage, dict)

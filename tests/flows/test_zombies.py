@@ -100,13 +100,23 @@ class TestOnAServer:
         finally:
             killed(working)
 
+    def test_a_run_whose_process_is_being_ended_is_marked(self, lake: Lake, server: str) -> None:
+        working = flow(lake, 600, server)
+        try:
+            (run,) = [at_work.run for at_work in presence.alive(lake)]
+            zombies.mark_stopped(run)
+            zombies.mark_stopped(None)  # a command without a flow run
+            assert state(run) == ("CRASHED", "Stopped by a signal.")
+        finally:
+            killed(working)
+
     def test_the_next_run_on_the_lake_marks_it(self, lake: Lake, server: str) -> None:
         killed(flow(lake, 600, server))
         (gone,) = dead(lake)
         (lake.root / "tmp" / "ingest-0").mkdir()
         (lake.root / "locks" / "ingest-0.lock").touch()
         after = flow(lake, 0, server)
-        assert after.wait(timeout=60) == 0
+        assert after.wait(timeout=240) == 0
         after.stdout.close()  # type: ignore[union-attr]
         assert state(gone.run)[0] == "CRASHED"
         assert not (lake.root / "tmp" / "ingest-0").exists()

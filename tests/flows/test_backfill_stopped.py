@@ -1,0 +1,55 @@
+"""A back-fill that a signal stops: its workers end with it, Prefect is told, and it goes on from there."""
+
+import signal
+from pathlib import Path
+
+import pytest
+from conftest import environment, evenhand
+from loans_by_year import WITHIN, write_years
+from stopping import MESSAGE, started
+
+from flows.attempts import YearState, latest
+from flows.flow_runs import of_lake
+from schemas.terms import ExitCode
+from tasks._store import Lake
+
+STOPS = (("processes", signal.SIGINT, "ingest", 130), ("threads", signal.SIGTERM, "preprocess", 143))
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    place = tmp_path_factory.mktemp("stopped")
+    return ["backfill", str(write_years(place)), "--years", str(WITHIN), "--lake", str(place / "lake")]
+
+
+@pytest.mark.parametrize(("runner", "number", "stage", "code"), STOPS, ids=[stop[0] for stop in STOPS])
+def test_a_back_fill_ends_with_its_workers(
+    runner: str, number: signal.Signals, stage: str, code: int, words: list[str], tmp_path: Path, server: str
+) -> None:
+    home = Path(words[-1])
+    running = started([*words, "--runner", runner], environment(server), tmp_path / "said.txt")
+    running.until(lambda: bool(list(home.glob(f"stages/{stage}/*/partition.json"))))
+    ended = running.stop(number)
+    assert ended.code == code, ended.said
+    assert ended.said.count(MESSAGE) == 1
+    assert "Traceback" not in ended.said
+    assert ended.left == []
+    record = latest(Lake(home), "yearly", WITHIN)
+    assert record is not None
+    assert record.state is YearState.INTERRUPTED
+
+
+def test_a_stopped_back_fill_goes_on(words: list[str], server: str) -> None:
+    done = evenhand(*words, server=server)
+    assert done.returncode == ExitCode.WITHIN, done.stderr
+    assert "RUNNING" not in _states(Lake(words[-1]), server)
+
+
+def _states(lake: Lake, server: str) -> list[str]:
+    """Of the flow runs on a lake, the newest first."""
+    from prefect.client.orchestration import get_client
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    every = ["RUNNING", "CRASHED", "FAILED", "CANCELLED", "COMPLETED"]
+    with temporary_settings({PREFECT_API_URL: server}), get_client(sync_client=True) as client:
+        return [run.state.type.value for run in of_lake(client, lake, every) if run.state is not None]
