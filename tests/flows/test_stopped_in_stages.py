@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import environment, evenhand
-from stopping import LIMIT, MESSAGE, Ended, EndedBeforeError, Running, Warm, spec_of_all_methods
+from stopping import LIMIT, MESSAGE, Ended, EndedBeforeError, Running, Warm, promise_kept, spec_of_all_methods
 
 from schemas.terms import ExitCode
 from tasks._store import Lake
@@ -32,6 +32,12 @@ MOMENTS = [(stage, delay) for stage in STAGES for delay in DELAYS.get(stage, (0.
 
 
 @pytest.fixture(scope="module")
+def seconds() -> list[float]:
+    """From each signal to the end."""
+    return []
+
+
+@pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("stopped")
 
@@ -53,13 +59,16 @@ def test_there_are_thirty_moments() -> None:
 
 
 @pytest.mark.parametrize(("stage", "delay"), MOMENTS)
-def test_ctrl_c_inside_a_stage(stage: str, delay: float, warm: Warm, words: list[str], tmp_path: Path) -> None:
+def test_ctrl_c_inside_a_stage(
+    stage: str, delay: float, warm: Warm, words: list[str], tmp_path: Path, seconds: list[float]
+) -> None:
     ended = _stopped(warm, words, tmp_path, stage, delay)
     assert ended.code == 130, ended.said
     assert ended.said.count(MESSAGE) == 1
     assert "Traceback" not in ended.said
     assert ended.left == []
     assert ended.seconds < LIMIT
+    seconds.append(ended.seconds)
 
 
 def _stopped(warm: Warm, words: list[str], place: Path, stage: str, delay: float) -> Ended:
@@ -73,6 +82,10 @@ def _stopped(warm: Warm, words: list[str], place: Path, stage: str, delay: float
         except EndedBeforeError:
             running.wait()
     raise AssertionError("the audit always ended before its signal")
+
+
+def test_the_ends_came_within_five_seconds(seconds: list[float]) -> None:
+    assert promise_kept(seconds), sorted(seconds)
 
 
 def test_the_audit_that_was_stopped_so_often_ends_as_ever(words: list[str], place: Path, server: str) -> None:

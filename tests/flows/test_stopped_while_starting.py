@@ -9,7 +9,7 @@ import psutil
 import pytest
 from conftest import environment, evenhand
 from loans_by_year import WITHIN, write_years
-from stopping import LIMIT, MESSAGE, Running, spec_of_all_methods, started
+from stopping import LIMIT, MESSAGE, Running, promise_kept, spec_of_all_methods, started
 
 from schemas.terms import ExitCode
 
@@ -60,6 +60,12 @@ MOMENTS = [
 
 
 @pytest.fixture(scope="module")
+def seconds() -> list[float]:
+    """From each signal to the end."""
+    return []
+
+
+@pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("stopped")
 
@@ -74,7 +80,9 @@ def test_there_are_twenty_moments() -> None:
 
 
 @pytest.mark.parametrize("number", range(len(MOMENTS)))
-def test_ctrl_c_while_an_audit_starts(number: int, words: list[str], place: Path, tmp_path: Path) -> None:
+def test_ctrl_c_while_an_audit_starts(
+    number: int, words: list[str], place: Path, tmp_path: Path, seconds: list[float]
+) -> None:
     moment, delay = MOMENTS[number]
     (place / "lake" / "locks" / "embedded-api.lock").unlink(missing_ok=True)  # it is waited for
     (place / "lake" / "locks" / "embedded-api.json").unlink(missing_ok=True)
@@ -88,6 +96,11 @@ def test_ctrl_c_while_an_audit_starts(number: int, words: list[str], place: Path
     assert "Traceback" not in ended.said
     assert ended.left == []
     assert ended.seconds < LIMIT
+    seconds.append(ended.seconds)
+
+
+def test_the_ends_came_within_five_seconds(seconds: list[float]) -> None:
+    assert promise_kept(seconds), sorted(seconds)
 
 
 def test_the_lake_is_sound_afterwards(words: list[str], tmp_path: Path) -> None:

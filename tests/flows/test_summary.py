@@ -25,7 +25,18 @@ OF = {"decision_maker": "lender", "protected_attribute": "race", "group": "Black
 def test_the_ends_of_a_measure_are_printed_as_what_they_are(fields: dict[str, object], text: str) -> None:
     row = {**OF, **fields, "state": "insufficient_evidence", "reason": "none"}
     titles = {"Decisions": {"approval_rate": "approved"}}
-    summary = Summary("run", State.INSUFFICIENT_EVIDENCE, [row], titles, [row], "report.html", 1, [])
+    summary = Summary(
+        run="run",
+        state=State.INSUFFICIENT_EVIDENCE,
+        headline=[row],
+        titles=titles,
+        checks=[row],
+        report="report.html",
+        read={"source": "loans.csv", "sha256": "0123456789ab", "rows": 30, "year": None},
+        computed=1,
+        warnings=[],
+        unchecked="",
+    )
     console = Console(file=io.StringIO(), width=160)
     print_summary(console, "Loans", summary)
     printed = console.file.getvalue()  # type: ignore[attr-defined]

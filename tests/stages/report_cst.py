@@ -73,13 +73,15 @@ def of_all(**changes) -> AuditSpec:
 
 def tables_of_all():
     """The tables that the report reads, with the measures of all methods."""
-    first, *other = report_tables.tables()
+    first = report_tables.tables()[0]
     others = (report_cec, report_trained, report_gcfn, report_raguel)
     made = (measures(), *(each.measures() for each in others))
     further = [m for table in made for m in table.to_pylist() if m["method"] != "outcomes"]
     rows = [*first.to_pylist(), *further]
     of_all = MEASURES.build(**{c.name: [row[c.name] for row in rows] for c in MEASURES.columns})
-    return (of_all, *other[:6], checks(), effects(), other[8], *report_gcfn.tables()[-3:])
+    own = {"mediator_effects": report_gcfn.effects(), "generator_checks": report_gcfn.checks()}
+    own |= {"generator_history": report_gcfn.history(), "causal_checks": checks(), "causal_effects": effects()}
+    return report_tables.with_tables(measures=of_all, **own)
 
 
 def settings(audit: AuditSpec | None = None) -> ReportSettings:

@@ -261,7 +261,8 @@ def _built(table, rows):
 
 def tables():
     """The tables that the report reads."""
-    return (measures(), *report_tables.tables()[1:-3], effects(), checks(), history())
+    own = {"mediator_effects": effects(), "generator_checks": checks(), "generator_history": history()}
+    return report_tables.with_tables(measures=measures(), **own)
 
 
 def material(audit: AuditSpec | None = None) -> Material:

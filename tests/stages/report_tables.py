@@ -21,7 +21,9 @@ from schemas.graph import FEASIBILITY_FACTS
 from schemas.measures import MEASURES
 from schemas.missingness import ANY, MISSINGNESS
 from schemas.settings import AuditSpec
+from schemas.source_read import SOURCE_READ
 from schemas.validations import VALIDATIONS
+from tasks.report import report
 from tasks.sections._material import ReportSettings
 
 REFERENCE = "white"
@@ -185,6 +187,18 @@ def missingness(auc=0.6123, **changes):
     )
 
 
+def with_tables(approval: dict[str, float] | None = None, **own: pa.Table) -> tuple[pa.Table, ...]:
+    """The tables of the synthetic run, with some of them, by name, replaced."""
+    names = [table.name for table in report.reads]
+    assert set(own) <= set(names), "no such table"
+    return tuple(own.get(name, table) for name, table in zip(names, tables(approval), strict=True))
+
+
+def source_read() -> pa.Table:
+    """What was read."""
+    return SOURCE_READ.build(source=["applications.csv"], sha256=["ab" * 32], rows=[5395], year=[None])
+
+
 def direction(auc: float | None = 0.6951, high: float | None = 0.727) -> pa.Table:
     """The check of the decision column."""
     return DECISION_DIRECTION.build(
@@ -261,4 +275,5 @@ def tables(approval: dict[str, float] | None = None) -> tuple[pa.Table, ...]:
         GENERATOR_CHECKS.empty(),
         GENERATOR_HISTORY.empty(),
         direction(),
+        source_read(),
     )

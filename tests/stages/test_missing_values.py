@@ -87,9 +87,8 @@ def material(profile="public", **changes):
     """A run of the report's synthetic tables, with other counts of missing values."""
     audit = report_tables.spec()
     audit = audit.model_copy(update={"disclosure": audit.disclosure.model_copy(update={"profile": profile})})
-    measures, *others = report_tables.tables()
-    lacks = report_tables.missingness(**changes)
-    return Material.of(report_tables.settings(audit), measures, *others[4:8], lacks, *others[9:])
+    measures, *others = report_tables.with_tables(missingness=report_tables.missingness(**changes))
+    return Material.of(report_tables.settings(audit), measures, *others[4:])
 
 
 def falls():

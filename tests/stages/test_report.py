@@ -232,9 +232,9 @@ def test_a_model_from_a_file_is_named_as_given_and_not_as_fitted(path):
 @pytest.mark.parametrize(("profile", "rows"), [("public", "1,989"), ("strict", "1,990")])
 def test_what_was_read_is_told_with_its_rows_as_all_that_is_published(profile, rows):
     spec = report_tables.spec().model_copy(update={"disclosure": Disclosure(profile=profile)})
-    measures, *others = report_tables.tables()
     read = SOURCE_READ.build(source=["a.csv"], sha256=["ab" * 32], rows=[1989], year=[2022])
-    material = Material.of(report_tables.settings(spec), measures, *others[4:], read)
+    measures, *others = report_tables.with_tables(source_read=read)
+    material = Material.of(report_tables.settings(spec), measures, *others[4:])
     strip = dict(cover(material, (), section_modules([])).strip)
     assert (strip["Rows read"], strip["Year by the rows"]) == (rows, "2022")
     said = json.loads(_json(material, measures, ()))["read"]
@@ -263,8 +263,8 @@ def test_the_policy_for_departures_of_a_file_of_hmda_is_told():
 
 
 def _of(direction, approval=None):
-    *others, _ = report_tables.tables(approval)
-    return report.function(*others, direction, settings=report_tables.settings()).files
+    own = report_tables.with_tables(approval, decision_direction=direction)
+    return report.function(*own, settings=report_tables.settings()).files
 
 
 def test_an_exchanged_decision_is_one_warning_of_the_json():
