@@ -130,7 +130,8 @@ def _effective(spec: AuditSpec) -> str:
     """The spec with all overrides and defaults, as YAML; of paths only the name, which is no secret."""
     said = spec.model_dump(mode="json")
     names = [PurePath(path).name for path in spec.source.paths]
-    del said["source"]["vintage_file"]  # evenhand looks it up again
+    for found in ("vintage_file", "lacking"):
+        del said["source"][found]  # evenhand looks it up again
     if spec.source.path is not None:
         said["source"]["path"] = names[0] if len(names) == 1 else names
     if spec.model.file is not None:

@@ -1,9 +1,11 @@
-"""Bounds that several keys of the audit spec share: seeds, years and pairs of numbers, each with its message."""
+"""Bounds that several keys of the audit spec share: seeds, years, pairs of numbers, and no flag for a number."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Annotated, Final
+from types import UnionType
+from typing import Annotated, Any, Final, Union, get_args, get_origin
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BaseModel, ValidationInfo, field_validator
 
 LARGEST_SEED: Final = 2**32 - 1
 """NumPy, scikit-learn and PyTorch together take no larger seed."""
@@ -43,3 +45,36 @@ Seed = Annotated[int, AfterValidator(_seed)]
 Year = Annotated[int, AfterValidator(_year)]
 Ascending = Annotated[Pair, AfterValidator(_ascending)]
 """Two numbers, either of which may be null for no bound; the lower one first."""
+
+
+class NoFlags(BaseModel):
+    """Refuses true and false where a number is expected: Python counts them as 1 and 0."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_flag_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
+        if _flag_for_number(value, cls.model_fields[info.field_name or ""].annotation):
+            raise ValueError("expected a number, and true and false are none")
+        return value
+
+
+def _flag_for_number(value: Any, kind: Any) -> bool:
+    types = list(_options(kind))
+    if isinstance(value, bool):
+        return bool not in types and (int in types or float in types)
+    if isinstance(value, dict | list | tuple):
+        inside = [args[-2 if args[-1] is Ellipsis else -1] for each in types if (args := get_args(each))]
+        elements = value.values() if isinstance(value, dict) else value
+        return any(_flag_for_number(element, each) for each in inside for element in elements)
+    return False
+
+
+def _options(kind: Any) -> Iterator[Any]:
+    """The types of a union, each without what is annotated to it."""
+    if get_origin(kind) is Annotated:
+        yield from _options(get_args(kind)[0])
+    elif get_origin(kind) in (Union, UnionType):
+        for each in get_args(kind):
+            yield from _options(each)
+    else:
+        yield kind

@@ -10,13 +10,14 @@ from typing import Literal, Self
 import networkx as nx
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
+from schemas.bounds import NoFlags
 from schemas.errors import nearest
 
 Edge = tuple[str, str]
 Form = Literal["linear", "forest", "boosting", "count", "ordinal", "nominal"]
 
 
-class Mechanism(BaseModel):
+class Mechanism(NoFlags):
     """How a column comes about from its causes and from noise of its own, and what values it can take."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

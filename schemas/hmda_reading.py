@@ -12,7 +12,6 @@ ACTION = "action_taken"
 """The column of the decision in canonical applications of HMDA."""
 APPROVED, DENIED = frozenset({"1", "2", "8"}), frozenset({"3", "7"})
 """Codes of actions that approve an application or a preapproval, and of those that deny one."""
-ACTIONS = APPROVED | DENIED | {"4", "5", "6"}
 
 Treatment = Literal["stop", "quarantine", "accept"]
 """Of a departure: the audit stops, the rows concerned are refused with the reason, or they are kept and it is told."""

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
+
+from schemas.bounds import NoFlags
 
 
-class MethodSettings(BaseModel):
+class MethodSettings(NoFlags):
     """Settings of a method, or of a part of it: frozen; unknown keys are errors, and numbers that are not finite."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

@@ -332,11 +332,11 @@ class AuditSpec(Strict):
 
     @property
     def codes_decide(self) -> bool:
-        """Whether the decision holds HMDA's codes of actions, which say by themselves what is favourable."""
-        if self.decision.column != hmda_reading.ACTION:
-            return False
-        codes = {*self.decision.favourable, *self.decision.unfavourable}
-        return self.source.kind == "hmda" or codes <= hmda_reading.ACTIONS
+        """Whether the decision holds HMDA's codes of actions, which say by themselves what is favourable.
+
+        Tables of other kinds may have a column of that name, and codes of a lender's own in it.
+        """
+        return self.decision.column == hmda_reading.ACTION and self.source.kind in ("hmda", "synthetic")
 
     def directions(self) -> dict[str, int]:
         """Features with a direction: 1 where more is better for the applicant, -1 where less is."""

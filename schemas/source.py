@@ -1,11 +1,11 @@
 """The part ``source`` of the spec: where the rows come from, how files are read and which rows are kept."""
 
 from pathlib import PurePath
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from schemas.bounds import Seed, Year
+from schemas.bounds import NoFlags, Seed, Year
 from schemas.hmda_reading import HmdaPolicy, VintageChoice
 from schemas.vintages import words_of
 
@@ -19,11 +19,13 @@ def _text(value: object) -> object:
     return str(value) if isinstance(value, int | float) else value
 
 
+_NO_DELIMITER: Final = '"\r\n\0'
+
 Code = Annotated[str, BeforeValidator(_text)]
 
 
-class Strict(BaseModel):
-    """Frozen; unknown keys are errors, and so are numbers that are not finite."""
+class Strict(NoFlags):
+    """Frozen; unknown keys are errors, and so are numbers that are not finite and true or false for a number."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -101,7 +103,7 @@ class Source(Strict):
     header: tuple[str, ...] = Field((), description="names of the columns, where the file does not begin with them")
     skip: int = Field(0, ge=0, le=1_000_000, description="lines to leave out at the start of each file")
     comment: str | None = Field(None, min_length=1, description="lines that start with this text are no rows")
-    delimiter: str = Field(",", min_length=1, max_length=1)
+    delimiter: str = Field(",", description="one ASCII character; no quote and no line end")
     encoding: Literal["utf-8", "latin-1"] = "utf-8"
     quote: Literal["none", "double"] = Field("double", description="whether double quotes enclose cells")
     multiline: bool = Field(False, description="whether a cell in quotes may go over several lines")
@@ -125,6 +127,22 @@ class Source(Strict):
     lacking: tuple[str, ...] = Field(
         (), description="columns that the audit asks for and this year does not have; a back-fill takes them out"
     )
+
+    @field_validator("delimiter")
+    @classmethod
+    def _parts_cells(cls, value: str) -> str:
+        if len(value) != 1 or not value.isascii() or value in _NO_DELIMITER:
+            raise ValueError("expected one ASCII character that parts cells, and no quote, line end or null character")
+        return value
+
+    @model_validator(mode="after")
+    def _comment_can_be_found(self) -> Self:
+        try:
+            (self.comment or "").encode(self.encoding)
+        except UnicodeEncodeError as error:
+            text = f"{self.encoding} has no {error.object[error.start]!r}, with which `comment` begins or goes on"
+            raise ValueError(f"{text}; give text of the file's own encoding") from error
+        return self
 
     @model_validator(mode="after")
     def _says_once_what_to_read(self) -> Self:

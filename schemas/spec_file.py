@@ -67,6 +67,9 @@ def _filled_in(spec: AuditSpec, _: Collection[Location]) -> Iterator[SpecError]:
             "this is filled in by evenhand; leave it out (a file of your own is source.path, without source.vintage)"
         )
         yield SpecError(message, ("source", "vintage_file"))
+    if spec.source.lacking:
+        message = "this is filled in by evenhand, of a year whose file lacks what the spec asks for; leave it out"
+        yield SpecError(message, ("source", "lacking"))
 
 
 def checked(values: Any, name: str, also: Sequence[Check] = ()) -> AuditSpec:

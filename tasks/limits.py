@@ -114,8 +114,11 @@ def _of_plan(
             f"there are those of the {' and the '.join(there)}",
             (*at, "decision_maker"),
         )
+    elif judged := [form for form, _ in fitting if not form.unjudged]:
+        yield from _of_range(limit, judged, at)
     else:
-        yield from _of_range(limit, [form for form, _ in fitting], at)
+        others = [form for rows in plan.values() for form, _ in rows if not form.unjudged]
+        yield SpecError(_unjudged(limit, fitting[0][0], others), (*at, "measure"))
 
 
 def _has(form: Form, parameters: Mapping[str, float | str]) -> bool:
@@ -140,8 +143,20 @@ def _none(limit: Threshold, forms: Sequence[Form]) -> str:
     return f"no measure {wanted} will be made; there are {'; '.join(listed[:_LISTED])}{more}"
 
 
+def _unjudged(limit: Threshold, form: Form, judged: Sequence[Form]) -> str:
+    """Why the limit gives no verdict, and the measure beside it that gives one."""
+    beside = (f"{limit.measure}_difference", base_name(limit.measure))
+    there = {each.measure for each in judged if _has(each, limit.parameters)}
+    other = next((name for name in beside if name in there), None)
+    step = f"set the limit on {other}" if other else "take the limit away"
+    return f"{limit.measure} {form.unjudged} and gives no verdict; {step}"
+
+
 def _of_range(limit: Threshold, forms: Sequence[Form], at: Location) -> Iterator[SpecError]:
-    """Limits outside the measure's range can never be reached; both at its ends can never be missed."""
+    """Limits outside the measure's range can never be reached, both at its ends can never be missed.
+
+    A limit that leaves no more than one value can never be kept: every interval has width.
+    """
     low, high = min(form.low for form in forms), max(form.high for form in forms)
     outside = [
         SpecError(f"{limit.measure} {_within(low, high)}, and {value:g} does not", (*at, name))
@@ -154,6 +169,14 @@ def _of_range(limit: Threshold, forms: Sequence[Form], at: Location) -> Iterator
     if not outside and below and above:
         yield SpecError(
             f"every value of {limit.measure} keeps this limit, as it {_within(low, high)}; set one that can be missed",
+            at,
+        )
+    least = low if limit.minimum is None else limit.minimum
+    most = high if limit.maximum is None else limit.maximum
+    if not outside and least == most:
+        yield SpecError(
+            f"no interval keeps this limit, as each has width: {limit.measure} {_within(low, high)}, and the limit "
+            f"leaves {most:g} alone; set one that can be kept",
             at,
         )
 

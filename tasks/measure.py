@@ -5,7 +5,6 @@ other.
 """
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 
 from schemas.applications import APPLICATIONS, DECISIONS, MEMBERSHIPS
-from schemas.errors import SpecError, nearest
 from schemas.findings import AGGREGATES, DRAWS, TALLIES
 from schemas.measures import MEASURES
 from schemas.settings import Bootstrap, Disclosure, Protected, StageSettings, Threshold
@@ -22,7 +20,7 @@ from tasks._stage import Produced, stage
 from tasks.algorithms import measures as algorithm
 from tasks.algorithms import publication, verdicts
 from tasks.algorithms.disclosure import POLICIES
-from tasks.methods import measures_known, of_other_groups, partitions
+from tasks.methods import of_other_groups, partitions
 
 _SQL = Path(__file__).parent / "sql"
 
@@ -55,12 +53,7 @@ def measure(
     *,
     settings: MeasureSettings,
 ) -> Produced:
-    """Every measure of the run.
-
-    Raises:
-        SpecError: a threshold names a measure that no method makes.
-    """
-    check_thresholds(settings.thresholds)
+    """Every measure of the run; ``limits`` has held the thresholds against the plan before it."""
     limits = [_limit(t) for t in settings.thresholds]
     with duckdb.connect() as connection:
         for name, table in (
@@ -84,19 +77,6 @@ def measure(
     published = publication.published(judged, hidden, policy)
     everyone = _everyone(decisions, memberships)
     return Produced({MEASURES.name: _table(published + verdicts.unmeasured(found, limits, everyone, plan), settings)})
-
-
-def check_thresholds(thresholds: Sequence[Threshold]) -> None:
-    """Hold the names of the thresholds against the measures that methods make.
-
-    Raises:
-        SpecError: one names a measure that no method makes.
-    """
-    known = verdicts.known_names(measures_known())
-    for position, t in enumerate(thresholds):
-        if t.measure not in known:
-            where = ("thresholds", position, "measure")
-            raise SpecError(f"no method makes a measure {t.measure!r}; {nearest(t.measure, known)}", where)
 
 
 def _plan(settings: MeasureSettings) -> algorithm.Plan:

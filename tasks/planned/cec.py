@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from schemas.settings import AuditSpec
 from schemas.training import CecTraining
-from tasks.planned.form import Form, Values, share
+from tasks.planned.form import Form, Values, share, without_interval
 
 _REGIMES: Values = ("A", "B", "C", "D")
 _QUANTILES: Values = (0.5, 0.9, 0.99)
@@ -23,7 +23,7 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
         yield from (replace(form, parameters={**form.parameters, "matched_with": None}) for form in scores)
     yield from _of_groups(asked.theta_steps, tuple(spec.features()))
     if asked.training is not None:
-        yield from _of_training(asked.training)
+        yield from map(without_interval, _of_training(asked.training))
 
 
 def _of_scores() -> Iterator[Form]:
@@ -43,9 +43,9 @@ def _of_groups(steps: int, features: Values) -> Iterator[Form]:
         yield share("regime_share_at", {"regime": _REGIMES, "theta": thetas}, makers=_MODEL)
     yield Form("attribution_divergence", {"feature": features}, makers=_MODEL)
     yield share("attribution_share", {"feature": features}, makers=_MODEL)
-    yield Form("match_distance_quantile", {"quantile": _QUANTILES}, makers=_MODEL)
+    yield without_interval(Form("match_distance_quantile", {"quantile": _QUANTILES}, makers=_MODEL))
     for measure in ("match_reuse", "match_reuse_largest"):
-        yield Form(measure, makers=_MODEL)
+        yield without_interval(Form(measure, makers=_MODEL))
 
 
 def _of_training(asked: CecTraining) -> Iterator[Form]:

@@ -1,10 +1,11 @@
 """What CST will measure: of the groups other than the reference group, and so without comparisons."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from schemas.methods import CstSettings
 from schemas.settings import AuditSpec
-from tasks.planned.form import Form, Values, share
+from tasks.planned.form import RANGE, Form, Values, share
 
 _VARIANTS: Values = ("cst", "cst_with_centres", "st")
 _CF = {"variant": ("cf",)}
@@ -51,4 +52,4 @@ def _of_null(asked: CstSettings) -> Iterator[Form]:
     yield share("share_detected", beside=("null",) if drawn else ())
     if drawn:
         for measure in ("share_significant_null", "share_detected_null"):
-            yield share(measure, {"k": (asked.k,), "variant": ("cst", "st")})
+            yield replace(share(measure, {"k": (asked.k,), "variant": ("cst", "st")}), unjudged=RANGE)

@@ -4,10 +4,12 @@ from collections.abc import Iterator
 
 from schemas.methods import FgceSettings
 from schemas.settings import AuditSpec
-from tasks.planned.form import COMPARED, Form, Values, share, up_to
+from tasks.planned.form import COMPARED, Form, Values, share, up_to, whole, without_interval
 
 _LIFTED = ("nothing", "epsilon", "every constraint", "every constraint and epsilon")
 _DENOMINATORS: Values = ("all", "feasible")
+_BOUND = "is no more than a bound while methods.fgce.exact is false"
+_NEVER_AGAIN = "has no interval while methods.fgce.resolves is 0"
 
 
 def measures(spec: AuditSpec) -> Iterator[Form]:
@@ -34,19 +36,26 @@ def _of_groups(asked: FgceSettings, features: Values) -> Iterator[Form]:
     yield share("dauc", {"d": None, "denominator": _DENOMINATORS}, beside)
     yield share("acf", {"attribute": features}, beside)
     yield Form("cost_over_face", {"cost": asked.face, "k": ks}, beside=beside)
-    yield Form("kauc_saturation", {"k": ks}, beside=beside)
-    yield Form("dauc_saturation", {"d": None}, beside=beside)
+    yield whole(Form("kauc_saturation", {"k": ks}, beside=beside))
+    yield whole(Form("dauc_saturation", {"d": None}, beside=beside))
+    yield from _solved(asked, beside)
+
+
+def _solved(asked: FgceSettings, beside: tuple[str, ...]) -> Iterator[Form]:
+    """What integer programmes find: they are solved again on as many resamples as the spec says."""
+    again = "" if asked.resolves else _NEVER_AGAIN
+    least = again if asked.exact else _BOUND
     for measure in ("k0", "d0", "d0_at_k0"):
-        yield Form(measure, beside=beside)
-    yield Form("least_cost", {"k": ks, "c": asked.shares}, beside=beside)
+        yield whole(Form(measure, beside=beside), again)
+    yield whole(Form("least_cost", {"k": up_to(asked.k), "c": asked.shares}, beside=beside), least)
     for measure in ("cauc", "cauc_saturation"):
-        yield Form(measure, {"c": asked.shares}, beside=beside)
+        yield whole(Form(measure, {"c": asked.shares}, beside=beside), least)
 
 
 def _of_optima(asked: FgceSettings) -> Iterator[Form]:
     if asked.exact:
         for measure in ("coverage_optimum", "greedy_gap"):
-            yield share(measure, {"k": up_to(asked.k), "d": None}, COMPARED)
+            yield without_interval(share(measure, {"k": up_to(asked.k), "d": None}, COMPARED))
 
 
 def _of_ablations(asked: FgceSettings, features: tuple[str, ...]) -> Iterator[Form]:
@@ -55,5 +64,5 @@ def _of_ablations(asked: FgceSettings, features: tuple[str, ...]) -> Iterator[Fo
     yield share("infeasible_share_without", lifted, beside)
     yield Form("burden_without", lifted, beside=beside)
     for measure in ("components", "strong_components", "singletons"):
-        yield Form(measure, {"epsilon": None}, beside=beside, makers=("lender",))
-    yield share("density", {"epsilon": None}, beside, ("lender",))
+        yield without_interval(Form(measure, {"epsilon": None}, beside=beside, makers=("lender",)))
+    yield without_interval(share("density", {"epsilon": None}, beside, ("lender",)))

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 Values = tuple[float | str, ...] | None
@@ -10,6 +10,13 @@ Values = tuple[float | str, ...] | None
 
 COMPARED: Final = ("difference", "ratio")
 """Suffixes of what a tally compared with the reference group's has beside it."""
+
+RANGE: Final = "is a range of draws"
+NO_INTERVAL: Final = "has no interval"
+COMPARES_WHOLES: Final = "compares two groups, each as a whole, without an interval"
+"""Why a limit on a measure is never judged; see ``algorithms.measures``."""
+
+_DRAWN: Final = ("size_matched", "null")
 
 NAMES_OF_BAND: Final[Mapping[str, Values]] = {"from": None, "to": None, "category": None}
 """Parameters of a share by band, of which a band has some."""
@@ -28,13 +35,18 @@ class Form:
     """Suffixes of the comparisons that are made of it."""
     makers: tuple[str, ...] = ()
     """Decision makers that it is made of; all whose decisions are explained if none is named."""
+    whole: bool = False
+    """Whether it is an aggregate: of the group as a whole, so that what compares it has no interval."""
+    unjudged: str = ""
+    """Why no limit on it is ever judged; empty where one can be."""
 
     def named(self) -> Iterator["Form"]:
         """The measure itself and each comparison, under its full name and with its own range."""
         yield self
         for suffix in self.beside:
             low, high = _range(suffix, self.low, self.high)
-            yield Form(f"{self.measure}_{suffix}", self.parameters, low, high, (), self.makers)
+            why = RANGE if suffix in _DRAWN else COMPARES_WHOLES if self.whole else ""
+            yield Form(f"{self.measure}_{suffix}", self.parameters, low, high, (), self.makers, self.whole, why)
 
     def __str__(self) -> str:
         """As a message lists it, such as ``share_positive with k = 5, 10 and variant = st``."""
@@ -50,6 +62,16 @@ def share(
 ) -> Form:
     """A measure from 0 to 1."""
     return Form(measure, parameters or {}, 0.0, 1.0, beside, makers)
+
+
+def whole(form: Form, unjudged: str = "") -> Form:
+    """The form as an aggregate; one that its method never resamples has no interval, and so is not judged."""
+    return replace(form, whole=True, unjudged=unjudged)
+
+
+def without_interval(form: Form) -> Form:
+    """The form as an aggregate that is never resampled."""
+    return whole(form, NO_INTERVAL)
 
 
 def up_to(number: int) -> Values:

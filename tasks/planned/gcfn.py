@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from schemas.gcfn import GcfnPrediction, GcfnSettings
 from schemas.settings import AuditSpec
 from schemas.terms import Role
-from tasks.planned.form import COMPARED, NAMES_OF_BAND, Form, Values, share
+from tasks.planned.form import COMPARED, NAMES_OF_BAND, Form, Values, share, without_interval
 
 _MODEL, _LENDER = ("model",), ("lender",)
 _BY: dict[str, Values] = {"by": ("score", "mediator"), "mediator": None, **NAMES_OF_BAND}
@@ -48,6 +48,6 @@ def _of_prediction(asked: GcfnPrediction) -> Iterator[Form]:
         yield share(f"fair_{name}", of, makers=_LENDER)
     yield Form("fair_utility", {**of, "gamma": asked.gammas}, -math.inf, 1.0, makers=_LENDER)
     yield share("fair_score_share", {**of, "from": None, "to": None}, makers=_LENDER)
-    yield share("noise_abducted_share", {"mediator": None}, makers=_LENDER)
+    yield without_interval(share("noise_abducted_share", {"mediator": None}, makers=_LENDER))
     yield share("treated_differently_share", of, makers=_LENDER)
     yield share("treated_differently_by_band", {**of, **_BY}, makers=_LENDER)

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 
 from schemas.raguel import RaguelSettings
 from schemas.settings import AuditSpec
-from tasks.planned.form import COMPARED, Form, Values, share
+from tasks.planned.form import COMPARED, Form, Values, share, whole, without_interval
 
 _QUANTILES: Values = (0.1, 0.25, 0.5, 0.75, 0.9)
 _RANKED = ("list", "blocks")
 _THRESHOLDS = ("demographic_parity", "equalised_odds")
+_FIXED = "has an interval that holds offers and ranks fixed"
 _OVER: Values = ("mean_block", "least_block")
 _MODEL = ("model",)
 """A model alone can be asked whether an offer helps."""
@@ -36,34 +37,35 @@ def _of_lists(asked: RaguelSettings, orders: tuple[str, ...]) -> Iterator[Form]:
     for at in ({}, {"order": orders}):
         of: dict[str, Values] = {**at}
         yield share("block_share", {**of, "block": blocks})
-        yield share("ratio_of_costs", {**of, "over": _OVER})
-        yield Form("unfair_blocks", of)
-        yield Form("recourse_cost_quantile", {**of, "quantile": _QUANTILES})
+        yield without_interval(share("ratio_of_costs", {**of, "over": _OVER}))
+        yield without_interval(Form("unfair_blocks", of))
+        yield without_interval(Form("recourse_cost_quantile", {**of, "quantile": _QUANTILES}))
     every = (*orders, *_THRESHOLDS)
-    yield share("ratio_of_costs")
-    yield share("ratio_of_costs", {"order": every})
+    yield whole(share("ratio_of_costs"))
+    yield whole(share("ratio_of_costs", {"order": every}), _FIXED)
     yield Form("recourse_cost", {"order": every})
     for measure in ("rnd", "rkl", "rrd"):
-        yield Form(measure)
-        yield Form(measure, {"order": (*every, "fa_ir")})
-    yield share("block_band", {"bound": ("low",)})
-    yield Form("block_band", {"bound": ("high",)})
+        yield without_interval(Form(measure))
+        yield without_interval(Form(measure, {"order": (*every, "fa_ir")}))
+    yield without_interval(share("block_band", {"bound": ("low",)}))
+    yield without_interval(Form("block_band", {"bound": ("high",)}))
 
 
 def _of_offers(orders: tuple[str, ...], features: Values) -> Iterator[Form]:
     at: dict[str, Values] = {"order": orders}
-    yield Form("points_changed", {"order": (*orders, *_THRESHOLDS)})
-    yield Form("ranks_changed", {"order": (*orders, "fa_ir")})
+    yield without_interval(Form("points_changed", {"order": (*orders, *_THRESHOLDS)}))
+    yield without_interval(Form("ranks_changed", {"order": (*orders, "fa_ir")}))
     for measure in ("total_cost", "mean_offer_cost"):
-        yield Form(measure, at)
+        yield without_interval(Form(measure, at))
     yield share("offer_not_confirmed_share", at, makers=_MODEL)
     yield share("offer_share", {**at, "attribute": features})
     yield Form("offer_size", {**at, "attribute": features}, -math.inf)
-    yield share("below_predecessor_share", at)
-    yield Form("exit_rank", {"order": ("list",)})
+    yield without_interval(share("below_predecessor_share", at))
+    yield without_interval(Form("exit_rank", {"order": ("list",)}))
 
 
 def _of_cells(asked: RaguelSettings) -> Iterator[Form]:
     of: dict[str, Values] = {"blocks": asked.block_counts, "over": ("mean_block",)}
-    yield share("ratio_of_costs_at", of)
-    yield share("ratio_of_costs_at", {**of, "tolerance": asked.tolerances, "over": ("mean_block", "overall")})
+    yield without_interval(share("ratio_of_costs_at", of))
+    of = {**of, "tolerance": asked.tolerances, "over": ("mean_block", "overall")}
+    yield without_interval(share("ratio_of_costs_at", of))

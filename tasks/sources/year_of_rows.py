@@ -42,6 +42,8 @@ def year_of(name: str, column: str, found: Mapping[str, int], year: int) -> int 
 
 def _refusal(name: str, column: str, found: Mapping[str, int], year: int) -> str:
     """What was found, and the next step. Only years are named: another value may be somebody's."""
+    if not any(map(_is_year, found)):
+        return f"{name}: column {column!r} holds no years; name another with source.year_column"
     others = {value: n for value, n in found.items() if value != str(year)}
     years = sorted((value for value in others if _is_year(value)), key=lambda value: -others[value])
     told = [f"{others[value]:,} of {value}" for value in sorted(years[:_SHOWN])]

@@ -23,7 +23,7 @@ from flows.years import parse_years, spec_as_held, spec_of_year
 from tasks._store import Lake
 from tasks._vintages import add
 from tasks.algorithms.hmda_twin.settings import TwinSettings
-from tasks.measure import check_thresholds
+from tasks.limits import check_limits
 from tasks.sources.hmda_twin import write
 from tasks.sources.registry import check_columns
 
@@ -93,7 +93,7 @@ def parsed(command):
 def rows_of(spec, lake):
     """What an audit of the spec reads, by its own first stage."""
     check_columns(spec)
-    check_thresholds(spec.thresholds)
+    check_limits(spec)
     first = plan(spec).steps[0]
     partition = first.stage.run(lake, {}, first.settings, first.modules)
     return source_read(lake, [partition]), partition.table("applications").rows

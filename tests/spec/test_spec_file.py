@@ -161,27 +161,34 @@ HMDA = {
     "source.kind": "hmda",
     "decision": "{column: action_taken, favourable: [1, 2], unfavourable: [3, 7]}",
 }
+TWIN = {"source": "{kind: synthetic, synthetic: {generator: hmda}}", "source.kind": "synthetic"}
 
 
 @pytest.mark.parametrize(
     ("side", "codes", "wrong"),
     [("favourable", "[1, 3]", "3"), ("favourable", "[7]", "7"), ("unfavourable", "[1, 2, 8]", "1, 2, 8")],
 )
-@pytest.mark.parametrize("kind", ["hmda", "csv"])
-def test_an_action_of_hmda_on_the_wrong_side_is_an_error(side: str, codes: str, wrong: str, kind: str) -> None:
+@pytest.mark.parametrize("source", [{}, TWIN], ids=["hmda", "synthetic"])
+def test_an_action_of_hmda_on_the_wrong_side_is_an_error(
+    side: str, codes: str, wrong: str, source: dict[str, str]
+) -> None:
     other = {"favourable": "unfavourable", "unfavourable": "favourable"}[side]
     with pytest.raises(SpecError) as error:
-        read_spec(
-            SPEC, "loans.yaml", HMDA | {"source.kind": kind, f"decision.{side}": codes, f"decision.{other}": "[5]"}
-        )
+        read_spec(SPEC, "loans.yaml", HMDA | source | {f"decision.{side}": codes, f"decision.{other}": "[5]"})
     assert f"code {wrong} of action_taken is not {side}" in str(error.value)
     assert error.value.exit_code is ExitCode.USAGE
 
 
 def test_the_codes_of_hmda_need_no_check_by_columns() -> None:
     assert read_spec(SPEC, "loans.yaml", HMDA).spec.codes_decide
-    own = {"decision": "{column: action_taken, favourable: [0], unfavourable: [1]}"}
-    assert not read_spec(SPEC, "loans.yaml", own).spec.codes_decide, "a code of a lender's own that HMDA does not have"
+    assert read_spec(SPEC, "loans.yaml", HMDA | TWIN).spec.codes_decide
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("codes", ["favourable: [1], unfavourable: [2]", "favourable: [7], unfavourable: [1, 8]"])
+def test_a_table_of_ones_own_may_have_codes_of_its_own_in_a_column_of_that_name(kind: str, codes: str) -> None:
+    own = {"source.kind": kind, "decision": f"{{column: action_taken, {codes}}}"}
+    assert not read_spec(SPEC, "loans.yaml", own).spec.codes_decide, "columns have to be looked at"
 
 
 def test_directions_follow_constraints_unless_the_spec_says_otherwise() -> None:

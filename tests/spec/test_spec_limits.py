@@ -7,7 +7,8 @@ from conftest import SPEC
 
 from schemas.bounds import latest_year
 from schemas.errors import SpecError
-from schemas.spec_file import SpecFile, read_spec
+from schemas.settings import AuditSpec
+from schemas.spec_file import SpecFile, checked, read_spec
 from schemas.terms import ExitCode
 from tasks.limits import faults
 
@@ -128,6 +129,95 @@ MORE = {
         {"source.keep": "{a: {minimum: 2, maximum: 1}}"},
         "minimum 2 is above maximum 1: no row would be",
     ),
+    "a share that is to be nothing": (
+        {"thresholds": "[{measure: infeasible_share, maximum: 0}]"},
+        "thresholds.0: no interval keeps this limit, as each has width: infeasible_share lies between 0 and 1, and the "
+        "limit leaves 0 alone; set one that can be kept",
+    ),
+    "a share that is to be everything": (
+        {"thresholds": "[{measure: approval_rate, minimum: 1}]"},
+        "and the limit leaves 1 alone; set one that can be kept",
+    ),
+    "a cost that is to be nothing": (
+        {"thresholds": "[{measure: burden, maximum: 0}]"},
+        "burden lies at 0 or above, and the limit leaves 0 alone; set one that can be kept",
+    ),
+    "a single value inside of the range": (
+        {"thresholds": "[{measure: approval_rate_difference, minimum: 0, maximum: 0}]"},
+        "approval_rate_difference lies between -1 and 1, and the limit leaves 0 alone",
+    ),
+    "a range of draws": (
+        {"thresholds": "[{measure: infeasible_share_size_matched, maximum: 0.2}]"},
+        "thresholds.0.measure: infeasible_share_size_matched is a range of draws and gives no verdict; "
+        "set the limit on infeasible_share_size_matched_difference",
+    ),
+    "permuted labels": (
+        {"thresholds": "[{measure: share_significant_null, maximum: 0.2}]"},
+        "share_significant_null is a range of draws and gives no verdict; set the limit on "
+        "share_significant_null_difference",
+    ),
+    "permuted labels that nothing is set against": (
+        {"thresholds": "[{measure: share_detected_null, parameters: {variant: st}, maximum: 0.2}]"},
+        "share_detected_null is a range of draws and gives no verdict; set the limit on share_detected",
+    ),
+    "draws of an aggregate": (
+        {"thresholds": "[{measure: k0_size_matched_difference, maximum: 1}]"},
+        "k0_size_matched_difference compares two groups, each as a whole, without an interval and gives no verdict; "
+        "set the limit on k0",
+    ),
+    "a difference of aggregates": (
+        {"thresholds": "[{measure: k0_difference, maximum: 1}]"},
+        "k0_difference compares two groups, each as a whole, without an interval and gives no verdict; set the",
+    ),
+    "a ratio of aggregates": (
+        {"thresholds": "[{measure: d0_ratio, maximum: 1.2}]"},
+        "d0_ratio compares two groups, each as a whole, without an interval and gives no verdict; set the limit on d0",
+    ),
+    "an aggregate that is not resampled": (
+        {"methods.fgce.resolves": "0", "thresholds": "[{measure: k0, maximum: 3}]"},
+        "k0 has no interval while methods.fgce.resolves is 0 and gives no verdict; take the limit away",
+    ),
+    "an aggregate that is never resampled": (
+        {"thresholds": "[{measure: components, maximum: 3}]"},
+        "components has no interval and gives no verdict; take the limit away",
+    ),
+    "a bound": (
+        {"thresholds": "[{measure: least_cost, maximum: 3}]"},
+        "least_cost is no more than a bound while methods.fgce.exact is false and gives no verdict; take the limit",
+    ),
+    "ratios in blocks": (
+        {
+            "methods.raguel": "{}",
+            "thresholds": "[{measure: ratio_of_costs, parameters: {over: mean_block}, minimum: 0.8}]",
+        },
+        "ratio_of_costs has no interval and gives no verdict; take the limit away",
+    ),
+    "what a year lacks, by a user": (
+        {"source.lacking": "[x]"},
+        "source.lacking: this is filled in by evenhand, of a year whose file lacks what the spec asks for; leave it",
+    ),
+    "a seed that is true": ({"seed": "true"}, "seed: expected a number, and true and false are none, got True"),
+    "a year that is true": ({"year": "true"}, "year: expected a number, and true and false are none"),
+    "a share that is true": ({"bootstrap.level": "true"}, "bootstrap.level: expected a number"),
+    "a source's seed that is true": (
+        {"source": "{kind: synthetic, synthetic: {generator: lending, seed: true}}"},
+        "source.synthetic.seed: expected a number",
+    ),
+    "a source's year that is true": ({"source.year": "true"}, "source.year: expected a number"),
+    "a number of a list that is true": ({"methods.cst.ks": "[true, 5]"}, "methods.cst.ks: expected a number"),
+    "digits that are true": (
+        {"causal_graph.mechanisms": "{income: {decimals: true}}"},
+        "causal_graph.mechanisms.income.decimals: expected a number",
+    ),
+    "a parameter that is true": (
+        {"thresholds": "[{measure: coverage_at_k, parameters: {k: true}, minimum: 0.8}]"},
+        "thresholds.0.parameters: expected a number",
+    ),
+    "a delimiter beyond ASCII": ({"source.delimiter": "'§'"}, "source.delimiter: expected one ASCII character"),
+    "a quote for a delimiter": ({"source.delimiter": "'\"'"}, "source.delimiter: expected one ASCII character"),
+    "a line end for a delimiter": ({"source.delimiter": '"\\n"'}, "source.delimiter: expected one ASCII character"),
+    "two delimiters": ({"source.delimiter": "'||'"}, "source.delimiter: expected one ASCII character"),
+    "no delimiter": ({"source.delimiter": "''"}, "source.delimiter: expected one ASCII character"),
     "an infinite weight": ({"columns.income.recourse": "{weight: .inf}"}, "weight: .inf is no number to compute with"),
 }
 
@@ -143,6 +233,27 @@ def test_a_value_without_sense_is_refused_with_a_sentence(case: str) -> None:
 
 def test_seventeen_values_were_measured() -> None:
     assert len(MEASURED) == 17
+
+
+def test_a_comment_has_to_be_text_of_the_encoding() -> None:
+    (line,) = told(source__comment="☃", source__encoding="latin-1")
+    assert "source: latin-1 has no '☃', with which `comment` begins or goes on; give text of the file's own" in line
+    assert read(source__comment="☃").spec.source.comment == "☃"
+    assert read(source__comment="§", source__encoding="latin-1").spec.source.comment == "§"
+
+
+@pytest.mark.parametrize("delimiter", [";", "|", "\\t", " ", "'"])
+def test_ascii_parts_cells(delimiter: str) -> None:
+    assert len(read(source__delimiter=f'"{delimiter}"').spec.source.delimiter) == 1
+
+
+def test_flags_stay_flags_and_specs_of_a_year_load() -> None:
+    spec = read(columns__income__bins="false", columns__amount__bins="9", methods__cst__sensitivity="true").spec
+    assert (spec.columns["income"].bins, spec.columns["amount"].bins) == (False, 9)
+    said = spec.model_dump(mode="json")
+    said["source"]["lacking"] = ["history"]
+    assert checked(said, "the parameter `spec`", (faults,)).source.lacking == ("history",)
+    assert AuditSpec.model_validate(said).source.lacking == ("history",)
 
 
 @pytest.mark.parametrize("draws", ["100", "100000"])

@@ -1,6 +1,7 @@
 """The plan of measures against a whole audit by every method: what is made was planned, and lies in its range."""
 
 import json
+import math
 from pathlib import Path
 
 import pandas as pd
@@ -10,6 +11,8 @@ from conftest import loans, spec_of
 from flows.bench import call_plainly
 from flows.plan import plan
 from schemas.settings import AuditSpec
+from tasks.algorithms.measures import Family, Measure
+from tasks.algorithms.verdicts import Limit, judge
 from tasks.limits import planned
 from tasks.methods import METHODS, OUTCOMES, OUTCOMES_METHOD
 from tasks.planned.form import Form
@@ -89,6 +92,47 @@ def test_values_lie_in_the_planned_range(audit: tuple[AuditSpec, pd.DataFrame]) 
         if not low - 1e-9 <= row["value"] <= high + 1e-9:
             outside.append((row["measure"], row["parameters"], row["value"], low, high))
     assert outside == []
+
+
+def judged(measures: pd.DataFrame) -> "pd.Series[bool]":
+    """Rows that a limit would give a verdict on, had their groups enough units."""
+    limits = [Limit(name, None, None, -math.inf, 0.5) for name in measures["measure"].unique()]
+    rows = [
+        Measure(Family("", "", "", m["measure"], "{}"), "", None, m["value"], m["low"], m["high"], 99, note=m["note"])
+        for _, m in measures.fillna({"note": ""}).iterrows()
+    ]
+    reasons = [m.reason for m in judge(rows, limits, 0)]
+    return pd.Series(["the limit" in reason for reason in reasons], index=measures.index)
+
+
+def test_what_can_be_judged_was_planned_so(audit: tuple[AuditSpec, pd.DataFrame]) -> None:
+    spec, measures = audit
+    plan_of = planned(spec)
+    rows = measures[judged(measures)].drop_duplicates(["method", "decision_maker", "measure", "parameters"])
+    assert len(rows) > 100
+    wrong = [tuple(row) for _, row in rows.iterrows() if all(form.unjudged for form in fitting(plan_of, row))]
+    assert wrong == []
+
+
+def test_what_is_never_judged_was_planned_so(audit: tuple[AuditSpec, pd.DataFrame]) -> None:
+    spec, measures = audit
+    plan_of, at = planned(spec), ["method", "decision_maker", "measure", "parameters"]
+    once = measures.assign(judged=judged(measures)).groupby(at, as_index=False)["judged"].any()
+    taken = {(row["method"], row["measure"]) for _, row in once[once["judged"]].iterrows()}
+    hoped = {
+        (row["method"], row["measure"])
+        for _, row in once.iterrows()
+        if not any(form.unjudged for form in fitting(plan_of, row))
+    }
+    assert {measure for _, measure in hoped - taken} <= TOO_FEW
+
+
+TOO_FEW = {
+    f"{measure}_{suffix}"
+    for measure in ("acf", "burden", "burden_at_k", "cost_over_face")
+    for suffix in ("difference", "ratio", "size_matched_difference")
+} | {"infeasible_share_ratio"}
+"""Of which these few rows make no interval: nobody of the reference group has recourse."""
 
 
 def test_what_is_planned_is_what_methods_declare(tmp_path: Path) -> None:

@@ -90,8 +90,20 @@ def test_the_column_of_the_year_can_be_named(place: Path) -> None:
 def test_only_years_are_told_of_a_column_that_holds_something_else(place: Path) -> None:
     with pytest.raises(DataQualityError) as error:
         read(spec_of(place, source__year_column="id"))
-    assert "500 with something else there" in str(error.value)
-    assert "L0" not in str(error.value)
+    assert str(error.value) == "loans.csv: column 'id' holds no years; name another with source.year_column"
+    years(place, "2024", "2023-05-01", "2024", "2024", column="decided")
+    with pytest.raises(DataQualityError) as error:
+        read(spec_of(place, source__year_column="decided"))
+    assert "125 with something else there, beside 375 of 2024" in str(error.value)
+    assert "2023-05" not in str(error.value)
+
+
+def test_a_column_of_dates_is_no_column_of_years(place: Path) -> None:
+    years(place, "2024-01-31", "2024-02-29", column="as_of_year")
+    told = "loans.csv: column 'as_of_year' holds no years; name another with source.year_column"
+    with pytest.raises(DataQualityError) as error:
+        read(spec_of(place))
+    assert str(error.value) == told
 
 
 def test_parquet_tells_its_year_too(place: Path) -> None:
