@@ -1,17 +1,21 @@
 """Draft an audit spec from a table: every guess is written down, and marked as one to be confirmed."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from jinja2 import Environment, StrictUndefined
 
-from schemas.errors import SpecError
+from schemas.errors import SeveralLinesError, SpecError
 from schemas.source import Source
 from tasks._regular_file import check_regular
 from tasks.sources import delimited
+from tasks.sources._raw import Raw
 from tasks.sources._text import first_line
 from tasks.sources.cells import canonical
 
@@ -30,7 +34,7 @@ _TEMPLATE = """\
 name: {{ name }}
 title: {{ title }}
 year: 2024  # CHECK: the year of the decisions
-source: {kind: {{ kind }}, path: {{ path }}, delimiter: {{ delimiter }}}
+source: {kind: {{ kind }}, path: {{ path }}, delimiter: {{ delimiter }}{{ multiline }}
 #   missing: ['', NA]        texts that mean a missing value
 #   exempt: [Exempt]         texts that mean exempt from reporting
 #   keep: {column: [value]}  rows with other values are refused, with that reason
@@ -62,6 +66,9 @@ seed: 482
 """
 
 
+_MULTILINE = ", multiline: true}  # CHECK: cells in quotes go over several lines, and none by a stray quote"
+
+
 def draft(file: Path) -> str:
     """The text of an audit spec for a delimited file.
 
@@ -76,12 +83,15 @@ def draft(file: Path) -> str:
     source = Source(kind=kind, path=str(file))
     if kind == "csv":
         source = source.model_copy(update={"delimiter": max(",|;\t", key=first_line(source, file).count)})
-    names = delimited.header(source)
-    if len(names) == 1:
-        raise SpecError(
-            f"{file.name} has one column, {names[0]!r}: a table has its cells between commas, pipes, semicolons or tabs"
-        )
-    frame = delimited.read(source, names).table.to_pandas().apply(lambda column: column.map(canonical))
+    try:
+        raw = _read(source, file.name)
+    except SeveralLinesError:  # there is no spec yet in which to allow it
+        source = source.model_copy(update={"multiline": True})
+        raw = _read(source, file.name)
+        if raw.malformed or _hold_rows(raw.table, source.delimiter):
+            raise
+    names = raw.table.column_names
+    frame = raw.table.to_pandas().apply(lambda column: column.map(canonical))
     few = [n for n in names if 2 <= frame[n].nunique() <= 10]
     decision = _first(names, _DECISION_WORDS, few, "a decision (two values or a few)")
     others = [n for n in names if n != decision]
@@ -99,6 +109,7 @@ def draft(file: Path) -> str:
         "kind": kind,
         "path": _quoted(str(file)),
         "delimiter": _quoted(source.delimiter),
+        "multiline": _MULTILINE if source.multiline else "}",
         "row_id": _quoted(keys[0]) if keys else "null",
         "decision": _quoted(decision),
         "favourable": _listed(favourable),
@@ -109,6 +120,24 @@ def draft(file: Path) -> str:
     }
     environment = Environment(trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, autoescape=False)  # noqa: S701 YAML, quoted by _quoted
     return environment.from_string(_TEMPLATE).render(**told)
+
+
+def _read(source: Source, name: str) -> Raw:
+    """All columns as text."""
+    names = delimited.header(source)
+    if len(names) == 1:
+        raise SpecError(
+            f"{name} has one column, {names[0]!r}: a table has its cells between commas, pipes, semicolons or tabs"
+        )
+    return delimited.read(source, names)
+
+
+def _hold_rows(table: pa.Table, delimiter: str) -> bool:
+    """Whether a cell of several lines has the delimiters of as many rows, as one between two stray quotes has."""
+    long = [pc.filter(column, pc.match_substring_regex(column, r"[\r\n]")).to_pylist() for column in table.columns]
+    cells = [name for name in table.column_names if "\n" in name or "\r" in name] + [c for some in long for c in some]
+    rest = table.num_columns - 1
+    return any(cell.count(delimiter) >= rest * (cell.count("\n") or cell.count("\r")) for cell in cells)
 
 
 def _sides(values: pd.Series) -> tuple[list[str], list[str]]:
@@ -159,7 +188,9 @@ def _column(values: pd.Series, name: str) -> dict[str, str]:
 
 def _quoted(text: str) -> str:
     """A YAML scalar that reads back as this very text."""
-    return "'" + text.replace("'", "''").replace("\n", " ") + "'"
+    if "\n" in text or "\r" in text:
+        return json.dumps(text, ensure_ascii=False)
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _listed(values: list[str]) -> str:

@@ -6,13 +6,14 @@ import json
 import sys
 from typing import Annotated, Any, Literal
 
+import duckdb
 import pyarrow as pa
 import typer
 from rich.console import Console
 
 from flows.summary import print_rows
-from schemas.errors import SpecError, nearest
-from tasks._query import answer, size_of
+from schemas.errors import InfrastructureError, SpecError, nearest
+from tasks._query import answer, rows_of, size_of
 from tasks._store import open_lake
 from tasks._views import default_memory, latest_run, open_views
 from tasks.algorithms.disclosure import POLICIES, Policy
@@ -130,7 +131,15 @@ def _ask(root: str, run: str | None, query: str, given: dict[str, Any]) -> pa.Ta
     lake = open_lake(root)
     run = run or latest_run(lake)
     with open_views(lake, run) as connection:
-        return connection.sql(query, params={"run": run, **given}).to_arrow_table()
+        try:
+            return connection.sql(query, params={"run": run, **given}).to_arrow_table()
+        except duckdb.OutOfMemoryException as error:
+            raise InfrastructureError(
+                f"the tables of run {run!r} need more memory than there is for a query; free some, or ask for less of "
+                "them with evenhand sql --memory"
+            ) from error
+        except duckdb.Error as error:
+            raise SpecError(f"the tables of run {run!r} cannot be asked for that: {error}") from error
 
 
 def _pack(root: str, run: str | None, n: int, attribute: str | None, maker: str | None) -> None:
@@ -151,7 +160,7 @@ def _policy(root: str, run: str | None) -> Policy:
 
 
 def _show(table: pa.Table, format_: str) -> None:
-    rows = table.to_pylist()
+    rows = rows_of(table)
     if format_ == "json":
         sys.stdout.write(json.dumps(rows, indent=1, default=str) + "\n")
     elif format_ == "csv":

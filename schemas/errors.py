@@ -69,6 +69,10 @@ class SuiteError(DataQualityError):
     """A stage's table failed expectations that no quarantine can mend."""
 
 
+class SeveralLinesError(DataQualityError):
+    """A cell of delimited text goes over several lines, or a stray quote makes it so, and the source allows none."""
+
+
 class TooFewError(DataQualityError):
     """The data are sound, and hold nothing to compare: a back-fill calls such a year insufficient, and not failed."""
 

@@ -38,9 +38,12 @@ TREND = Table(
         Column("run", "string", "run of the year; empty if it has none"),
         Column("vintage", "string", "edition of the year's data"),
         Column("value", "double", "the measure as its report prints it", nullable=True),
-        Column("low", "double", "lower end of its interval", nullable=True),
-        Column("high", "double", "upper end of its interval", nullable=True),
+        Column("low", "double", "lower end of its interval, or of a range of draws (see note)", nullable=True),
+        Column("high", "double", "upper end of it", nullable=True),
         Column("n", "int64", "units behind it; null where withheld", nullable=True, minimum=0),
+        Column(
+            "note", "string", "what qualifies the value or its two ends, as in measures; range: they are no interval"
+        ),
         Column("state", "string", "how its check against a threshold ended", codes=tuple(State)),
         Column("told", "string", "whether there is a value to be drawn, or why not", codes=tuple(Told)),
         Column("reason", "string", "why it has that state, or is not there"),
@@ -55,6 +58,8 @@ RESTATEMENT = Table(
         Column("old", "double", "by the earlier edition", nullable=True),
         Column("new", "double", "by the later edition", nullable=True),
         Column("difference", "double", "new less old; null unless both are printed", nullable=True),
+        Column("old_note", "string", "what qualifies the earlier value or its two ends, as in measures"),
+        Column("new_note", "string", "what qualifies the later one"),
         Column("old_told", "string", "what the earlier one has to say", codes=tuple(Told)),
         Column("new_told", "string", "what the later one has to say", codes=tuple(Told)),
         Column("old_state", "string", "how the earlier check ended", codes=tuple(State)),

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -23,8 +24,10 @@ _READING = {
     duckdb.StatementType.EXPLAIN,
     duckdb.StatementType.MULTI,  # PIVOT
 }
-_REFUSED = {"current_setting", "query", "json_execute_serialized_sql"}
-"""The first tells where the temporary directory is, and the others run text in which the first can be hidden."""
+_REFUSED = {"current_setting", "getvariable", "query", "json_execute_serialized_sql"}
+"""The temporary directory is open to statements, whose file must be a constant. The first two are constants that can
+name it: a setting, and a variable that EXPLAIN ANALYZE SET filled. The others run text in which these can be hidden.
+A table such as duckdb_settings() tells the directory too: DuckDB takes no file from a subquery, a row or a macro."""
 
 
 def size_of(text: str) -> int:
@@ -44,8 +47,12 @@ def require_reading(connection: duckdb.DuckDBPyConnection, query: str) -> None:
     """Refuse a statement that does more than read, for a clear message; the connection stops it in any case.
 
     Raises:
-        SpecError: it would write, change the connection, or ask for its settings.
+        SpecError: it would write, change the connection, or ask for its settings; or it is not UTF-8 text.
     """
+    try:
+        query.encode()
+    except UnicodeEncodeError as error:  # bytes of the command line that are no UTF-8
+        raise SpecError("the query failed: it is not UTF-8 text") from error
     if any(statement.type not in _READING for statement in connection.extract_statements(query)):
         raise SpecError("only queries are run here: SELECT, FROM, WITH, SHOW, DESCRIBE, SUMMARIZE, PIVOT or EXPLAIN")
     for name in _called(query):
@@ -91,6 +98,21 @@ def _result(connection: duckdb.DuckDBPyConnection, query: str, memory: int) -> p
         return pa.Table.from_batches(_bounded(reader, memory), reader.schema)
     except (duckdb.Error, OSError) as error:  # while batches are read, Arrow makes an OSError of any
         raise _explained(str(error), query, memory) from error
+
+
+def rows_of(table: pa.Table) -> list[dict[str, Any]]:
+    """The rows of a result; a column of dates or times that Python cannot hold is text, as DuckDB writes it."""
+    columns = [_values(column) for column in table.columns]
+    return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    try:
+        return list(column.to_pylist())
+    except OverflowError:  # before year 1, after year 9999, infinity; also inside of a list
+        with duckdb.connect() as connection:
+            texts = connection.from_arrow(pa.table({"value": column})).project("value::VARCHAR")
+            return [text for (text,) in texts.fetchall()]
 
 
 def _bounded(reader: pa.RecordBatchReader, memory: int) -> Iterator[pa.RecordBatch]:

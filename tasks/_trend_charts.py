@@ -1,7 +1,7 @@
 """Figures over years: a dot with its interval for every year, lines between years that are alike, marks in the gaps.
 
-A line ends where a year has no value to draw and at a break, after which data are collected in another way. The shape
-of a dot tells the edition of the year's data.
+A range of draws is no interval and is not drawn. A line ends where a year has no value to draw and at a break, after
+which data are collected in another way. The shape of a dot tells the edition of the year's data.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,7 +46,8 @@ def _row(year: YearResult, group: str, m: Measure | None, what: Told, unit: Unit
     row: dict[str, Any] = {"group": group, "year": year.year, "edition": year.edition, "shown": shown}
     if m is None or what is not Told.VALUE:
         return row | {"what": "gap"}
-    return row | {"what": "dot", "value": m.value, "low": m.low, "high": m.high}
+    ends = (None, None) if m.of_draws else (m.low, m.high)  # a range of draws would be taken for an interval
+    return row | {"what": "dot", "value": m.value, "low": ends[0], "high": ends[1]}
 
 
 def editions(years: Sequence[YearResult]) -> dict[str, str]:

@@ -15,7 +15,7 @@ from tasks.sections._checks import names
 from tasks.sections._material import Shown, anchor
 from tasks.sections._numbers import STATES, count, number_cell, value_cell
 from tasks.sections._section import Cell, Figure, Notice, Section, TableView
-from tasks.trend import Series, YearResult, all_series, breaks, found, told
+from tasks.trend import RANGES, Series, YearResult, all_series, breaks, found, told
 
 LIMITS = (
     "Every year is an audit of its own: models, distances and groups are made anew, and a difference between two years "
@@ -23,7 +23,9 @@ LIMITS = (
     "Intervals are of each year by itself. That two of them overlap, or not, is no test of a change.",
     "A gap is a year without a value to draw: not audited, withheld, undefined, or of too few people. None is a pass.",
 )
-_MARKS = "Dots with intervals; × is a year without a value to draw. A line ends at a gap and at a dashed break."
+_MARKS = "× is a year without a value to draw. A line ends at a gap and at a dashed break."
+_DOTS = "Dots with intervals"
+_DOTS_OF_DRAWS = "Dots, without the ranges of draws, which are no intervals: the table below holds them"
 
 
 def trend_page(
@@ -108,15 +110,17 @@ def _part(
     shapes = trend_charts.editions(years)
     rows = trend_charts.drawn(years, series, shown.unit, broken)
     share = shown.unit == "rate" and not measure.endswith("_ratio")
+    of_draws = any(m.of_draws for year in years for one in series if (m := found(year, one)))
     figures: tuple[Figure, ...] = ()
     if any(row["what"] == "dot" for row in rows):
         drawing = trend_charts.panel(title, rows, swatches, shapes, broken, share)
-        figures = (Figure(title, (drawing,), _MARKS, trend_charts.legend(swatches, shapes, rows)),)
+        marks = f"{_DOTS_OF_DRAWS if of_draws else _DOTS}; {_MARKS}"
+        figures = (Figure(title, (drawing,), marks, trend_charts.legend(swatches, shapes, rows)),)
     place = anchor(method, attribute, measure, maker)
-    return Section(title, place, figures=figures, tables=(_table(title, years, series, shown),))
+    return Section(title, place, figures=figures, tables=(_table(title, years, series, shown, RANGES * of_draws),))
 
 
-def _table(title: str, years: Sequence[YearResult], series: Sequence[Series], shown: Shown) -> TableView:
+def _table(title: str, years: Sequence[YearResult], series: Sequence[Series], shown: Shown, note: str) -> TableView:
     def cell(year: YearResult, one: Series) -> Cell:
         m = found(year, one)
         what = told(m, year.minimum_n)
@@ -125,7 +129,7 @@ def _table(title: str, years: Sequence[YearResult], series: Sequence[Series], sh
         return value_cell(m, shown.unit)
 
     rows = tuple((Cell(one[3]), *(cell(year, one) for year in years)) for one in series)
-    return TableView(title, ("Group", *(str(year.year) for year in years)), rows, folded=True)
+    return TableView(title, ("Group", *(str(year.year) for year in years)), rows, note, folded=True)
 
 
 def _restated(restated: Sequence[Section]) -> list[Section]:

@@ -17,7 +17,7 @@ from tasks.sections._checks import names
 from tasks.sections._material import Measure, Shown
 from tasks.sections._numbers import MINUS, STATES, count, number_cell, value_cell, written
 from tasks.sections._section import Cell, Row, Section, TableView
-from tasks.trend import Series, YearResult, all_series, found, told
+from tasks.trend import RANGES, Series, YearResult, all_series, found, told
 
 SOURCE = "in the source"
 """What the rows of the source are called beside their parts."""
@@ -78,6 +78,8 @@ def _measure_row(audit: str, old: YearResult, new: YearResult, series: Series) -
         "old": values[0],
         "new": values[1],
         "difference": None if values[0] is None or values[1] is None else values[1] - values[0],
+        "old_note": before.note if before else "",
+        "new_note": after.note if after else "",
         "old_told": told(before, old.minimum_n),
         "new_told": told(after, new.minimum_n),
         "old_state": before.state if before else State.NOT_RUN,
@@ -109,6 +111,8 @@ def _measures_table(year: int, old: YearResult, new: YearResult, known: Mapping[
     rows: Sequence[Row] = [_cells(old, new, one, known) for one in all_series((old, new))]
     header = ("Measure", "Decisions of", "Group", "Earlier", "Later", "Difference", "Check, earlier", "Check, later")
     note = "Intervals are of each edition by itself: most rows are in both, so that they are no test of the difference."
+    if any(m.of_draws for edition in (old, new) for m in edition.measures):
+        note += f" {RANGES}"
     return TableView(f"Measures of {year}", header, tuple(rows), note)
 
 

@@ -14,6 +14,8 @@ from schemas.terms import State
 from schemas.trend import TREND, Told
 from tasks.sections._material import Measure
 
+RANGES = "Two numbers in round brackets are a range: between them lies what was drawn. It is no interval."
+"""What a page with ranges of draws says of them."""
 HMDA_BREAK = (2018, "from 2018 HMDA counts other lenders, loans and codes")
 """The year from which its public data are collected under other rules (Regulation C as of 2018), and in words."""
 
@@ -111,6 +113,7 @@ def _row(audit: str, year: YearResult, series: Series) -> dict[str, object]:
         "low": m.low if m else None,
         "high": m.high if m else None,
         "n": m.n if m else None,
+        "note": m.note if m else "",
         "state": m.state if m else State.NOT_RUN,
         "told": told(m, year.minimum_n),
         "reason": m.reason if m else year.why or "the run of this year does not make it",

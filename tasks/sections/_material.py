@@ -106,6 +106,11 @@ class Measure:
         """What qualifies the value itself: its note without what is said of the two ends."""
         return "; ".join(part for part in self.note.split("; ") if part not in set(Note))
 
+    @property
+    def of_draws(self) -> bool:
+        """Whether its ends are the range of what was drawn, and no interval."""
+        return Note.RANGE in self.note.split("; ")
+
     @cached_property
     def said(self) -> dict[str, Any]:
         """The parameters."""

@@ -91,7 +91,7 @@ def interval_text(m: Measure, unit: Unit) -> str:
     low, high = (
         written(x, unit, m.measure).removesuffix(f"{SPACE}%").removesuffix(f"{SPACE}pp") for x in (m.low, m.high)
     )
-    return f"({low} to {high})" if Note.RANGE in m.note.split("; ") else f"[{low}, {high}]"
+    return f"({low} to {high})" if m.of_draws else f"[{low}, {high}]"
 
 
 def value_cell(m: Measure | None, unit: Unit, interval: bool = True) -> Cell:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.errors import DataQualityError
+from schemas.errors import DataQualityError, SeveralLinesError
 
 MOST_LINES: Final = 100
 """Lines that a quoted field may cover."""
@@ -178,7 +178,7 @@ class Records:
         at = int(np.argmax(refused))
         if far[at] or large[at]:
             raise self._unclosed(int(first[at]), f"within {MOST_LINES} lines" if far[at] else f"within {_KB} kB")
-        raise DataQualityError(
+        raise SeveralLinesError(
             f"{self._name}: the quote that opens in line {self._number(first[at])} is closed in line "
             f"{self._number(last[at])}; {self.dialect.remedy_for_lines}; if it is a stray quote, {self.dialect.remedy}"
         )

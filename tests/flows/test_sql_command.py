@@ -11,6 +11,9 @@ import pyarrow as pa
 import pytest
 from conftest import REPOSITORY, environment, evenhand
 
+from flows import results
+from schemas.errors import InfrastructureError, SpecError
+from tasks import _views
 from tasks._store import Lake
 
 
@@ -33,6 +36,11 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
             2,
             "the query failed: it would write out.csv; evenhand sql has no files but the lake's tables",
         ),
+        (["SELECT DATE '99999-12-31'"], 0, ""),
+        (["SELECT 'infinity'::DATE", "--format=csv"], 0, ""),
+        (["SELECT ['infinity'::TIMESTAMP]", "--json"], 0, ""),
+        (["SELECT '\\xFF'::BLOB, INTERVAL 1 MONTH, 2::HUGEINT", "--json"], 0, ""),
+        (["SELECT '\udcff'"], 2, "the query failed: it is not UTF-8 text"),
         (["FROM measures", "--memory", "much"], 2, "--memory 'much' is no size of 1MB or more; give one such as 2GB"),
         (
             [
@@ -55,6 +63,28 @@ def test_a_query_ends_with_its_exit_code(lake: Path, words: list[str], code: int
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_a_question_that_cannot_be_answered_ends_in_a_sentence(lake: Path) -> None:
+    with pytest.raises(
+        SpecError, match=r"the tables of run 'first' cannot be asked for that: .* findings does not exist"
+    ):
+        results.findings(str(lake), "first", rows=True, limit=5)
+    with pytest.raises(SpecError, match=r"the tables of run 'first' cannot be asked for that: .* UTF-8"):
+        results.measures(str(lake), "first", measure="\udcff")
+
+
+def test_a_listing_that_needs_more_memory_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake = Lake(tmp_path / "lake")
+    table = pa.table({name: [f"{name} {n}" for n in range(10_000)] for name in ("method", "group", "verdict")})
+    partition = lake.publish("measure", "0" * 32, {"findings": table}, {}, {})
+    manifest = {"partitions": [partition.model_dump(mode="json")]}
+    lake.write_file("runs/first/manifest.json", json.dumps(manifest).encode())
+    results.findings(str(lake.root), rows=True, limit=5)
+    monkeypatch.setattr(_views, "_MOST_MEMORY", 1000)
+    words = r"the tables of run 'first' need more memory than there is for a query; free some, or ask .* --memory"
+    with pytest.raises(InfrastructureError, match=words):
+        results.findings(str(lake.root), rows=True, limit=10_000)
 
 
 def test_ctrl_c_ends_a_query_and_its_temporary_directory(lake: Path, tmp_path: Path) -> None:

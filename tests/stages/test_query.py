@@ -5,16 +5,18 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_lake import small_lake
 
 from schemas.errors import InfrastructureError, SpecError
-from tasks._query import answer, size_of
+from tasks._query import answer, rows_of, size_of
 from tasks._store import Lake
 from tasks._views import open_views
 
@@ -125,6 +127,42 @@ READS = (
     "EXPLAIN ANALYZE FROM read_text({file})",
     "FROM duckdb_extensions()",
 )
+TOLD = "(SELECT value || '/mine.csv' FROM duckdb_settings() WHERE name = 'temp_directory')"
+"""A file in the connection's own temporary directory, as no constant."""
+INDIRECT = (
+    "COPY measures TO {told}",
+    "COPY measures TO ({told})",
+    "WITH x AS (COPY measures TO ({told})) FROM x",
+    "EXPLAIN ANALYZE COPY measures TO ({told})",
+    "FROM read_text({told})",
+    "FROM read_csv({told})",
+    "FROM read_blob([{told}])",
+    "FROM glob({told})",
+    "FROM query_table({told})",
+    "WITH d(f) AS ({told}) FROM read_text((FROM d))",
+    "FROM {told} AS d(f), read_text(d.f)",
+    "FROM {told} AS d(f), LATERAL glob(d.f)",
+    "SELECT (SELECT content FROM read_text(f)) FROM {told} AS d(f)",
+    "SELECT list_transform([{told}], x -> (SELECT content FROM read_text(x)))",
+    "CREATE MACRO r(x) AS TABLE FROM read_text(x); FROM r({told})",
+    "EXPLAIN ANALYZE CREATE MACRO r(x) AS TABLE FROM read_text(x); FROM r({told})",
+    "PREPARE p AS FROM read_text(?); EXECUTE p({told})",
+    "EXPLAIN ANALYZE PREPARE p AS FROM read_text(?); EXPLAIN ANALYZE EXECUTE p({told})",
+    *(
+        f"{explain}SET VARIABLE f = {{told}}; {use}"
+        for explain in ("", "EXPLAIN ANALYZE ")
+        for use in (
+            "COPY measures TO (getvariable('f'))",
+            "EXPLAIN ANALYZE COPY measures TO (GetVariable /* f */ ('f'))",
+            "WITH x AS (COPY measures TO (\"getvariable\"('f'))) FROM x",
+            "FROM read_text(getvariable('f'))",
+            "FROM read_text('f'.getvariable())",
+            "FROM glob(getvariable('f'))",
+            "EXPLAIN ANALYZE CREATE MACRO g() AS getvariable('f'); FROM read_text(g())",
+        )
+    ),
+)
+"""Ways to a file there."""
 OWN = "(current_setting('temp_directory') || '/new.csv')"
 """A file in the connection's own temporary directory, as a query can name it."""
 WORDS = (
@@ -220,6 +258,49 @@ def test_nothing_is_read_beside_the_tables(world: World, query: str) -> None:
     for file in files:
         with pytest.raises(SpecError):
             ask(world, query.format(file=file))
+
+
+@pytest.mark.parametrize("query", INDIRECT)
+def test_what_tells_the_temporary_directory_does_not_open_it(world: World, query: str) -> None:
+    with open_views(world.lake, memory=MEMORY) as views:
+        (scratch,) = (world.root / "temporary").glob("evenhand-sql-*")
+        (scratch / "mine.csv").write_text("secret")
+        with pytest.raises(SpecError):
+            answer(views, query.format(told=TOLD), 60, MEMORY)
+        assert [path.name for path in scratch.iterdir()] == ["mine.csv"]
+        assert (scratch / "mine.csv").read_text() == "secret"
+
+
+BEYOND = {
+    "DATE '99999-12-31'": "99999-12-31",
+    "'infinity'::DATE": "infinity",
+    "'-infinity'::TIMESTAMP": "-infinity",
+    "'infinity'::TIMESTAMPTZ": "infinity",
+    "DATE '4000-01-01 (BC)'": "4000-01-01 (BC)",
+    "[DATE '99999-12-31']": "[99999-12-31]",
+    "{'a': 'infinity'::DATE}": "{'a': infinity}",
+}
+
+
+@pytest.mark.parametrize(("value", "text"), BEYOND.items())
+def test_a_date_that_python_cannot_hold_is_text(world: World, value: str, text: str) -> None:
+    with open_views(world.lake, memory=MEMORY) as views:
+        query = f"SELECT 1 AS n, {value} AS day UNION ALL SELECT 2, NULL"
+        rows = rows_of(answer(views, query, 60, MEMORY))
+    assert rows == [{"n": 1, "day": text}, {"n": 2, "day": None}]
+
+
+def test_rows_that_python_can_hold_are_as_they_are(world: World) -> None:
+    with open_views(world.lake, memory=MEMORY) as views:
+        table = answer(views, "SELECT DATE '2020-02-29' AS day, '\\xFF'::BLOB AS raw, 1 AS n", 60, MEMORY)
+    assert rows_of(table) == [{"day": date(2020, 2, 29), "raw": b"\xff", "n": 1}]
+    assert rows_of(table.slice(0, 0)) == []
+    assert rows_of(pa.table({})) == []
+
+
+def test_a_query_that_is_no_text_says_so(world: World) -> None:
+    with pytest.raises(SpecError, match="the query failed: it is not UTF-8 text"):
+        ask(world, "SELECT '\udcff'")
 
 
 def test_a_variable_of_the_program_is_no_table(world: World) -> None:

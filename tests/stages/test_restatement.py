@@ -10,6 +10,7 @@ from schemas.trend import RESTATEMENT, Told
 from tasks._trend_page import words
 from tasks.algorithms.disclosure import POLICIES
 from tasks.restatement import SOURCE, Edition, changed, restated_rows, restatement, section
+from tasks.trend import RANGES
 
 OLD = Edition(
     year(2022, measure("white", 0.70, 300), measure("Black", 0.60, 100), measure("Asian", None, None), vintage="old"),
@@ -79,3 +80,15 @@ def test_the_section_names_both_editions_and_prints_differences():
     assert cells["white"][5] == "+5.0\N{NO-BREAK SPACE}pp"
     assert cells["Black"][4:6] == ["withheld", "–"]
     assert cells["white"][6:] == ["not checked", "within limit"]
+
+
+def test_a_range_of_draws_is_told_as_one():
+    drawn = measure("white", 0.2, 300, name="infeasible_share_size_matched", method="fgce", note="range")
+    ranged = Edition(year(2022, drawn, vintage="new"), NEW.counts)
+    (row,) = [row for row in restatement("a", OLD, ranged).to_pylist() if row["measure"] == drawn.measure]
+    assert (row["old_note"], row["new_note"]) == ("", "range")
+    table = section(OLD, ranged, PUBLIC, words()).tables[1]
+    (cells,) = [row for row in table.rows if row[4].detail.startswith("(")]
+    assert cells[4].detail == "(10.0 to 30.0)"
+    assert RANGES in table.note
+    assert RANGES not in section(OLD, NEW, PUBLIC, words()).tables[1].note

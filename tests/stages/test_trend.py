@@ -13,7 +13,7 @@ from tasks import _trend_charts as charts_of_years
 from tasks._trend_page import trend_page
 from tasks.sections._material import Measure
 from tasks.sections._section import Swatch
-from tasks.trend import HMDA_BREAK, YearResult, breaks, told, trend
+from tasks.trend import HMDA_BREAK, RANGES, YearResult, all_series, breaks, told, trend
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -145,3 +145,41 @@ def test_the_page_asks_the_network_for_nothing(page):
 def test_a_value_of_too_few_is_in_the_table_of_no_page(page):
     assert "50.0\N{NO-BREAK SPACE}%" not in page  # 0.5 of 12 people in 2018
     assert "60.0\N{NO-BREAK SPACE}%" in page
+
+
+def of_draws():
+    """Two years of a measure whose ends are a range of draws."""
+    name = "infeasible_share_size_matched"
+    return [
+        year(number, measure("white", 0.2, 300, name=name, method="fgce", note="a bound; range"))
+        for number in (2016, 2017)
+    ]
+
+
+def test_a_range_of_draws_is_told_as_one_in_the_table():
+    notes = [row["note"] for row in trend("a", of_draws()).to_pylist()]
+    assert notes == ["a bound; range"] * 2
+    assert {row["note"] for row in trend("a", YEARS).to_pylist()} == {""}
+
+
+def bars(years):
+    """The intervals in the figure of the first series of some years."""
+    series = charts_of_years.drawn(years, all_series(years)[:1], "rate", {})
+    shapes = charts_of_years.editions(years)
+    svg = charts_of_years.panel("A", series, {"white": Swatch("white", "#000")}, shapes, {}, share=True).svg
+    return re.findall(r"<line ", svg.split("layer_1_marks", 1)[1].split("</g>", 1)[0])
+
+
+def test_a_range_of_draws_is_no_bar_in_the_figure():
+    assert not bars(of_draws())
+    assert len(bars([year(2016, measure("white", 0.7, 300))])) == 1
+
+
+def test_a_page_with_ranges_of_draws_says_what_they_are(page):
+    drawn_page = trend_page("Loans", of_draws(), {"race": "white"}, False, []).decode()
+    assert "(10.0 to 30.0)" in drawn_page
+    assert "[10.0, 30.0]" not in drawn_page
+    assert "Dots, without the ranges of draws, which are no intervals" in drawn_page
+    assert RANGES in drawn_page
+    assert RANGES not in page
+    assert "Dots with intervals" in page

@@ -1,5 +1,6 @@
 """The views of a lake: what they hold, and what opening them leaves behind."""
 
+import os
 import stat
 import tempfile
 from pathlib import Path
@@ -10,7 +11,7 @@ from small_lake import small_lake
 
 from schemas.errors import IntegrityError
 from tasks._store import Lake
-from tasks._views import open_views
+from tasks._views import latest_run, open_views
 
 
 @pytest.fixture(scope="module")
@@ -86,3 +87,22 @@ def test_an_altered_file_is_not_opened(tmp_path: Path) -> None:
     file.write_bytes(file.read_bytes()[:-1] + b"x")
     with pytest.raises(IntegrityError, match=r"measures\.parquet"), open_views(Lake(lake.root)):
         pass
+
+
+def test_the_latest_run_is_the_one_that_was_finished_last(tmp_path: Path) -> None:
+    lake = small_lake(tmp_path / "lake")
+
+    def write(run: str, content: str, modified: int) -> None:
+        lake.write_file(f"runs/{run}/manifest.json", content.encode())
+        os.utime(lake.root / f"runs/{run}/manifest.json", (modified, modified))
+
+    write("first", '{"finished": "2026-02-01T00:00:00Z"}', 1)
+    write("second", '{"finished": "2026-01-01T00:00:00Z"}', 2)  # as a plain copy of a lake may leave the times
+    assert latest_run(lake) == "first"
+    write("second", '{"finished": "2026-02-01T00:00:00Z"}', 2)
+    assert latest_run(lake) == "second"
+    for unsaid in ("", "{}", "[]", '{"finished": null}', "\N{LATIN SMALL LETTER E WITH ACUTE}{"):
+        write("second", unsaid, 1_769_904_001)  # one second after the first
+        assert latest_run(lake) == "second"
+        write("second", unsaid, 1_769_903_999)
+        assert latest_run(lake) == "first"
