@@ -25,7 +25,8 @@ OF = {"decision_maker": "lender", "protected_attribute": "race", "group": "Black
 def test_the_ends_of_a_measure_are_printed_as_what_they_are(fields: dict[str, object], text: str) -> None:
     row = {**OF, **fields, "state": "insufficient_evidence", "reason": "none"}
     titles = {"Decisions": {"approval_rate": "approved"}}
-    summary = Summary("run", State.INSUFFICIENT_EVIDENCE, [row], titles, [row], "report.html", 1, [])
+    read = {"source": "loans.csv", "sha256": "0" * 12, "rows": 500, "year": None}
+    summary = Summary("run", State.INSUFFICIENT_EVIDENCE, [row], titles, [row], "report.html", read, 1, [], "")
     console = Console(file=io.StringIO(), width=160)
     print_summary(console, "Loans", summary)
     printed = console.file.getvalue()  # type: ignore[attr-defined]
