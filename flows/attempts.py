@@ -17,6 +17,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from flows.presence import held
+from flows.summary import read_words
 from schemas.errors import EvenhandError, IntegrityError, TooFewError
 from schemas.terms import ExitCode, State
 from tasks._store import Lake
@@ -69,6 +70,8 @@ class Attempt(BaseModel):
     source_sha256: str | None = None
     vintage: str = ""
     """The edition of the year's data in words, where the lake holds it as one."""
+    read: dict[str, Any] | None = None
+    """What was read, as the run's manifest keeps it; None without a run, and in records of earlier versions."""
     lacking: tuple[str, ...] = ()
     computed: int = 0
     """Stages that were not in the lake before."""
@@ -82,6 +85,11 @@ class Attempt(BaseModel):
     def ended(self) -> bool:
         """Whether it says how it ended."""
         return self.state is not YearState.RUNNING
+
+    @property
+    def source_words(self) -> str:
+        """What was read in words; where that is not known, the edition or the digest of the year's data."""
+        return read_words(self.read) if self.read else self.vintage or (self.source_sha256 or "")[:12]
 
 
 class YearsFailedError(EvenhandError):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
 
-from prefect import flow, task
+from prefect import flow, get_run_logger, task
 from prefect.artifacts import (
     create_link_artifact,
     create_progress_artifact,
@@ -26,6 +26,8 @@ from flows.given_spec import given_spec
 from flows.plan import STAGES, Inputs, Step, inputs, plan
 from flows.presence import announced
 from flows.record import headline, publish, report_of
+from flows.source_read import source_read
+from flows.summary import read_words
 from flows.years import spec_as_held
 from schemas.artifact import Artifact, Partition
 from tasks._stop_request import raise_if_stopped
@@ -59,6 +61,8 @@ def audit(spec: dict[str, Any] | str, lake: str) -> dict[str, Any]:
         update_progress_artifact(progress, 100 * (i + 1) / len(planned.steps))
     raise_if_stopped()
     publish(Lake(lake), planned, done)
+    # for those who watch a deployed run: a worker shows no other logger, a command prints it in its summary
+    get_run_logger().info("read %s", read_words(source_read(Lake(lake), done)))
     _show(planned.run, Lake(lake), done)
     return {"run": planned.run, "partitions": [partition.model_dump(mode="json") for partition in done]}
 

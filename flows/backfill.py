@@ -188,7 +188,7 @@ def rows(records: Sequence[Attempt]) -> list[dict[str, Any]]:
             "year": r.year,
             "state": r.state.value,
             "run": r.run or "",
-            "vintage": r.vintage or (r.source_sha256 or "")[:12],
+            "read": r.source_words,
             "lacks": len(r.lacking),
             "computed": r.computed,
             "seconds": r.seconds,

@@ -169,7 +169,7 @@ def _ended(record: Any) -> dict[str, Any]:
     why = "; ".join(word for word in (record.message.split("\n")[0], lacks) if word)
     return {
         **words,
-        "vintage": record.vintage or (record.source_sha256 or "")[:12],
+        "read": record.source_words,
         "run": record.run or "",
         "why": why,
     }

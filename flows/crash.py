@@ -15,6 +15,9 @@ from uuid import uuid4
 
 from schemas.errors import EvenhandError
 
+CRASH_FILES = "crash-*.txt"
+"""The files' names, as a pattern."""
+
 
 def report_crash(error: BaseException, arguments: Sequence[str]) -> str:
     """Write the traceback to a file that its owner alone can read; returns the sentence for the user.

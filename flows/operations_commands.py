@@ -68,7 +68,9 @@ def gc(
     vintages: Annotated[
         int | None, typer.Option(min=1, help="Newest vintages of every year and kind; all of them if left out.")
     ] = None,
-    days: Annotated[float, typer.Option(min=0, help="Keep what unfinished runs wrote for so many days.")] = 14,
+    days: Annotated[
+        float, typer.Option(min=0, help="Keep what unfinished runs wrote, and crash files, for so many days.")
+    ] = 14,
     yes: Annotated[bool, typer.Option("--yes", help="Remove it; without this, only print what would go.")] = False,
     as_json: JsonOption = False,
 ) -> None:

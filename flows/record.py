@@ -88,13 +88,21 @@ def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) 
 
 
 def is_published(lake: Lake, run: str) -> bool:
-    """Whether the manifest and the report of a run are there, as they were written."""
+    """Whether the manifest of a run is there, with the report, records and files that it names as they were written.
+
+    A stage that runs share may have been computed again for another of them: its ``lineage.json`` is another one then.
+    """
     try:
         manifest = read_manifest(lake, run)
     except (SpecError, IntegrityError):
         return False
+    named = dict(manifest.get("records", {}))
+    for partition in manifest["partitions"]:
+        named |= partition["files"]
     storage, folder = report_named(lake, run, manifest)
-    return all(storage.intact(f"{folder}/{name}", digest) for name, digest in manifest["exported"].items())
+    return all(lake.storage.intact(path, digest) for path, digest in named.items()) and all(
+        storage.intact(f"{folder}/{name}", digest) for name, digest in manifest["exported"].items()
+    )
 
 
 def read_manifest(lake: Lake, run: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
+from flows.crash import CRASH_FILES
 from flows.presence import alone
 from flows.record import former_reports
 from flows.runs import Run, is_protected, runs_of
@@ -34,7 +35,7 @@ class Keeping:
     vintages: int | None = None
     """The newest so many vintages of every year, dataset and geography; all of them if None."""
     days: float = 14
-    """What an unfinished run has worked out, for so many days after it last wrote something."""
+    """What an unfinished run has worked out, for so many days after it last wrote something; crash files too."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ def removals(lake: Lake, keeping: Keeping) -> list[Removal]:
         *_partitions(lake, staying, gone, keeping.days),
         *_unfinished(lake, keeping.days),
         *(_removal("draft", path.name, path, "its writer is gone") for path in leftovers(lake)),
+        *_crash_files(lake, keeping.days),
         *(_vintages(lake, staying, keeping.vintages) if keeping.vintages is not None else ()),
         *(_removal("run", run, lake.root / "runs" / run, why) for run, why in whys.items()),
     ]
@@ -90,7 +92,8 @@ def collect(lake: Lake, keeping: Keeping) -> list[Removal]:
     with alone(lake):
         found = removals(lake, keeping)
         for removal in found:
-            (removal.path / "manifest.json").unlink(missing_ok=True)
+            if removal.path.is_dir():
+                (removal.path / "manifest.json").unlink(missing_ok=True)
         for removal in found:
             if removal.kind != "draft":
                 _remove(removal.path)
@@ -99,7 +102,10 @@ def collect(lake: Lake, keeping: Keeping) -> list[Removal]:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder; of a partition first the record without which readers take it for absent."""
+    """Remove a file or a folder; of a partition first the record without which readers take it for absent."""
+    if folder.is_file():
+        folder.unlink()
+        return
     (folder / "partition.json").unlink(missing_ok=True)
     shutil.rmtree(folder)
 
@@ -153,6 +159,12 @@ def _unfinished(lake: Lake, days: float) -> Iterator[Removal]:
     for path in sorted((lake.root / "unfinished").glob("*")):
         if _older(path, days):
             yield _removal("unfinished", path.name, path, f"nothing was added for {days:g} days")
+
+
+def _crash_files(lake: Lake, days: float) -> Iterator[Removal]:
+    for path in sorted((lake.root / "tmp").glob(CRASH_FILES)):
+        if _older(path, days):
+            yield _removal("crash file", path.name, path, f"written more than {days:g} days ago")
 
 
 def _vintages(lake: Lake, kept: Sequence[Run], newest: int) -> Iterator[Removal]:

@@ -29,12 +29,13 @@ def print_summary(console: Console, title: str, summary: "Summary") -> None:
     console.print(Text("\nstate   ").append_text(state))
     if summary.unchecked:
         console.print(summary.unchecked, markup=False)
-    console.print(f"read    {_read(summary.read)}", markup=False)
+    console.print(f"read    {read_words(summary.read)}", markup=False)
     console.print(f"run     {summary.run}", markup=False)
     console.print(f"report  {summary.report}", markup=False)
 
 
-def _read(row: Mapping[str, Any]) -> str:
+def read_words(row: Mapping[str, Any]) -> str:
+    """What was read, as a manifest keeps it, in words: source, sha256, rows, year."""
     year = "year not in the rows" if row["year"] is None else f"year by the rows {row['year']}"
     return f"{row['source']}, sha256 {row['sha256']}, {row['rows']:,} rows, {year}"
 

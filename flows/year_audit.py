@@ -6,7 +6,7 @@ found in the lake, so that an attempt goes on where the last one was stopped.
 
 from flows.attempts import OF_VERDICT, Attempt, Recorder, YearState, recorded
 from flows.plan import Inputs, Plan, Step, plan, walk
-from flows.record import Summary, is_published, publish, summarise
+from flows.record import Summary, is_published, publish, read_manifest, summarise
 from flows.runs import Run, last_run, vintage_words
 from flows.verify import verify_run
 from flows.years import spec_of_year
@@ -49,7 +49,8 @@ def _planned(spec: AuditSpec, year: int, lake: Lake, recorder: Recorder) -> Plan
 
 def _leave_alone(recorder: Recorder, run: Run, lake: Lake) -> None:
     verify_run(lake.location, run.run)  # what is not computed again has to be there as it was
-    recorder.tell(run=run.run, source_sha256=run.source_sha256, vintage=run.vintage)
+    read = read_manifest(lake, run.run).get("read")  # an earlier version did not keep it
+    recorder.tell(run=run.run, source_sha256=run.source_sha256, vintage=run.vintage, read=read)
     state = OF_VERDICT.get(State(run.state), YearState.INSUFFICIENT)
     recorder.end(state, _code(state), "protected: this run was left as it is; --force audits the year again")
 
@@ -60,13 +61,13 @@ def _audited(planned: Plan, lake: Lake, recorder: Recorder) -> Summary:
         return step.stage.run(lake, given, step.settings, step.modules)
 
     done = walk(planned.steps, execute)
-    if not (is_published(lake, planned.run) and all(p.reused for p in done)):  # another lineage.json, if computed again
+    if not is_published(lake, planned.run):
         publish(lake, planned, done)
     return summarise(lake, planned.spec, planned.run, done)
 
 
 def _end(recorder: Recorder, summary: Summary) -> None:
-    recorder.tell(run=summary.run, stage="", computed=summary.computed)
+    recorder.tell(run=summary.run, stage="", computed=summary.computed, read=summary.read)
     state = OF_VERDICT.get(summary.state, YearState.INSUFFICIENT)
     recorder.end(state, _code(state), _why(summary) if state is YearState.INSUFFICIENT else "")
 

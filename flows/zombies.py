@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from flows.crash import CRASH_FILES
 from flows.flow_runs import of_lake
 from flows.presence import Presence, alive, dead, forget, held, taken
 from tasks._store import Lake
@@ -133,9 +134,11 @@ def leftovers(lake: Lake) -> list[Path]:
     """The drafts of dead writers.
 
     A stage's draft is written under the lock of its key, by whose being free it is known to be left behind. Others are
-    small and written at once: they are left behind once nothing was written to them for a day.
+    small and written at once: they are left behind once nothing was written to them for a day. Crash files are no
+    drafts: the user was asked to send them.
     """
-    return [draft for draft in sorted((lake.storage.local / "tmp").glob("*")) if _left_behind(lake, draft)]
+    drafts = (path for path in sorted((lake.storage.local / "tmp").glob("*")) if not path.match(CRASH_FILES))
+    return [draft for draft in drafts if _left_behind(lake, draft)]
 
 
 def _left_behind(lake: Lake, draft: Path) -> bool:

@@ -43,6 +43,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory, server: str) -> tuple[Pat
     (place / "loans.yaml").write_text(SPEC.replace("path: loans.csv", f"path: {place / 'loans.csv'}"))
     done = evenhand("audit", str(place / "loans.yaml"), "--lake", str(place / "lake"), "--json", server=server)
     assert done.returncode in RAN, done.stderr
+    assert "read loans.csv" not in done.stderr  # what a deployed run logs, a command prints in its summary
     return place, json.loads(done.stdout)
 
 
@@ -92,6 +93,24 @@ def test_an_unchanged_audit_computes_nothing_and_starts_no_prefect(finished: tup
     told = json.loads(again.stdout)
     assert told["computed"] == 0
     assert told["run"] == said["run"]
+
+
+def test_a_deployed_run_logs_what_was_read(finished: tuple[Path, dict[str, object]], server: str) -> None:
+    place, said = finished
+    read = said["read"]
+    assert isinstance(read, dict)
+    words = f"loans.csv, sha256 {read['sha256']}, 500 rows, year not in the rows"
+    spec, lake = str(place / "loans.yaml"), str(place / "lake")
+    as_a_worker_does = f"from flows.audit import audit\naudit(spec={spec!r}, lake={lake!r})"
+    deployed = subprocess.run(
+        [sys.executable, "-c", as_a_worker_does],
+        env={**environment(server), "PREFECT_LOGGING_LEVEL": "INFO"},
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+    )
+    assert deployed.returncode == 0, deployed.stderr
+    assert " ".join(deployed.stderr.split()).count(f"read {words}") == 1
 
 
 def test_a_changed_setting_recomputes_only_what_depends_on_it(

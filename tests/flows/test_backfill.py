@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from hashlib import sha256
 
 import psutil
 import pytest
@@ -23,8 +24,11 @@ from loans_by_year import (
     yearly_spec,
 )
 
-from flows.attempts import SERIOUSNESS, YearState, attempts, latest, recorded, worst
+from flows.attempts import SERIOUSNESS, Attempt, YearState, attempts, latest, recorded, worst
+from flows.backfill import rows
+from flows.backfill_commands import _ended
 from flows.flow_runs import of_lake
+from flows.record import read_manifest
 from flows.runs import last_run, protect, runs_of
 from flows.year_audit import audit_year
 from schemas.errors import IntegrityError
@@ -93,6 +97,27 @@ def test_every_attempt_is_recorded_in_the_lake(finished):
     records = attempts(Lake(place / "lake"), "yearly")
     assert [record.model_dump(mode="json") for record in records] == told
     assert {record.attempt for record in records} == {1}
+
+
+def test_the_table_of_years_says_what_each_year_read(finished):
+    place, done = finished
+    told = {year["year"]: Attempt.model_validate(year) for year in json.loads(done.stdout)["years"]}
+    run = last_run(Lake(place / "lake"), "yearly", WITHIN).run
+    assert told[WITHIN].read == read_manifest(Lake(place / "lake"), run)["read"]
+    digest = sha256((place / f"loans_{WITHIN}.csv").read_bytes()).hexdigest()[:12]
+    count = f"{len(year_of_loans(WITHIN))} rows"
+    words = f"loans_{WITHIN}.csv, sha256 {digest}, {count}, year not in the rows"
+    assert [row["read"] for row in rows([told[WITHIN]])] == [words] == [_ended(told[WITHIN])["read"]]
+    assert _ended(told[ABSENT])["read"] == ""
+
+
+def test_the_record_of_an_earlier_version_tells_the_digest(copied):
+    _, lake = copied
+    (path,) = lake.root.glob(f"backfills/yearly/{WITHIN}/*.json")
+    record = json.loads(path.read_text())
+    del record["read"]
+    path.write_text(json.dumps(record))
+    assert latest(lake, "yearly", WITHIN).source_words == record["source_sha256"][:12]
 
 
 def test_the_report_of_a_year_says_what_the_year_lacks(finished):
@@ -209,6 +234,7 @@ def test_a_protected_year_is_left_alone_unless_forced(copied, tmp_path):
     year_of_loans(BREACH).iloc[:-20].to_csv(tmp_path / f"loans_{BREACH}.csv", index=False)
     record = audit_year(spec, BREACH, lake)
     assert (record.run, record.state, record.computed) == (published.run, YearState.BREACH, 0)
+    assert record.read == read_manifest(lake, published.run)["read"]
     assert "--force" in record.message
     forced = audit_year(spec, BREACH, lake, force=True)
     assert forced.run != published.run

@@ -8,10 +8,12 @@ import pytest
 from conftest import evenhand
 from loans_by_year import LACKING, WITHIN, write_years, yearly_spec
 
+from flows.launch import run_audit
 from flows.record import _digest, is_published, report_of
-from flows.runs import last_run, protect
+from flows.runs import last_run, protect, runs_of
 from flows.verify import verify_run
 from flows.year_audit import audit_year
+from flows.years import spec_of_year
 from schemas.errors import IntegrityError, SpecError
 from tasks._store import Lake
 
@@ -189,3 +191,33 @@ def test_a_year_of_which_a_stage_was_computed_again_is_published_anew(place, lak
     assert "stages/measure" in message(lake, run)
     assert audit_year(yearly_spec(place), WITHIN, lake).computed == 1
     assert verify_run(lake.location, run.run)["altered"] == 0
+
+
+def by_audit(spec, lake):
+    return run_audit(spec_of_year(spec, WITHIN, lake), lake.location).computed
+
+
+def by_backfill(spec, lake):
+    return audit_year(spec, WITHIN, lake).computed
+
+
+@pytest.mark.parametrize("again", [by_audit, by_backfill])
+@pytest.mark.parametrize("kept", ["this version", "an earlier version"])
+def test_a_run_whose_shared_stage_was_computed_again_for_another_is_published_anew(place, lake, run, again, kept):
+    stricter = yearly_spec(place, thresholds__0__minimum="0.45")
+    other = audit_year(stricter, WITHIN, lake).run
+    assert other != run.run
+    if kept == "an earlier version":
+        rewritten(lake, next(each for each in runs_of(lake) if each.run == other), records=None)
+    shutil.rmtree(lake.root / "stages" / "ingest" / run.partitions[0].key)
+    assert audit_year(yearly_spec(place), WITHIN, lake).computed == 1
+    with pytest.raises(IntegrityError, match=r"lineage\.json is missing or is not the file"):
+        verify_run(lake.location, other)
+    lake = Lake(lake.root)  # the one above has found the former files intact and does not read them again
+    assert not is_published(lake, other)
+    assert again(stricter, lake) == 0
+    assert verify_run(lake.location, other)["altered"] == 0
+    assert verify_run(lake.location, run.run)["altered"] == 0
+    sealed = (lake.root / "runs" / other / "manifest.json").read_bytes()
+    assert again(stricter, lake) == 0
+    assert (lake.root / "runs" / other / "manifest.json").read_bytes() == sealed  # once

@@ -17,7 +17,9 @@ import pytest
 from conftest import REPOSITORY, environment
 
 from flows import presence, zombies
+from flows.crash import report_crash
 from flows.presence import alone, at_work, dead
+from flows.retention import Keeping, collect
 from schemas.errors import InfrastructureError
 from tasks._store import Lake
 
@@ -217,4 +219,21 @@ class TestLeftovers:
         long_ago = (datetime.now(UTC) - timedelta(days=2)).timestamp()
         os.utime(draft, (long_ago, long_ago))
         assert zombies.clear_leftovers(lake) == [draft]
+        assert not draft.exists()
+
+    def test_a_crash_file_stays_until_gc_finds_it_older_than_its_days(self, lake: Lake) -> None:
+        said = report_crash(KeyError("x"), ["audit", "--lake", lake.location])
+        (file,) = (lake.root / "tmp").iterdir()
+        assert str(file) in said
+        long_ago = (datetime.now(UTC) - timedelta(days=2)).timestamp()
+        os.utime(file, (long_ago, long_ago))
+        assert zombies.clear_leftovers(lake) == []
+        assert collect(lake, Keeping(runs=1, days=3)) == []
+        assert file.is_file()
+        draft = lake.root / "tmp" / "manifest.json-77"  # a file, too
+        draft.write_text("{}")
+        os.utime(draft, (long_ago, long_ago))
+        gone = collect(lake, Keeping(runs=1, days=1))
+        assert [(each.kind, each.path) for each in gone] == [("draft", draft), ("crash file", file)]
+        assert not file.exists()
         assert not draft.exists()
