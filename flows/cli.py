@@ -19,7 +19,7 @@ from flows.interruption import errors_of_stopping, stoppable
 from flows.measuring_commands import app as measuring_app
 from flows.operations_commands import app as operations_app
 from flows.results import app as results_app
-from flows.spec_options import load_spec, overrides
+from flows.spec_options import load_spec, only, overrides
 from flows.summary import print_rows, print_summary
 from flows.terminal import console, errors, show_progress
 from flows.trend_commands import app as trend_app
@@ -70,7 +70,11 @@ def audit(
 
     if not as_json:
         show_progress()
-    read = load_spec(spec, overrides(year, method, profile, set_ or []))
+    read = load_spec(spec, overrides(year, profile, set_ or []))
+    if method:
+        read, left_out = only(read, method)
+        for measure in left_out:
+            errors.print(f"--method: the limit on {measure} is left out, as its method does not run", markup=False)
     try:
         summary = run_audit(read.spec, lake)
     except SpecError as error:

@@ -1,9 +1,10 @@
 """The audit spec as the command line names it: a file, or the bundled one, and what options say otherwise."""
 
+from collections.abc import Collection
 from pathlib import Path
 
-from schemas.errors import SpecError
-from schemas.spec_file import SpecFile, read_spec
+from schemas.errors import SpecError, nearest
+from schemas.spec_file import SpecFile, checked, read_spec
 from schemas.spec_text import MOST_BYTES
 
 _HERE = Path(__file__).parent
@@ -40,27 +41,42 @@ def spec_text(file: Path) -> str:
         return opened.read(MOST_BYTES + 1).decode("utf-8-sig", errors="strict")
 
 
-def overrides(year: int | None, method: list[str] | None, profile: str | None, pairs: list[str]) -> dict[str, str]:
+def overrides(year: int | None, profile: str | None, pairs: list[str]) -> dict[str, str]:
     """Keys of the spec, dotted, and what the options of `evenhand audit` set them to.
 
     Raises:
-        SpecError: there is no such method, or a pair is none.
+        SpecError: a pair is none.
     """
-    from schemas.errors import nearest
-    from schemas.settings import Methods
-
     out = dict(pair(each) for each in pairs)
     if year is not None:
         out["year"] = str(year)
     if profile is not None:
         out["profile"] = profile
-    known = list(Methods.model_fields)
-    for name in method or []:
-        if name not in known:
-            raise SpecError(f"--method {name}: no such method; {nearest(name, known)}")
-    if method:
-        out |= {f"methods.{name}": "null" for name in known if name not in method}
     return out
+
+
+def only(read: SpecFile, methods: Collection[str]) -> tuple[SpecFile, list[str]]:
+    """The spec with no other methods, and the measures of the limits that are left out with the others.
+
+    Raises:
+        SpecError: there is no such method, or the spec does not run it.
+    """
+    from tasks.limits import check_limits, makers_of
+    from tasks.methods import OUTCOMES_METHOD
+
+    spec = read.spec
+    running = [name for name, settings in spec.methods if settings is not None]
+    for name in methods:
+        if name not in running:
+            known = nearest(name, running) if name not in type(spec.methods).model_fields else "add it to `methods`"
+            raise SpecError(f"--method {name}: this spec runs no such method; {known}")
+    kept = [limit for limit in spec.thresholds if not makers_of(limit).isdisjoint({*methods, OUTCOMES_METHOD})]
+    values = spec.model_dump(mode="json")
+    values["methods"] = {name: own if name in methods else None for name, own in values["methods"].items()}
+    values["thresholds"] = [limit.model_dump(mode="json") for limit in kept]
+    narrowed = SpecFile(checked(values, read.name), read.name, read.lines)
+    check_limits(narrowed.spec)
+    return narrowed, [limit.measure for limit in spec.thresholds if limit not in kept]
 
 
 def pair(text: str) -> tuple[str, str]:

@@ -37,7 +37,7 @@ def _year(value: int) -> int:
 def _ascending(value: Pair) -> Pair:
     low, high = value
     if low is not None and high is not None and low >= high:
-        raise ValueError(f"expected the lower number first, and a higher one after it; [{low:g}, {high:g}] is neither")
+        raise ValueError(f"expected the lower number first, then a higher one; got [{low:g}, {high:g}]")
     return value
 
 

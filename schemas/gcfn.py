@@ -13,7 +13,7 @@ from schemas.method import MethodSettings
 
 Units = Annotated[int, Field(ge=1, le=4096)]
 Weight = Annotated[float, Field(ge=0, le=1e6)]
-Rate = Annotated[float, Field(gt=0, le=1)]
+Rate = Annotated[float, Field(gt=0)]
 
 
 class GcfnPrediction(MethodSettings):

@@ -51,7 +51,7 @@ class Model(Strict):
     rule: Rule | None = Field(None, description="the rule of the kind `rule`")
     file: GivenModel | None = Field(None, description="the file of the kind `file`")
     split: Literal["crossfit", "holdout"] = "crossfit"
-    folds: int = Field(10, ge=2, le=100)
+    folds: int = Field(10, ge=2, le=1_000)
     holdout: float = Field(0.3, gt=0, lt=1)
     threshold: float | Literal["rate_matched"] = Field(
         "rate_matched", description="of the kind `file`: 0.5 if left out"

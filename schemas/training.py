@@ -29,7 +29,7 @@ class CecTraining(MethodSettings):
     )
     epochs: int = Field(30, ge=1, le=10_000, description="passes over the training rows")
     batch: int = Field(64, ge=2, le=1_000_000, description="rows of a batch")
-    learning_rate: float = Field(3e-4, gt=0, le=1, description="step size of Adam")
+    learning_rate: float = Field(3e-4, gt=0, description="step size of Adam")
     hidden: tuple[Annotated[int, Field(ge=1, le=4096)], ...] = Field(
         (128, 64), min_length=1, description="units of each hidden layer"
     )

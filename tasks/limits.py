@@ -52,8 +52,13 @@ def faults(spec: AuditSpec, doubtful: Collection[Location] = ()) -> Iterator[Spe
         elif limit.method is not None and limit.method not in plan:
             if not {("methods",), ("methods", limit.method)} & set(doubtful):
                 yield SpecError(_not_run(limit.method, list(plan)), (*at, "method"))
-        elif doubted.isdisjoint([limit.method] if limit.method else _making(limit.measure)):
+        elif doubted.isdisjoint(makers_of(limit)):
             yield from _of_plan(limit, plan, at)
+
+
+def makers_of(limit: Threshold) -> set[str]:
+    """The methods whose measures a limit is about."""
+    return {limit.method} if limit.method else set(_making(limit.measure))
 
 
 def planned(spec: AuditSpec) -> dict[str, list[tuple[Form, tuple[str, ...]]]]:

@@ -64,7 +64,7 @@ MEASURED = {
     "a source's seed of 2^32": ({"source": DRAWN}, "source.synthetic.seed: at most 4294967295, which is what"),
     "bounds turned round": (
         {"columns.income.bounds": "[9, 1]"},
-        "columns.income.bounds: expected the lower number first, and a higher one after it; [9, 1] is neither",
+        "columns.income.bounds: expected the lower number first, then a higher one; got [9, 1]",
     ),
     "bounds that are no numbers": (
         {"columns.income.bounds": "[.nan, 1]"},

@@ -89,7 +89,7 @@ class TestPlan:
             ("income", {"weight": 0}, "weight"),
             ("income", {"weight": -1}, "weight"),
             ("income", {"step": 0}, "step"),
-            ("income", {"bounds": [5, 1]}, "expected the lower one first"),
+            ("income", {"bounds": [5, 1]}, "expected the lower number first"),
             ("purpose", {"step": 1}, "nominal column does not hold"),
             ("history", {"bounds": [0, 1]}, "ordinal column does not hold"),
             ("history", {"step": 0.5}, "0.5 is no whole one"),
