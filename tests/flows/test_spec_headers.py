@@ -115,7 +115,7 @@ def test_the_command_of_a_head_reads_what_it_names(command, place, lake, monkeyp
         read_years(load_spec(said["spec"], {}).spec, parse_years(said["years"]), lake)
         return
     assert kind == "audit"
-    spec = load_spec(said["spec"], overrides(said["year"], said["method"], said["profile"], said["set_"] or [])).spec
+    spec = load_spec(said["spec"], overrides(said["year"], said["profile"], said["set_"] or [])).spec
     held = spec_as_held(spec, lake)
     read, applications = rows_of(held, lake)
     assert 0 < applications <= read["rows"]

@@ -5,6 +5,7 @@ import time
 import pytest
 from conftest import SPEC
 
+from flows.spec_options import load_spec, only
 from schemas.bounds import latest_year
 from schemas.errors import SpecError
 from schemas.settings import AuditSpec
@@ -373,3 +374,17 @@ def test_values_of_set_have_the_same_limits() -> None:
     lines = told(seed="[" * 200)
     assert "--set seed: not a YAML value" in lines[0]
     assert len(lines[0]) < 300
+
+
+@pytest.mark.parametrize(("method", "left"), [("cst", ["infeasible_share_size_matched_difference"]), ("fgce", [])])
+def test_a_method_alone_is_audited_with_its_own_limits(method: str, left: list[str]) -> None:
+    read, left_out = only(load_spec(None, {}), [method])
+    assert left_out == left
+    assert [name for name, settings in read.spec.methods if settings is not None] == [method]
+    assert "approval_rate_ratio" in [limit.measure for limit in read.spec.thresholds], "that of the decisions stays"
+
+
+@pytest.mark.parametrize(("method", "step"), [("cts", "did you mean 'cst'"), ("nonsense", "known: ")])
+def test_a_method_that_the_spec_does_not_run_is_an_error(method: str, step: str) -> None:
+    with pytest.raises(SpecError, match=f"--method {method}: this spec runs no such method; {step}"):
+        only(load_spec(None, {}), [method])
