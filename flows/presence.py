@@ -27,6 +27,7 @@ from filelock import FileLock, Timeout
 from flows.file_modes import restrict
 from flows.interruption import at_forced_end
 from schemas.errors import InfrastructureError
+from tasks._stop_request import stop_requested
 from tasks._store import Lake
 
 P = ParamSpec("P")
@@ -65,7 +66,9 @@ def at_work(lake: Lake, run: str) -> Iterator[None]:
         try:
             yield
         finally:
-            forget(lake, presence)
+            # after a stop request the process may end before Prefect has told the server: the next run then finds it
+            if not stop_requested():
+                forget(lake, presence)
 
 
 def announced(function: Callable[P, R]) -> Callable[P, R]:
