@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from flows.spec_options import spec_text
 from schemas.errors import SpecError
 from schemas.settings import AuditSpec
 from schemas.spec_file import checked, read_spec
+from schemas.spec_text import spec_text
 from tasks.limits import faults
 
 

@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 from flows.plan import Plan
 from flows.source_read import source_read
 from schemas.artifact import Partition
-from schemas.direction import DECISION_DIRECTION
 from schemas.errors import IntegrityError, SpecError, nearest
 from schemas.measures import MEASURES
 from schemas.settings import AuditSpec
+from schemas.source_read import DECISION_DIRECTION
 from schemas.table import Table
 from schemas.terms import ExitCode, State
 from tasks import _direction

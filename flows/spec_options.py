@@ -5,7 +5,7 @@ from pathlib import Path
 
 from schemas.errors import SpecError, nearest
 from schemas.spec_file import SpecFile, checked, read_spec
-from schemas.spec_text import MOST_BYTES
+from schemas.spec_text import spec_text
 
 _HERE = Path(__file__).parent
 _PLACES = (_HERE.parent / "data" / "audits" / "boston1990.yaml", _HERE / "bundled" / "boston1990.yaml")
@@ -28,17 +28,6 @@ def load_spec(path: Path | None, overrides: dict[str, str]) -> SpecFile:
         raise SpecError(f"no audit spec at {str(file)!r}; `evenhand init FILE.csv` drafts one from a table") from error
     except UnicodeDecodeError as error:
         raise SpecError(f"{file}: an audit spec is UTF-8 text") from error
-
-
-def spec_text(file: Path) -> str:
-    """The text of an audit spec: no more of it than a spec may have, so that a device or a data file is soon refused.
-
-    Raises:
-        OSError: it cannot be read.
-        UnicodeDecodeError: it is no UTF-8 text.
-    """
-    with file.open("rb") as opened:
-        return opened.read(MOST_BYTES + 1).decode("utf-8-sig", errors="strict")
 
 
 def overrides(year: int | None, profile: str | None, pairs: list[str]) -> dict[str, str]:

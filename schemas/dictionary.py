@@ -26,7 +26,6 @@ from schemas.counterfactuals import (
     MEDIATED_DECISIONS,
     MEDIATOR_EFFECTS,
 )
-from schemas.direction import DECISION_DIRECTION
 from schemas.findings import AGGREGATES, DRAWS, EVIDENCE, FINDINGS, TALLIES
 from schemas.graph import FEASIBILITY_EDGES, FEASIBILITY_FACTS, FEASIBILITY_NODES
 from schemas.hmda import HMDA_APPLICATIONS, HMDA_REFUSALS
@@ -34,7 +33,7 @@ from schemas.measures import MEASURES
 from schemas.missingness import MISSINGNESS
 from schemas.report_index import REPORT_INDEX
 from schemas.reranking import OFFERS, RERANKED
-from schemas.source_read import SOURCE_READ
+from schemas.source_read import DECISION_DIRECTION, SOURCE_READ
 from schemas.table import Column, Table
 from schemas.trend import RESTATEMENT, TREND
 from schemas.validations import VALIDATIONS

@@ -1,4 +1,4 @@
-"""Parses the YAML of an audit spec within limits, and records the line of every key.
+"""Reads and parses the YAML of an audit spec within limits, and records the line of every key.
 
 Bytes, levels and nodes (aliases expanded) are counted before any object is built. Scope: text. What the values mean:
 ``settings``.
@@ -6,6 +6,7 @@ Bytes, levels and nodes (aliases expanded) are counted before any object is buil
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import yaml
@@ -133,3 +134,14 @@ def _twice(node: yaml.Node | None) -> Iterator[tuple[str, int]]:
     elif isinstance(node, yaml.SequenceNode):
         for value in node.value:
             yield from _twice(value)
+
+
+def spec_text(file: Path) -> str:
+    """The text of an audit spec: no more of it than a spec may have, so that a device or a data file is soon refused.
+
+    Raises:
+        OSError: it cannot be read.
+        UnicodeDecodeError: it is no UTF-8 text.
+    """
+    with file.open("rb") as opened:
+        return opened.read(MOST_BYTES + 1).decode("utf-8-sig", errors="strict")

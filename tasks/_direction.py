@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from schemas.direction import DECISION_DIRECTION
 from schemas.settings import ColumnSpec, Decision
+from schemas.source_read import DECISION_DIRECTION
 from schemas.terms import Kind
 from tasks.algorithms.decision_direction import LEAST, direction
 from tasks.algorithms.detector import Floats

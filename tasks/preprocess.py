@@ -12,10 +12,10 @@ import pandas as pd
 import pyarrow as pa
 
 from schemas.applications import APPLICANTS, APPLICATIONS, ENCODINGS, FEATURES, REFUSALS
-from schemas.direction import DECISION_DIRECTION
 from schemas.errors import DataQualityError, SpecError, nearest
 from schemas.missingness import ANY, MISSINGNESS
 from schemas.settings import AuditSpec, ColumnSpec, StageSettings
+from schemas.source_read import DECISION_DIRECTION
 from schemas.table import Column
 from schemas.terms import Kind, Refusal
 from tasks import _direction

@@ -17,12 +17,11 @@ from schemas.counterfactuals import (
     GENERATOR_HISTORY,
     MEDIATOR_EFFECTS,
 )
-from schemas.direction import DECISION_DIRECTION
 from schemas.graph import FEASIBILITY_FACTS
 from schemas.measures import MEASURES
 from schemas.missingness import MISSINGNESS
 from schemas.report_index import REPORT_INDEX
-from schemas.source_read import SOURCE_READ, told
+from schemas.source_read import DECISION_DIRECTION, SOURCE_READ, told
 from schemas.validations import VALIDATIONS
 from tasks._direction import warnings
 from tasks._pages import page

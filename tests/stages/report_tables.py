@@ -16,12 +16,11 @@ from schemas.counterfactuals import (
     GENERATOR_HISTORY,
     MEDIATOR_EFFECTS,
 )
-from schemas.direction import DECISION_DIRECTION
 from schemas.graph import FEASIBILITY_FACTS
 from schemas.measures import MEASURES
 from schemas.missingness import ANY, MISSINGNESS
 from schemas.settings import AuditSpec
-from schemas.source_read import SOURCE_READ
+from schemas.source_read import DECISION_DIRECTION, SOURCE_READ
 from schemas.validations import VALIDATIONS
 from tasks.report import report
 from tasks.sections._material import ReportSettings
