@@ -17,8 +17,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from flows.presence import held
-from flows.summary import read_words
 from schemas.errors import EvenhandError, IntegrityError, TooFewError
+from schemas.source_read import read_words
 from schemas.terms import ExitCode, State
 from tasks._store import Lake
 

@@ -27,9 +27,9 @@ from flows.plan import STAGES, Inputs, Step, inputs, plan
 from flows.presence import announced
 from flows.record import headline, publish, report_of
 from flows.source_read import source_read
-from flows.summary import read_words
 from flows.years import spec_as_held
 from schemas.artifact import Artifact, Partition
+from schemas.source_read import read_words
 from tasks._stop_request import raise_if_stopped
 from tasks._store import Lake
 

@@ -1,12 +1,13 @@
 """What an audit prints at its end: one line per group, one line per check, and where to read on."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from schemas.source_read import read_words
 from schemas.terms import Note, State
 
 if TYPE_CHECKING:
@@ -32,12 +33,6 @@ def print_summary(console: Console, title: str, summary: "Summary") -> None:
     console.print(f"read    {read_words(summary.read)}", markup=False)
     console.print(f"run     {summary.run}", markup=False)
     console.print(f"report  {summary.report}", markup=False)
-
-
-def read_words(row: Mapping[str, Any]) -> str:
-    """What was read, as a manifest keeps it, in words: source, sha256, rows, year."""
-    year = "year not in the rows" if row["year"] is None else f"year by the rows {row['year']}"
-    return f"{row['source']}, sha256 {row['sha256']}, {row['rows']:,} rows, {year}"
 
 
 def print_rows(console: Console, title: str, rows: list[dict[str, Any]]) -> None:

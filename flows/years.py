@@ -15,11 +15,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
-from schemas.bounds import FIRST_YEAR, latest_year
 from schemas.causal import CausalGraph
 from schemas.errors import InfrastructureError, SpecError, TooFewError
 from schemas.settings import AuditSpec, Protected
 from schemas.source import Source
+from schemas.years import FIRST_YEAR, latest_year
 from tasks._store import Lake
 from tasks.sources import cells, hmda, registry
 

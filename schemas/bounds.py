@@ -1,7 +1,6 @@
-"""Bounds that several keys of the audit spec share: seeds, years, pairs of numbers, and no flag for a number."""
+"""Bounds that several keys of the audit spec share: seeds, pairs of numbers, and no flag for a number."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from types import UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin
 
@@ -9,8 +8,6 @@ from pydantic import AfterValidator, BaseModel, ValidationInfo, field_validator
 
 LARGEST_SEED: Final = 2**32 - 1
 """NumPy, scikit-learn and PyTorch together take no larger seed."""
-
-FIRST_YEAR: Final = 1900
 
 Pair = tuple[float | None, float | None]
 
@@ -23,17 +20,6 @@ def _seed(value: int) -> int:
     return value
 
 
-def latest_year() -> int:
-    """The last year that decisions can be of: a budget year may begin before its calendar year."""
-    return datetime.now(UTC).year + 1
-
-
-def _year(value: int) -> int:
-    if not FIRST_YEAR <= value <= latest_year():
-        raise ValueError(f"expected a year from {FIRST_YEAR} to {latest_year()}")
-    return value
-
-
 def _ascending(value: Pair) -> Pair:
     low, high = value
     if low is not None and high is not None and low >= high:
@@ -42,7 +28,6 @@ def _ascending(value: Pair) -> Pair:
 
 
 Seed = Annotated[int, AfterValidator(_seed)]
-Year = Annotated[int, AfterValidator(_year)]
 Ascending = Annotated[Pair, AfterValidator(_ascending)]
 """Two numbers, either of which may be null for no bound; the lower one first."""
 

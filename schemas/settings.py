@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import BeforeValidator, Field, StrictBool, field_validator, model_validator
 
 from schemas import hmda_reading
-from schemas.bounds import Ascending, Seed, Year
+from schemas.bounds import Ascending, Seed
 from schemas.causal import CausalGraph
 from schemas.errors import SpecError, nearest, raise_together
 from schemas.gcfn import GcfnSettings
@@ -22,6 +22,7 @@ from schemas.recourse import Recourse
 from schemas.source import Code, Source, Strict
 from schemas.terms import Constraint, Kind, Role
 from schemas.verdicts import Verdicts
+from schemas.years import Year
 
 
 def _several(value: object) -> object:

@@ -5,9 +5,10 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from schemas.bounds import NoFlags, Seed, Year
+from schemas.bounds import NoFlags, Seed
 from schemas.hmda_reading import HmdaPolicy, VintageChoice
 from schemas.vintages import words_of
+from schemas.years import Year
 
 
 def _text(value: object) -> object:

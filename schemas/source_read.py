@@ -40,3 +40,9 @@ DECISION_DIRECTION = Table(
 def told(row: Mapping[str, Any]) -> dict[str, Any]:
     """The row as a manifest keeps it, with the first 12 digits of the digest."""
     return {**row, "sha256": row["sha256"][:12]}
+
+
+def read_words(row: Mapping[str, Any]) -> str:
+    """What was read, as a manifest keeps it, in words: source, sha256, rows, year."""
+    year = "year not in the rows" if row["year"] is None else f"year by the rows {row['year']}"
+    return f"{row['source']}, sha256 {row['sha256']}, {row['rows']:,} rows, {year}"

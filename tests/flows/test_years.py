@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from loans_by_year import BREACH, LACKING, WITHIN, write_years, year_of_loans, yearly_spec
 
 from flows.years import given_years, parse_years, spec_of_year
-from schemas.bounds import FIRST_YEAR, latest_year
 from schemas.errors import InfrastructureError, SpecError, TooFewError
 from schemas.spec_file import read_spec
+from schemas.years import FIRST_YEAR, latest_year
 from tasks._store import Lake
 from tasks.sources.registry import check_columns
 

@@ -6,11 +6,11 @@ import pytest
 from conftest import SPEC
 
 from flows.spec_options import load_spec, only
-from schemas.bounds import latest_year
 from schemas.errors import SpecError
 from schemas.settings import AuditSpec
 from schemas.spec_file import SpecFile, checked, read_spec
 from schemas.terms import ExitCode
+from schemas.years import latest_year
 from tasks.limits import faults
 
 
