@@ -19,7 +19,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements.lock
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	@$(BIN)/python -m flows.prepare
+	@$(BIN)/python -m flows.supervision.prepare
 	@touch $@
 
 # An audit that ran is a success here whatever it found; 2, 4, 5 and 6 are failures to run one.

@@ -21,17 +21,17 @@ from prefect.artifacts import (
 )
 from prefect.context import TaskRunContext
 
-from flows.file_modes import restrict
-from flows.given_spec import given_spec
-from flows.plan import STAGES, Inputs, Step, inputs, plan
-from flows.presence import announced
-from flows.record import headline, publish, report_of
-from flows.source_read import source_read
-from flows.years import spec_as_held
+from flows.partitions.years import spec_as_held
+from flows.runs.given import given_spec
+from flows.runs.record import headline, publish, report_of
+from flows.runs.source import source_read
+from flows.supervision.announcement import announced
+from flows.supervision.file_modes import restrict
 from schemas.artifact import Artifact, Partition
-from schemas.source_read import read_words
-from tasks._stop_request import raise_if_stopped
-from tasks._store import Lake
+from schemas.tables.source import read_words
+from tasks.lake.store import Lake
+from tasks.pipeline.stop_request import raise_if_stopped
+from tasks.plan import STAGES, Inputs, Step, inputs, plan
 
 log = logging.getLogger("evenhand")
 

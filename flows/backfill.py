@@ -22,19 +22,19 @@ from prefect.cache_policies import NO_CACHE
 from prefect.futures import as_completed
 from prefect.task_runners import TaskRunner
 
-from flows.attempts import Attempt, Recorder, YearsFailedError, YearState, latest, lock_of, summed_up
 from flows.audit import run_stage
-from flows.file_modes import restrict
-from flows.given_spec import given_spec
-from flows.interruption import shielded_children
-from flows.presence import announced
-from flows.runners import task_runner
-from flows.year_audit import audit_year
-from flows.years import given_years
-from schemas.settings import AuditSpec
+from flows.partitions.attempts import Attempt, Recorder, YearsFailedError, YearState, latest, lock_of, summed_up
+from flows.partitions.runners import task_runner
+from flows.partitions.year_audit import audit_year
+from flows.partitions.years import given_years
+from flows.runs.given import given_spec
+from flows.supervision.announcement import announced
+from flows.supervision.file_modes import restrict
+from flows.supervision.interruption import shielded_children
+from schemas.audit.spec import AuditSpec
 from schemas.terms import ExitCode
-from tasks._stop_request import raise_if_stopped, stop_requested
-from tasks._store import Lake
+from tasks.lake.store import Lake
+from tasks.pipeline.stop_request import raise_if_stopped, stop_requested
 
 log = logging.getLogger("evenhand")
 
@@ -56,7 +56,7 @@ def backfill(
         years: the years, or words such as ``2010-2024``.
         lake: absolute path of the lake, or its URI.
         workers: years that are audited at the same time, each in a process of its own, where no runner is given.
-        runner: where tasks run, as ``flows.runners.RunnerSettings`` dumps it.
+        runner: where tasks run, as ``flows.partitions.runners.RunnerSettings`` dumps it.
         force: whether years with a protected run are audited, too.
 
     Returns:

@@ -11,16 +11,16 @@ from typing import Any
 from prefect import flow
 
 from flows.audit import audit
-from flows.given_spec import given_spec
-from flows.plan import plan
-from flows.presence import announced
-from flows.record import is_published
-from flows.years import spec_of_year
+from flows.partitions.years import spec_of_year
+from flows.runs.given import given_spec
+from flows.runs.record import is_published
+from flows.supervision.announcement import announced
+from schemas.audit.hmda import VintageChoice
+from schemas.audit.spec import AuditSpec
 from schemas.errors import DataQualityError, InfrastructureError, IntegrityError, SpecError
-from schemas.hmda_reading import VintageChoice
-from schemas.settings import AuditSpec
 from schemas.vintages import Vintage, dataset_of
-from tasks._store import Lake
+from tasks.lake.store import Lake
+from tasks.plan import plan
 
 log = logging.getLogger("evenhand")
 
@@ -90,7 +90,7 @@ def _choice(spec: AuditSpec) -> VintageChoice:
 
 
 def _newest_year(choice: VintageChoice) -> int:
-    from tasks._official import official
+    from tasks.ingest.vintages.offers import official
 
     dataset = dataset_of(choice.dataset or "snapshot")
     offer = official().dataset.get(dataset)
@@ -103,7 +103,7 @@ def _looked_for(
     lake: Lake, choice: VintageChoice, year: int, base_url: str | None, *, fetch: bool
 ) -> tuple[Vintage | None, str]:
     """The edition that was missing and came, or why it did not."""
-    from flows import fetching
+    from flows.partitions import fetching
 
     dataset, geography = dataset_of(choice.dataset or "snapshot"), choice.geography or "nationwide"
     edition = fetching.Edition(year, dataset, geography, choice.frozen, base_url)
@@ -119,7 +119,7 @@ def _looked_for(
 
 
 def _newest_held(lake: Lake, choice: VintageChoice) -> Vintage | None:
-    from tasks._vintages import newest, vintages
+    from tasks.ingest.vintages.store import newest, vintages
 
     wanted = choice.model_dump(exclude_none=True)
     years = sorted({vintage.year for vintage in vintages(lake)}, reverse=True)

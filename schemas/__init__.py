@@ -1,1 +1,4 @@
-"""What the stages exchange: terms, tables, settings, artifacts and errors. Imports nothing else of the project."""
+"""What the stages exchange and what users write: terms, tables, the audit spec, artifacts and errors.
+
+It imports nothing else of the project. What is computed from these: ``tasks``.
+"""

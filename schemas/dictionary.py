@@ -2,7 +2,8 @@
 
 import sys
 
-from schemas.applications import (
+from schemas.table import Column, Table
+from schemas.tables.applications import (
     APPLICANTS,
     APPLICATIONS,
     DECISIONS,
@@ -14,7 +15,7 @@ from schemas.applications import (
     REFUSALS,
     TRAINED_NETS,
 )
-from schemas.counterfactuals import (
+from schemas.tables.counterfactuals import (
     CAUSAL_CHECKS,
     CAUSAL_EFFECTS,
     COUNTERFACTUAL_DECISIONS,
@@ -26,17 +27,16 @@ from schemas.counterfactuals import (
     MEDIATED_DECISIONS,
     MEDIATOR_EFFECTS,
 )
-from schemas.findings import AGGREGATES, DRAWS, EVIDENCE, FINDINGS, TALLIES
-from schemas.graph import FEASIBILITY_EDGES, FEASIBILITY_FACTS, FEASIBILITY_NODES
-from schemas.hmda import HMDA_APPLICATIONS, HMDA_REFUSALS
-from schemas.measures import MEASURES
-from schemas.missingness import MISSINGNESS
-from schemas.report_index import REPORT_INDEX
-from schemas.reranking import OFFERS, RERANKED
-from schemas.source_read import DECISION_DIRECTION, SOURCE_READ
-from schemas.table import Column, Table
-from schemas.trend import RESTATEMENT, TREND
-from schemas.validations import VALIDATIONS
+from schemas.tables.feasibility import FEASIBILITY_EDGES, FEASIBILITY_FACTS, FEASIBILITY_NODES
+from schemas.tables.findings import AGGREGATES, DRAWS, EVIDENCE, FINDINGS, TALLIES
+from schemas.tables.hmda import HMDA_APPLICATIONS, HMDA_REFUSALS
+from schemas.tables.measures import MEASURES
+from schemas.tables.missingness import MISSINGNESS
+from schemas.tables.report import REPORT_INDEX
+from schemas.tables.reranking import OFFERS, RERANKED
+from schemas.tables.source import DECISION_DIRECTION, SOURCE_READ
+from schemas.tables.trends import RESTATEMENT, TREND
+from schemas.tables.validations import VALIDATIONS
 
 TABLES = (
     HMDA_APPLICATIONS,

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from schemas.settings import AuditSpec
-from schemas.spec_file import read_spec
+from schemas.audit.file import read_spec
+from schemas.audit.spec import AuditSpec
 
 REPOSITORY = Path(__file__).parents[1]
 SHARED = REPOSITORY.parent / "shared"
@@ -91,7 +91,7 @@ def place(tmp_path: Path) -> Path:
 def evenhand(*arguments: str, server: str | None = None, cwd: Path = REPOSITORY) -> "subprocess.CompletedProcess[str]":
     """Run the command as a user would, in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-m", "flows.cli", *arguments],
+        [sys.executable, "-m", "flows.cli.main", *arguments],
         env=environment(server),
         cwd=cwd,
         capture_output=True,

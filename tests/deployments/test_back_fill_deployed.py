@@ -21,13 +21,13 @@ from conftest import SHARED
 from deployed import HAVE_POSTGRES, Deployment, family, image_words, kill, served, working
 from lint import words_of_containers
 
-from flows.runs import runs_of
-from flows.year_audit import audit_year
-from schemas.settings import AuditSpec
-from schemas.spec_file import read_spec
-from tasks._store import Lake
-from tasks.algorithms.hmda_twin.settings import TwinSettings
-from tasks.sources.hmda_twin import write
+from flows.partitions.year_audit import audit_year
+from flows.runs.index import runs_of
+from schemas.audit.file import read_spec
+from schemas.audit.spec import AuditSpec
+from tasks.ingest.synthetic.twin import write
+from tasks.ingest.synthetic.twin.algorithm.settings import TwinSettings
+from tasks.lake.store import Lake
 
 pytestmark = pytest.mark.skipif(
     not HAVE_POSTGRES, reason="PostgreSQL is not installed here: apt-get install postgresql, as .ci/run does"

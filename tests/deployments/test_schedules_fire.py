@@ -16,8 +16,8 @@ import yaml
 from conftest import SPEC
 from deployed import DEPLOYMENTS, SERVICES, Deployment, Places, working
 
-from flows.runs import runs_of
-from tasks._store import Lake
+from flows.runs.index import runs_of
+from tasks.lake.store import Lake
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient

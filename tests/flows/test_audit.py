@@ -82,7 +82,7 @@ def test_an_unchanged_audit_computes_nothing_and_starts_no_prefect(finished: tup
     place, said = finished
     code = (
         "import sys; sys.argv = ['evenhand', *sys.argv[1:]]\n"
-        "from flows.cli import main\n"
+        "from flows.cli.main import main\n"
         "try:\n    main()\nfinally:\n    assert 'prefect' not in sys.modules, 'prefect was started'\n"
     )
     arguments = ["audit", str(place / "loans.yaml"), "--lake", str(place / "lake"), "--json"]
@@ -233,7 +233,7 @@ def test_verify_names_every_altered_file(finished: tuple[Path, dict[str, object]
 
 def start(place: Path, lake: Path, server: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
-        [sys.executable, "-m", "flows.cli", "audit", str(place / "loans.yaml"), "--lake", str(lake), "--json"],
+        [sys.executable, "-m", "flows.cli.main", "audit", str(place / "loans.yaml"), "--lake", str(lake), "--json"],
         env=environment(server),
         cwd=REPOSITORY,
         stdout=subprocess.DEVNULL,
@@ -462,7 +462,7 @@ def test_small_counts_of_findings_are_withheld(finished: tuple[Path, dict[str, o
 
 def test_a_fault_of_ours_does_not_end_like_a_breach(tmp_path: Path) -> None:
     code = (
-        "import sys, flows.cli as cli\n"
+        "import sys, flows.cli.main as cli\n"
         "def fault(*_):\n    raise ZeroDivisionError('a bug')\n"
         "cli.load_spec = fault\nsys.argv = ['evenhand', 'audit', '--lake', sys.argv[1]]\ncli.main()\n"
     )

@@ -24,16 +24,16 @@ from loans_by_year import (
     yearly_spec,
 )
 
-from flows.attempts import SERIOUSNESS, Attempt, YearState, attempts, latest, recorded, worst
 from flows.backfill import rows
-from flows.backfill_commands import _ended
-from flows.flow_runs import of_lake
-from flows.record import read_manifest
-from flows.runs import last_run, protect, runs_of
-from flows.year_audit import audit_year
+from flows.cli.backfill import _ended
+from flows.partitions.attempts import SERIOUSNESS, Attempt, YearState, attempts, latest, recorded, worst
+from flows.partitions.year_audit import audit_year
+from flows.runs.index import last_run, protect, runs_of
+from flows.runs.record import read_manifest
+from flows.supervision.flow_runs import of_lake
 from schemas.errors import IntegrityError
 from schemas.terms import ExitCode
-from tasks._store import Lake
+from tasks.lake.store import Lake
 
 YEARS = f"{WITHIN}-{ABSENT}"
 
@@ -133,7 +133,7 @@ def test_a_back_fill_that_is_done_computes_nothing_and_starts_no_prefect(copied)
     place, lake = copied
     code = (
         "import sys; sys.argv = ['evenhand', *sys.argv[1:]]\n"
-        "from flows.cli import main\n"
+        "from flows.cli.main import main\n"
         "try:\n    main()\nfinally:\n    assert 'prefect' not in sys.modules, 'prefect was started'\n"
     )
     words = ["backfill", str(place / "yearly.yaml"), "--years", ",".join(map(str, AUDITED)), "--lake", lake.location]
@@ -152,7 +152,7 @@ def test_a_back_fill_that_is_done_computes_nothing_and_starts_no_prefect(copied)
 def start(spec, lake, server, years):
     """A back-fill that is about to be disturbed."""
     return subprocess.Popen(
-        [sys.executable, "-m", "flows.cli", "backfill", str(spec), "--years", years, "--lake", str(lake)],
+        [sys.executable, "-m", "flows.cli.main", "backfill", str(spec), "--years", years, "--lake", str(lake)],
         env=environment(server),
         cwd=REPOSITORY,
         stdout=subprocess.DEVNULL,

@@ -8,10 +8,10 @@ from conftest import environment, evenhand
 from loans_by_year import WITHIN, write_years
 from stopping import MESSAGE, started
 
-from flows.attempts import YearState, latest
-from flows.flow_runs import of_lake
+from flows.partitions.attempts import YearState, latest
+from flows.supervision.flow_runs import of_lake
 from schemas.terms import ExitCode
-from tasks._store import Lake
+from tasks.lake.store import Lake
 
 STOPS = (("processes", signal.SIGINT, "ingest", 130), ("threads", signal.SIGTERM, "preprocess", 143))
 

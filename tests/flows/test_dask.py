@@ -15,16 +15,16 @@ import pytest
 from conftest import REPOSITORY, SPEC, environment, loans
 from seaweed import BUCKET, program, s3_server
 
-from flows import dask_workers
-from flows.attempts import Attempt, attempts
-from flows.dask_workers import require_fit
-from flows.record import read_manifest
-from flows.runners import RunnerSettings, task_runner
-from flows.year_audit import audit_year
+from flows.partitions import dask_workers
+from flows.partitions.attempts import Attempt, attempts
+from flows.partitions.dask_workers import require_fit
+from flows.partitions.runners import RunnerSettings, task_runner
+from flows.partitions.year_audit import audit_year
+from flows.runs.record import read_manifest
+from schemas.audit.file import read_spec
+from schemas.audit.spec import AuditSpec
 from schemas.errors import InfrastructureError, SpecError
-from schemas.settings import AuditSpec
-from schemas.spec_file import read_spec
-from tasks._store import Lake
+from tasks.lake.store import Lake
 
 YEARS = (2019, 2020, 2021)
 SMALL = {

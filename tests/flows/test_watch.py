@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from publisher import Published, Publisher, publisher
 
-from flows.given_spec import given_spec
-from flows.record import is_published
+from flows.runs.given import given_spec
+from flows.runs.record import is_published
 from schemas.errors import SpecError
-from tasks._store import Lake
-from tasks._vintages import add, vintages
-from tasks.algorithms.hmda_twin.settings import TwinSettings
-from tasks.sources.hmda_twin import write
+from tasks.ingest.synthetic.twin import write
+from tasks.ingest.synthetic.twin.algorithm.settings import TwinSettings
+from tasks.ingest.vintages.store import add, vintages
+from tasks.lake.store import Lake
 
 NEWEST = """\
 name: newest

@@ -4,10 +4,10 @@ import pandas as pd
 import pytest
 from conftest import REPOSITORY, SHARED
 
-from flows.bench import call_plainly
-from flows.plan import plan
-from schemas.spec_file import read_spec
-from tasks.methods import METHODS
+from schemas.audit.file import read_spec
+from tasks.pipeline.registry import METHODS
+from tasks.plan import plan
+from tasks.proof.plain import call_plainly
 
 
 def spec_file(name: str, **overrides: str):  # type: ignore[no-untyped-def]

@@ -14,13 +14,13 @@ import pandas as pd
 import pytest
 from conftest import SHARED
 
-from schemas.methods import CstSettings
+from schemas.audit.methods.cst import CstSettings
 from schemas.terms import Kind
-from tasks.algorithms import cst
-from tasks.algorithms.columns import Columns
-from tasks.algorithms.comparisons import compare, lay
-from tasks.algorithms.detector import Applicants, Counterfactuals, FeasibilityGraph, Problem
-from tasks.algorithms.judgements import judge
+from tasks.methods.cst.algorithm import detection as cst
+from tasks.methods.cst.algorithm.comparisons import compare, lay
+from tasks.methods.cst.algorithm.significance import judge
+from tasks.numerics.columns import Columns
+from tasks.numerics.problem import Applicants, Counterfactuals, FeasibilityGraph, Problem
 
 GOLDEN, LAW = SHARED / "golden" / "cst", SHARED / "data" / "law_school" / "lsac_law_data_21791.csv.gz"
 

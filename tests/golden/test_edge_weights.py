@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from sklearn.neighbors import KernelDensity
 
-from tasks.algorithms import density
-from tasks.algorithms.density import Density
-from tasks.algorithms.detector import FeasibilityGraph
+from tasks.methods.fgce.algorithm.costs import density
+from tasks.methods.fgce.algorithm.costs.density import Density
+from tasks.numerics.problem import FeasibilityGraph
 
 GOLDEN = Path(__file__).parents[2].parent / "shared" / "golden" / "fgce"
 

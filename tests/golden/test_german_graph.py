@@ -12,9 +12,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from schemas.methods import FgceSettings
-from tasks.algorithms import feasibility, pairs, reachability, selection
-from tasks.algorithms.costs import Vector
+from schemas.audit.methods.fgce import FgceSettings
+from tasks.feasibility_graph.algorithm import graph as feasibility
+from tasks.feasibility_graph.algorithm import reachability
+from tasks.methods.fgce.algorithm import pairs, selection
+from tasks.methods.fgce.algorithm.costs.distances import Vector
 
 GOLDEN = Path(__file__).parents[2].parent / "shared" / "golden" / "fgce"
 

@@ -8,12 +8,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from schemas.methods import FgceSettings
-from tasks.algorithms import feasibility, reachability
-from tasks.algorithms.covering import Part, d0
-from tasks.algorithms.least_cost import cost_by_k, d0_at_k0
-from tasks.algorithms.set_cover import least_count
-from tasks.algorithms.solver import Solver
+from schemas.audit.methods.fgce import FgceSettings
+from tasks.feasibility_graph.algorithm import graph as feasibility
+from tasks.feasibility_graph.algorithm import reachability
+from tasks.methods.fgce.algorithm.covering.least_cost import cost_by_k, d0_at_k0
+from tasks.methods.fgce.algorithm.covering.problem import Part, d0
+from tasks.methods.fgce.algorithm.covering.set_cover import least_count
+from tasks.methods.fgce.algorithm.covering.solver import Solver
 
 GOLDEN = Path(__file__).parents[2].parent / "shared" / "golden" / "fgce"
 

@@ -14,10 +14,10 @@ import pytest
 from conftest import REPOSITORY, SHARED
 from scipy import sparse
 
-from flows.bench import call_plainly
-from flows.plan import plan
-from schemas.spec_file import read_spec
-from tasks.sources.registry import check_columns
+from schemas.audit.file import read_spec
+from tasks.ingest.registry import check_columns
+from tasks.plan import plan
+from tasks.proof.plain import call_plainly
 
 GOLDEN, DATA, AUDITS = SHARED / "golden" / "fgce", SHARED / "data", REPOSITORY / "data" / "audits"
 

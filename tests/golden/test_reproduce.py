@@ -11,11 +11,11 @@ from conftest import SHARED
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.reproducing import published
-from flows.reproducing.fgce import printed, row_graph
-from flows.reproducing.fgce.experiments import EXPERIMENTS
-from flows.reproducing.lines import ALL, Cell, Figure, Remark, Verdict, compare
-from schemas.graph import FEASIBILITY_EDGES, FEASIBILITY_NODES
+from schemas.tables.feasibility import FEASIBILITY_EDGES, FEASIBILITY_NODES
+from tasks.methods.fgce.reproduction import printed, row_graph
+from tasks.methods.fgce.reproduction.experiments import EXPERIMENTS
+from tasks.proof import published
+from tasks.proof.lines import ALL, Cell, Figure, Remark, Verdict, compare
 
 NAN = float("nan")
 CELL = Cell("kauc", "male", (2.0,))

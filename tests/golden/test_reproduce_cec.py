@@ -7,22 +7,22 @@ import numpy as np
 import pytest
 from conftest import SHARED
 
-from flows.reproduce import reproduce
-from flows.reproducing import published
-from flows.reproducing.cec import baselines, lending, obtained, printed
-from flows.reproducing.cec.experiments import BASELINES, EXPERIMENTS, NOT_RUN, Experiments
-from flows.reproducing.lines import Cell, Figure, Verdict, compare
-from flows.reproducing.show import summary
-from flows.reproducing.specs import paper_spec
+from flows.reproduce.run import reproduce
+from flows.reproduce.show import summary
 from schemas.errors import InfrastructureError, SpecError
-from tasks.algorithms.attributions import of_network
-from tasks.algorithms.held_out import Bridge
-from tasks.algorithms.mitigations import Split
-from tasks.algorithms.networks import of_module
-from tasks.algorithms.synthetic_lending import SyntheticLending
-from tasks.algorithms.training import folds
-from tasks.algorithms.training.net import build
-from tasks.algorithms.training.settings import NetSettings
+from tasks.ingest.synthetic.algorithm.consistent_lending import SyntheticLending
+from tasks.methods.cec.algorithm.training import folds
+from tasks.methods.cec.algorithm.training.held_out import Bridge
+from tasks.methods.cec.algorithm.training.mitigations import Split
+from tasks.methods.cec.reproduction import baselines, lending, obtained, printed
+from tasks.methods.cec.reproduction.experiments import BASELINES, EXPERIMENTS, NOT_RUN, Experiments
+from tasks.numerics.attributions import of_network
+from tasks.numerics.networks.net import build
+from tasks.numerics.networks.parameters import of_module
+from tasks.numerics.networks.settings import NetSettings
+from tasks.proof import published
+from tasks.proof.lines import Cell, Figure, Verdict, compare
+from tasks.proof.specs import paper_spec
 
 GERMAN = SHARED / EXPERIMENTS["german"].sources[0]
 

@@ -9,17 +9,17 @@ import pytest
 from conftest import REPOSITORY, SHARED
 from rich.console import Console
 
-from flows.plan import plan
-from flows.reproduce import reproduce
-from flows.reproducing import published
-from flows.reproducing.cst import obtained, printed
-from flows.reproducing.cst.experiments import EXPERIMENTS, prepared
-from flows.reproducing.cst.golden import Golden
-from flows.reproducing.cst.worlds import against_reference
-from flows.reproducing.lines import Cell, Verdict
-from flows.reproducing.show import print_lines, summary
-from flows.reproducing.specs import paper_spec
+from flows.reproduce.run import reproduce
+from flows.reproduce.show import print_lines, summary
 from schemas.errors import InfrastructureError
+from tasks.methods.cst.reproduction import obtained, printed
+from tasks.methods.cst.reproduction.experiments import EXPERIMENTS, prepared
+from tasks.methods.cst.reproduction.golden import Golden
+from tasks.methods.cst.reproduction.worlds import against_reference
+from tasks.plan import plan
+from tasks.proof import published
+from tasks.proof.lines import Cell, Verdict
+from tasks.proof.specs import paper_spec
 
 SPECS = ("loan", "law-school-race", "law-school-gender", "law-school-intersectional")
 

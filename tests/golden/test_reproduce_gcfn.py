@@ -7,21 +7,21 @@ import numpy as np
 import pytest
 from conftest import SHARED
 
-from flows.reproduce import reproduce
-from flows.reproducing import published
-from flows.reproducing.gcfn import people, printed, recidivism, tradeoff, truth
-from flows.reproducing.gcfn.experiments import COMPAS, FORMS, SOURCES, STUDENTS, Experiments
-from flows.reproducing.gcfn.printed import DEFAULT, FAIR, MEAN, PAPER, QUANTILES, SCORE, WHOLE_FILE
-from flows.reproducing.gcfn.tradeoff import FROM, TO, Told
-from flows.reproducing.lines import Cell, Figure, Verdict, compare
-from flows.reproducing.show import as_json, summary
-from flows.reproducing.specs import paper_spec
+from flows.reproduce.run import reproduce
+from flows.reproduce.show import as_json, summary
 from schemas.errors import InfrastructureError, SpecError
-from tasks.algorithms.fair_prediction.inputs import Scales
-from tasks.algorithms.fair_prediction.settings import PredictorSettings
-from tasks.algorithms.fair_prediction.training import train
-from tasks.algorithms.gan.settings import GanSettings
-from tasks.algorithms.mediated_lending import Synthetic, synthetic
+from tasks.counterfactuals.algorithm.gan.settings import GanSettings
+from tasks.ingest.synthetic.algorithm.mediated_lending import Synthetic, synthetic
+from tasks.methods.gcfn.algorithm.fair_prediction.inputs import Scales
+from tasks.methods.gcfn.algorithm.fair_prediction.settings import PredictorSettings
+from tasks.methods.gcfn.algorithm.fair_prediction.training import train
+from tasks.methods.gcfn.reproduction import people, printed, recidivism, tradeoff, truth
+from tasks.methods.gcfn.reproduction.experiments import COMPAS, FORMS, SOURCES, STUDENTS, Experiments
+from tasks.methods.gcfn.reproduction.printed import DEFAULT, FAIR, MEAN, PAPER, QUANTILES, SCORE, WHOLE_FILE
+from tasks.methods.gcfn.reproduction.tradeoff import FROM, TO, Told
+from tasks.proof import published
+from tasks.proof.lines import Cell, Figure, Verdict, compare
+from tasks.proof.specs import paper_spec
 
 SMALL = GanSettings(networks=2, epochs=3, hidden=8, device="cpu")
 

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from conftest import SHARED
 
-from flows.reproduce import reproduce
-from flows.reproducing import published
-from flows.reproducing.lines import Cell, Figure, Verdict, compare
-from flows.reproducing.raguel import baselines, grid, lists, obtained, printed, series
-from flows.reproducing.raguel.experiments import NOT_RUN, PEOPLE, Experiments, judged
-from flows.reproducing.show import as_json, summary
+from flows.reproduce.run import reproduce
+from flows.reproduce.show import as_json, summary
 from schemas.errors import InfrastructureError, SpecError
-from tasks.algorithms.ranking import ratios
-from tasks.algorithms.ranking.blocks import BlockRules
+from tasks.methods.raguel.algorithm.ranking import ratios
+from tasks.methods.raguel.algorithm.ranking.blocks import BlockRules
+from tasks.methods.raguel.reproduction import baselines, grid, lists, obtained, printed, series
+from tasks.methods.raguel.reproduction.experiments import NOT_RUN, PEOPLE, Experiments, judged
+from tasks.proof import published
+from tasks.proof.lines import Cell, Figure, Verdict, compare
 
 GERMAN, CLIENTS = (SHARED / PEOPLE[name].source for name in ("german", "default-credit"))
 

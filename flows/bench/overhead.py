@@ -1,0 +1,53 @@
+"""Benchmarks: each times the same work two ways in one run and prints the ratio. Compilation is done before.
+
+Here belong that of Prefect and the lake, and what benchmarks share: processes of their own, and the rows of a table.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from schemas.audit.spec import AuditSpec
+from tasks.lake.store import Lake
+from tasks.plan import plan
+from tasks.proof.plain import call_plainly
+
+
+def overhead(spec: AuditSpec) -> list[dict[str, Any]]:
+    """The stages as plain function calls on frames in memory, against a whole process with Prefect, GX and the lake.
+
+    Both run as processes of their own and include the start of Python and the imports that they need.
+    """
+    with tempfile.TemporaryDirectory() as place:
+        Lake(Path(place)).require_space(2 * 2**30, "the benchmark")
+        file = Path(place) / "spec.yaml"
+        file.write_text(yaml.safe_dump(spec.model_dump(mode="json")), encoding="utf-8")
+        plain = [sys.executable, "-m", "flows.bench.overhead", str(file)]
+        full = [sys.executable, "-m", "flows.cli.main", "audit", str(file), "--json", "--lake", f"{place}/lake"]
+        _seconds(plain)  # compiles what numba caches, so that neither side pays for it
+        bare, framed = _seconds(plain), _seconds(full)
+        again = _seconds(full)
+    return [
+        {"what": "plain function calls", "seconds": bare, "ratio": 1.0, "added_s": 0.0},
+        {"what": "full flow, empty lake", "seconds": framed, "ratio": framed / bare, "added_s": framed - bare},
+        {"what": "full flow, nothing to do", "seconds": again, "ratio": again / bare, "added_s": again - bare},
+    ]
+
+
+def _seconds(command: list[str]) -> float:
+    environment = {k: v for k, v in os.environ.items() if k != "PREFECT_API_URL"}
+    clock = time.perf_counter()
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 our own
+    if done.returncode not in (0, 1, 3):
+        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr[-2000:]}")
+    return time.perf_counter() - clock
+
+
+if __name__ == "__main__":
+    call_plainly(plan(AuditSpec.model_validate(yaml.safe_load(Path(sys.argv[1]).read_text(encoding="utf-8")))).steps)

@@ -1,0 +1,15 @@
+"""Entry point of ``evenhand`` and ``python -m flows.cli``: signals first, as loading the command takes a second."""
+
+from flows.supervision.interruption import watch_signals
+
+
+def main() -> None:
+    """Run the command."""
+    watch_signals()
+    from flows.cli import main as command
+
+    command.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,202 @@
+"""The commands over years: plan, backfill, status, protect. What they do is in the modules beside this one."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from schemas.audit.file import SpecFile
+from schemas.terms import ExitCode
+
+if TYPE_CHECKING:
+    from flows.partitions.forecast import Cost, Forecast
+    from flows.partitions.standing import Stand
+
+app = typer.Typer()
+
+SpecArgument = Annotated[Path, typer.Argument(help="Audit spec with {year} in source.path, or with source.vintage.")]
+YearsOption = Annotated[str, typer.Option("--years", help="Such as 2010-2024, or 2012,2015-2017.")]
+LakeOption = Annotated[str, typer.Option("--lake", envvar="EVENHAND_LAKE", help="Directory of the lake, or its URI.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+SetOption = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set any key of the spec.")]
+RunArgument = Annotated[str, typer.Argument(help="Run id, as `evenhand audit` or `evenhand status` prints it.")]
+
+
+@app.command(epilog="Example: evenhand plan hmda.yaml --years 2010-2024")
+def plan(
+    spec: SpecArgument,
+    years: YearsOption,
+    lake: LakeOption = "data/lake",
+    set_: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print what a back-fill would run, year by stage, why, and what it would cost by earlier runs. Runs nothing.
+
+    Exits with the code that the most serious of the years would end with that cannot be run as things are; else 0.
+    """
+    from flows.partitions.attempts import worst
+    from flows.partitions.forecast import forecast
+    from flows.partitions.years import parse_years
+    from tasks.lake.store import Lake
+
+    found = forecast(_read(spec, set_).spec, parse_years(years), Lake(lake))
+    if as_json:
+        _print_json([asdict(year) for year in found])
+    else:
+        _print_rows("what a back-fill would run", [_planned(year) for year in found])
+        _print_rows("stage by stage", _aligned([{"year": year.year, **_matrix(year.stages)} for year in found]))
+    raise typer.Exit(worst([year.exit_code for year in found]))
+
+
+@app.command(epilog="Example: evenhand backfill hmda.yaml --years 2010-2024 --workers 2")
+def backfill(
+    spec: SpecArgument,
+    years: YearsOption,
+    lake: LakeOption = "data/lake",
+    workers: Annotated[int, typer.Option(min=1, help="Years at a time, each in a process of its own.")] = 1,
+    runner: Annotated[
+        str | None, typer.Option(envvar="EVENHAND_RUNNER", help="Where years run: processes, threads or dask.")
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(envvar="EVENHAND_DASK_ADDRESS", help="Of the Dask scheduler, such as tcp://127.0.0.1:8786."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Audit years with a protected run, too.")] = False,
+    set_: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Audit every year; what the lake holds is not computed again, and one bad year does not stop the others.
+
+    The exit code is that of the most serious year: 6 integrity, then 5 infrastructure, 4 data quality, 2 spec,
+    1 breach, 3 insufficient evidence, and 0 if all are within their limits.
+    """
+    from flows.cli.terminal import show_progress
+    from flows.launch.backfill import Backfill, run_backfill
+    from flows.partitions.attempts import Attempt
+    from flows.partitions.runners import RunnerSettings
+    from flows.partitions.years import parse_years
+
+    if not as_json:
+        show_progress()
+    settings = RunnerSettings.parse(runner, address, workers).model_dump()
+    found = run_backfill(Backfill(_read(spec, set_).spec, parse_years(years), lake, settings, force))
+    if as_json:
+        _print_json(found)
+    else:
+        _print_rows(f"years of {found['audit']}", [_ended(Attempt.model_validate(year)) for year in found["years"]])
+    raise typer.Exit(ExitCode(found["exit_code"]))
+
+
+@app.command(epilog="Example: evenhand status --lake data/lake")
+def status(lake: LakeOption = "data/lake", as_json: JsonOption = False) -> None:
+    """Print how every year of every audit of the lake stands, stage by stage. Always exits 0 if it can be told."""
+    from flows.operations.status import status as standing
+    from tasks.lake.store import open_lake
+
+    found = standing(open_lake(lake))
+    if as_json:
+        _print_json([asdict(year) for year in found])
+        return
+    for audit in dict.fromkeys(year.audit for year in found):
+        mine = [year for year in found if year.audit == audit]
+        table = [
+            {
+                "year": year.year,
+                "state": year.state + (" (protected)" if year.protected else ""),
+                **_matrix(year.stages),
+                "why": year.message.split("\n")[0],
+            }
+            for year in mine
+        ]
+        _print_rows(f"years of {audit}", _aligned(table))
+
+
+@app.command(epilog="Example: evenhand protect hmda-2022-0123456789")
+def protect(
+    run: RunArgument,
+    lake: LakeOption = "data/lake",
+    off: Annotated[bool, typer.Option("--off", help="Take the protection away.")] = False,
+) -> None:
+    """Mark a run as published: a back-fill leaves its year alone unless it is given --force."""
+    from flows.runs.index import protect as mark
+    from tasks.lake.store import open_lake
+
+    mark(open_lake(lake), run, not off)
+    typer.echo(f"run {run} is {'no longer ' if off else ''}protected")
+
+
+def _read(path: Path, pairs: list[str] | None) -> SpecFile:
+    from flows.cli.options import load_spec, pair
+
+    return load_spec(path, dict(pair(each) for each in pairs or []))
+
+
+def _planned(year: "Forecast") -> dict[str, Any]:
+    first = next((s for s in year.stages if s.state.value != "ok"), None)
+    why = year.blocked or (f"{year.protected} is protected" if year.protected else first.reason if first else "")
+    lacks = f"lacks {', '.join(year.lacking)}" if year.lacking else ""
+    state = "cannot run" if year.blocked else "protected" if year.protected else _range(year.stages)
+    return {
+        "year": year.year,
+        "would run": state,
+        **_costs(year.cost),
+        "why": "; ".join(word for word in (why, lacks) if word),
+    }
+
+
+def _range(stages: Sequence["Stand"]) -> str:
+    """The stages to be run, with how the first of them stands."""
+    left = [s for s in stages if s.state.value != "ok"]
+    if not left:
+        return "nothing"
+    from_to = left[0].stage if len(left) == 1 else f"{left[0].stage} to {left[-1].stage}"
+    return f"{from_to}: {left[0].state.value}"
+
+
+def _costs(cost: "Cost") -> dict[str, str]:
+    rows = "unknown" if cost.rows is None else f"{'about ' if cost.about else ''}{cost.rows:,}"
+    seconds = "unknown" if cost.seconds is None else f"{cost.seconds:,.0f} s"
+    return {"rows": rows, "time": seconds, "disk": "unknown" if cost.bytes is None else f"{cost.bytes / 2**20:,.1f} MB"}
+
+
+def _ended(record: Any) -> dict[str, Any]:
+    seconds = "" if record.seconds is None else f"{record.seconds:.1f}"
+    words = {"year": record.year, "state": record.state.value, "seconds": seconds, "computed": record.computed}
+    lacks = f"lacks {', '.join(record.lacking)}" if record.lacking else ""
+    why = "; ".join(word for word in (record.message.split("\n")[0], lacks) if word)
+    return {
+        **words,
+        "read": record.source_words,
+        "run": record.run or "",
+        "why": why,
+    }
+
+
+def _matrix(stages: Sequence["Stand"]) -> dict[str, str]:
+    """One column a stage; a stage that several methods share is one column, and as its worst."""
+    found: dict[str, str] = {}
+    for s in stages:
+        name = s.stage.split(" ")[0]
+        if found.get(name, "ok") == "ok":
+            found[name] = s.state.value
+    return found
+
+
+def _aligned(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows with the same columns in the same order, ``why`` last."""
+    names = sorted(dict.fromkeys(name for row in rows for name in row), key=lambda name: name == "why")
+    return [{name: row.get(name, "") for name in names} for row in rows]
+
+
+def _print_json(said: object) -> None:
+    typer.echo(json.dumps(said, indent=1, default=str))
+
+
+def _print_rows(title: str, rows: list[dict[str, Any]]) -> None:
+    from flows.cli.summary import print_rows
+    from flows.cli.terminal import console
+
+    print_rows(console, title, rows)

@@ -1,0 +1,181 @@
+"""The ``evenhand`` command: what it takes and prints. What the commands do is in the modules beside this one."""
+
+import atexit
+import json
+import os
+import sys
+import warnings
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic.warnings import UnsupportedFieldAttributeWarning
+
+from flows.cli.backfill import app as backfill_app
+from flows.cli.data import app as data_app
+from flows.cli.operations import app as operations_app
+from flows.cli.options import load_spec, only, overrides
+from flows.cli.proof import app as measuring_app
+from flows.cli.results import app as results_app
+from flows.cli.summary import print_rows, print_summary
+from flows.cli.terminal import console, errors, show_progress
+from flows.cli.trends import app as trend_app
+from flows.supervision.crash import report_crash
+from flows.supervision.file_modes import restrict
+from flows.supervision.interruption import errors_of_stopping, stoppable
+from schemas.errors import EvenhandError, SpecError
+from schemas.terms import ExitCode
+
+app = typer.Typer(
+    name="evenhand",
+    help="Audits lending decisions for counterfactual unfairness.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.registered_commands += results_app.registered_commands
+app.registered_commands += backfill_app.registered_commands
+app.registered_commands += trend_app.registered_commands
+app.registered_commands += measuring_app.registered_commands
+app.registered_commands += operations_app.registered_commands
+app.add_typer(data_app, name="data")
+LakeOption = Annotated[
+    str,
+    typer.Option(
+        "--lake",
+        envvar="EVENHAND_LAKE",
+        help="Directory of the lake, made if it is not there; or its URI, such as s3://bucket/lake.",
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+_UNREAD = 141
+"""Exit code of a command whose reader hung up, as shells have it. It is not 1: that is a breach."""
+
+
+@app.command(epilog="Example: evenhand audit data/audits/hmda-tx-2022.yaml --set source.path=tx.csv.gz")
+def audit(
+    spec: Annotated[Path | None, typer.Argument(help="Audit spec; the bundled boston1990 if left out.")] = None,
+    lake: LakeOption = "data/lake",
+    year: Annotated[int | None, typer.Option(help="Year of the decisions, instead of the spec's.")] = None,
+    method: Annotated[list[str] | None, typer.Option(help="Run this method only; may be given again.")] = None,
+    profile: Annotated[str | None, typer.Option(help="default, or paper to reproduce published figures.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set any key of the spec.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run one audit; print a summary, the run id and the path of the report. A finished audit is not run again."""
+    from flows.launch.audit import run_audit
+
+    if not as_json:
+        show_progress()
+    read = load_spec(spec, overrides(year, profile, set_ or []))
+    if method:
+        read, left_out = only(read, method)
+        for measure in left_out:
+            errors.print(f"--method: the limit on {measure} is left out, as its method does not run", markup=False)
+    try:
+        summary = run_audit(read.spec, lake)
+    except SpecError as error:
+        raise SpecError(read.describe(error)) from error
+    if as_json:
+        said = {"run": summary.run, "state": summary.state, "report": summary.report, "read": summary.read}
+        console.print_json(json.dumps({**said, "computed": summary.computed, "measures": summary.headline}))
+    else:
+        print_summary(console, read.spec.title or read.spec.name, summary)
+    for warning in summary.warnings:
+        errors.print(f"warning: {warning}", markup=False)
+    raise typer.Exit(summary.exit_code)
+
+
+@app.command(epilog="Example: evenhand init loans.csv > loans.yaml")
+def init(file: Annotated[Path, typer.Argument(help="A delimited table with a header.")]) -> None:
+    """Print a commented audit spec drafted from a table."""
+    from flows.cli.draft import draft
+
+    sys.stdout.write(draft(file))
+
+
+@app.command(epilog="Example: evenhand verify boston1990-1990-0123456789")
+def verify(
+    run: Annotated[str, typer.Argument(help="Run id, as `evenhand audit` printed it.")],
+    lake: LakeOption = "data/lake",
+    as_json: JsonOption = False,
+) -> None:
+    """Check every file of a run against its sha256. Exit 6 if one is missing or altered."""
+    from flows.runs.verification import verify_run
+
+    outcome = verify_run(lake, run)
+    if as_json:
+        console.print_json(json.dumps(outcome))
+    else:
+        console.print(f"run {run}: all {outcome['files']} files are as they were written", markup=False)
+        if outcome["by_content"]:
+            told = (
+                f"its manifest, of an earlier version, has no sha256 of partition.json: {outcome['by_content']} of them"
+            )
+            console.print(f"{told} were compared by content", markup=False)
+
+
+@app.command(epilog="Example: evenhand doctor --lake data/lake")
+def doctor(
+    lake: LakeOption = "data/lake",
+    fix_modes: Annotated[
+        bool, typer.Option("--fix-modes", help="First close the files of the lake to other users of this machine.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Check Python, libraries, lake, disk, memory, and that schedules fire. Exit 5 if something is amiss."""
+    from flows.operations.doctor import examine
+
+    show_progress()
+    if fix_modes:
+        from flows.supervision.file_modes import fix
+        from tasks.lake.store import open_lake
+
+        errors.print(f"{fix(open_lake(lake))} files and directories of the lake got another mode", markup=False)
+    checks = examine(lake)
+    if as_json:
+        console.print_json(json.dumps(checks))
+    else:
+        print_rows(console, "environment", checks)
+    if not all(check["ok"] for check in checks):
+        raise typer.Exit(ExitCode.INFRASTRUCTURE)
+
+
+def main() -> None:
+    """Run the command; an error of ours is a message and an exit code, never a traceback."""
+    restrict()
+    # pydantic warns of every alias in the models that FastAPI makes of Prefect's API; FastAPI ignores that itself, but
+    # only inside catch_warnings, which ends for all threads as soon as it ends in one, and we load libraries in another
+    warnings.filterwarnings(
+        "ignore", category=UnsupportedFieldAttributeWarning, module=r"pydantic\._internal\._generate_schema"
+    )
+    code = stoppable(_code)
+    if code not in (ExitCode.WITHIN, ExitCode.BREACH, ExitCode.INSUFFICIENT_EVIDENCE):
+        # after an error Prefect still holds frames with DuckDB objects, whose bindings would print forty lines of
+        # leaks over the message while the interpreter ends: run the exit handlers, and end without that
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+def _code() -> int:
+    try:
+        with errors_of_stopping():
+            app(standalone_mode=True)
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # typer and rich would end with 1
+            return _UNREAD
+        return end.code if isinstance(end.code, int) else 0
+    except EvenhandError as error:
+        errors.print(f"evenhand: {error}", markup=False)
+        return error.exit_code
+    except Exception as error:
+        # a fault of ours: its traceback goes to a file, and it must not end with 1, which would read as a breach
+        errors.print(f"evenhand: {report_crash(error, sys.argv[1:])}", markup=False)
+        return ExitCode.INFRASTRUCTURE
+    return ExitCode.WITHIN

@@ -1,0 +1,80 @@
+"""The audit spec as the command line names it: a file, or the bundled one, and what options say otherwise."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+from schemas.audit.file import SpecFile, checked, read_spec
+from schemas.audit.text import spec_text
+from schemas.errors import SpecError, nearest
+
+_HERE = Path(__file__).parents[1]
+_PLACES = (_HERE.parent / "data" / "audits" / "boston1990.yaml", _HERE / "bundled" / "boston1990.yaml")
+BUNDLED = next((place for place in _PLACES if place.is_file()), _PLACES[0])
+"""In a checkout beside the other audit specs, in an installed wheel inside the package."""
+
+
+def load_spec(path: Path | None, overrides: dict[str, str]) -> SpecFile:
+    """Read an audit spec, the bundled one if there is no path.
+
+    Raises:
+        SpecError: it is not there, or not usable.
+    """
+    from tasks.metrics.limits import faults  # with it come the libraries of the stages
+
+    file = path or BUNDLED
+    try:
+        return read_spec(spec_text(file), str(file), overrides, (faults,))
+    except OSError as error:
+        raise SpecError(f"no audit spec at {str(file)!r}; `evenhand init FILE.csv` drafts one from a table") from error
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{file}: an audit spec is UTF-8 text") from error
+
+
+def overrides(year: int | None, profile: str | None, pairs: list[str]) -> dict[str, str]:
+    """Keys of the spec, dotted, and what the options of `evenhand audit` set them to.
+
+    Raises:
+        SpecError: a pair is none.
+    """
+    out = dict(pair(each) for each in pairs)
+    if year is not None:
+        out["year"] = str(year)
+    if profile is not None:
+        out["profile"] = profile
+    return out
+
+
+def only(read: SpecFile, methods: Collection[str]) -> tuple[SpecFile, list[str]]:
+    """The spec with no other methods, and the measures of the limits that are left out with the others.
+
+    Raises:
+        SpecError: there is no such method, or the spec does not run it.
+    """
+    from tasks.metrics.limits import check_limits, makers_of
+    from tasks.pipeline.registry import OUTCOMES_METHOD
+
+    spec = read.spec
+    running = [name for name, settings in spec.methods if settings is not None]
+    for name in methods:
+        if name not in running:
+            known = nearest(name, running) if name not in type(spec.methods).model_fields else "add it to `methods`"
+            raise SpecError(f"--method {name}: this spec runs no such method; {known}")
+    kept = [limit for limit in spec.thresholds if not makers_of(limit).isdisjoint({*methods, OUTCOMES_METHOD})]
+    values = spec.model_dump(mode="json")
+    values["methods"] = {name: own if name in methods else None for name, own in values["methods"].items()}
+    values["thresholds"] = [limit.model_dump(mode="json") for limit in kept]
+    narrowed = SpecFile(checked(values, read.name), read.name, read.lines)
+    check_limits(narrowed.spec)
+    return narrowed, [limit.measure for limit in spec.thresholds if limit not in kept]
+
+
+def pair(text: str) -> tuple[str, str]:
+    """KEY and VALUE of a --set.
+
+    Raises:
+        SpecError: it has no equals sign, or no key.
+    """
+    key, sign, value = text.partition("=")
+    if not sign or not key:
+        raise SpecError(f"--set {text}: expected KEY=VALUE, such as --set source.path=FILE")
+    return key, value

@@ -1,0 +1,141 @@
+"""The commands that hold Evenhand to account: ``bench`` against a reference, ``reproduce`` against the papers."""
+
+import json
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from flows.cli.options import load_spec, pair
+from flows.cli.summary import print_rows
+from flows.cli.terminal import console, show_progress
+from schemas.errors import SpecError
+from schemas.terms import ExitCode
+
+app = typer.Typer()
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A benchmark: the function of its name in a module, and the options that are its arguments, in order."""
+
+    module: str
+    options: tuple[str, ...]
+
+
+_BENCHES = {
+    "overhead": Bench("flows.bench.overhead", ("--spec", "--set")),
+    "fgce": Bench("tasks.methods.fgce.bench.bench", ("--data", "--rows")),
+    "cst": Bench("tasks.methods.cst.bench.bench", ("--data", "--rows")),
+    "cec": Bench("tasks.methods.cec.bench.bench", ("--data", "--rows")),
+    "gcfn": Bench("tasks.methods.gcfn.bench.bench", ("--rows",)),
+    "raguel": Bench("tasks.methods.raguel.bench.bench", ("--data", "--rows")),
+    "ingest": Bench("flows.bench.ingest", ("--rows",)),
+    "twin": Bench("flows.bench.twin", ("--rows",)),
+}
+
+
+@app.command(epilog="Example: evenhand bench fgce --data DIR, or: evenhand bench overhead --spec SPEC.yaml")
+def bench(
+    name: Annotated[str, typer.Argument(help=f"Name of the benchmark: {', '.join(_BENCHES)}.")],
+    spec: Annotated[Path | None, typer.Option(help="overhead: audit spec; the bundled boston1990 if left out.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="overhead: set any key of the spec.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="fgce, cst, cec, raguel: directory with data/ (cst: and golden/) in it.")
+    ] = None,
+    rows: Annotated[
+        int | None, typer.Option(min=1, help="all but overhead: at most so many rows, for a quick look.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Time the same work two ways and print the ratio; all but overhead print times beside targets, too."""
+    given: dict[str, Any] = {"--spec": spec, "--set": set_, "--data": data, "--rows": rows}
+    _refuse_options_of_others(name, given)
+    asked = _BENCHES[name]
+    if "--data" in asked.options and data is None:
+        raise SpecError(f"bench {name} needs --data DIR, the directory that holds data/")
+    measure = getattr(import_module(asked.module), name)
+    if "--spec" in asked.options:
+        said = measure(load_spec(spec, dict(pair(s) for s in set_ or [])).spec)
+    else:
+        said = measure(*(given[option] for option in asked.options))
+    if as_json:
+        console.print_json(json.dumps(said))
+    else:
+        print_rows(console, f"bench {name}", said)
+
+
+@app.command(epilog="Example: evenhand reproduce fgce --data shared --only german")
+def reproduce(
+    paper: Annotated[str, typer.Argument(help="The method, by its paper's acronym: fgce, cst, cec, gcfn or raguel.")],
+    data: Annotated[Path, typer.Option(help="Directory with data/ and golden/ in it.")],
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="This data set only: german, compas or adult of fgce, loan or law of cst, german, adult or synthetic "
+            "of cec, synthetic, law-sigmoid, law-sin or compas of gcfn, example, german, default-credit or hmda of "
+            "raguel; may be given again."
+        ),
+    ] = None,
+    folds: Annotated[
+        int | None, typer.Option(min=1, max=5, help="cec: folds to train on, of the paper's five; one if left out.")
+    ] = None,
+    baselines: Annotated[
+        bool | None,
+        typer.Option(
+            "--baselines/--no-baselines",
+            help="cec: whether the paper's baselines are trained, too, which are shown without a verdict; they are if "
+            "left out.",
+        ),
+    ] = None,
+    networks: Annotated[
+        int | None, typer.Option(min=1, help="gcfn: generators trained together; the paper's ten if left out.")
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, help="gcfn: passes over 10,000 rows; the paper's 300 if left out.")
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, max=5, help="gcfn: runs that means are taken over; five if left out.")
+    ] = None,
+    records: Annotated[
+        int | None,
+        typer.Option(
+            min=2_500, help="raguel: records of the longest list that is drawn; the paper's 1,000,000 if left out."
+        ),
+    ] = None,
+    every_cell: Annotated[bool, typer.Option("--every-cell", help="Print the cells that agree, too.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a paper's experiment and compare with what it prints. Exit 1 if a figure differs beyond its tolerance."""
+    from flows.reproduce.run import reproduce as run
+    from flows.reproduce.show import as_json as plain
+    from flows.reproduce.show import print_lines
+    from tasks.proof.lines import Verdict
+
+    show_progress()
+    size = {"folds": folds, "baselines": baselines, "networks": networks, "epochs": epochs, "seeds": seeds}
+    size |= {"records": records}
+    lines = run(paper, data, only or (), **size)
+    if as_json:
+        console.print_json(json.dumps(plain(lines)))
+    else:
+        print_lines(console, lines, every_cell=every_cell)
+    if any(line.verdict is Verdict.DIFFERS for line in lines):
+        raise typer.Exit(ExitCode.BREACH)
+
+
+def _refuse_options_of_others(name: str, given: dict[str, Any]) -> None:
+    """An option that only another benchmark takes would be ignored in silence."""
+    if name not in _BENCHES:
+        raise SpecError(f"no benchmark {name!r}; known: {', '.join(map(repr, _BENCHES))}")
+    for option, value in given.items():
+        if value and option not in _BENCHES[name].options:
+            other = next(bench for bench, its in _BENCHES.items() if option in its.options)
+            taken = " and ".join(_BENCHES[other].options)
+            raise SpecError(f"bench {name} takes no {option}; bench {other} does, and takes {taken}")

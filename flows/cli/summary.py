@@ -1,0 +1,117 @@
+"""What an audit prints at its end: one line per group, one line per check, and where to read on."""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from schemas.tables.source import read_words
+from schemas.terms import Note, State
+
+if TYPE_CHECKING:
+    from flows.runs.record import Summary  # reaches every stage, and the commands that read need none
+
+_UNBOUNDED = 1_000_000
+"""Columns of a console on which no table is too wide."""
+_STYLE = {State.BREACH: "bold red", State.WITHIN: "green", State.INSUFFICIENT_EVIDENCE: "yellow"}
+
+
+def print_summary(console: Console, title: str, summary: "Summary") -> None:
+    """Print groups, checks, state, run and report. Text is never read as markup."""
+    console.print(f"{title}\n", markup=False, style="bold")
+    console.print("value [interval] or (range of draws) by group; n = those whom it is about", markup=False)
+    for table in _groups(summary):
+        console.print(table)
+        console.print()
+    console.print(_checks(summary.checks) if summary.checks else Text("no thresholds set: nothing was checked"))
+    state = Text(summary.state.value.replace("_", " "), style=_STYLE.get(summary.state, ""))
+    console.print(Text("\nstate   ").append_text(state))
+    if summary.unchecked:
+        console.print(summary.unchecked, markup=False)
+    console.print(f"read    {read_words(summary.read)}", markup=False)
+    console.print(f"run     {summary.run}", markup=False)
+    console.print(f"report  {summary.report}", markup=False)
+
+
+def print_rows(console: Console, title: str, rows: list[dict[str, Any]]) -> None:
+    """Print rows as a table; where no terminal shows them, one line a row with whole words in columns."""
+    names = list(rows[0]) if rows else []
+    if not console.is_terminal:
+        _print_lines(console, title, names, rows)
+        return
+    table = _table(title, names)
+    for row in rows:
+        table.add_row(*(_cell(value) for value in row.values()))
+    console.print(table)
+
+
+def _print_lines(console: Console, title: str, names: list[str], rows: list[dict[str, Any]]) -> None:
+    """Title, header and rows for programs such as grep: no cell is wrapped or shortened, no line ends with blanks."""
+    table = Table(box=None, pad_edge=False)
+    for name in names:
+        table.add_column(Text(name), no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(" ".join(_cell(value).plain.splitlines())) for value in row.values()))
+    wide = Console(width=_UNBOUNDED, color_system=None)
+    with wide.capture() as shown:
+        wide.print(table)
+    lines = [line.rstrip() for line in shown.get().splitlines()] if rows else []
+    console.out("\n".join([title] * bool(title) + lines), highlight=False)
+
+
+def _groups(summary: "Summary") -> Iterator[Table]:
+    """A table for the decisions and one for each method, of the groups that it has something to say of."""
+    by = {(r["decision_maker"], r["protected_attribute"], r["group"], r["measure"]): r for r in summary.headline}
+    groups = sorted({key[:3] for key in by})
+    for title, measures in summary.titles.items():
+        table = _table(title, ["decision maker", "group", "n", *measures.values()])
+        for maker, attribute, group in groups:
+            cells = [by.get((maker, attribute, group, measure)) for measure in measures]
+            known = next((cell for cell in cells if cell), None)
+            if known is not None:
+                n = "" if known["n"] is None else f"{known['n']:,}"
+                table.add_row(maker, Text(f"{attribute}: {group}"), n, *(_interval(cell) for cell in cells))
+        yield table
+
+
+def _checks(rows: Iterable[dict[str, Any]]) -> Table:
+    table = _table("checks against the thresholds of the spec", ["decision maker", "group", "measure", "state", "why"])
+    for r in rows:
+        state = State(r["state"])
+        value = f"{r['measure'].replace('_', ' ')} {_interval(r)}"
+        shown = Text(state.value.replace("_", " "), style=_STYLE.get(state, ""))
+        table.add_row(
+            r["decision_maker"],
+            Text(f"{r['protected_attribute']}: {r['group']}"),
+            Text(value),
+            shown,
+            Text(r["reason"]),
+        )
+    return table
+
+
+def _table(title: str, columns: list[str]) -> Table:
+    table = Table(title=Text(title), title_justify="left", box=None, pad_edge=False, title_style="italic")
+    for name in columns:
+        table.add_column(name, overflow="fold")
+    return table
+
+
+def _interval(row: dict[str, Any] | None) -> str:
+    if row is None:
+        return ""
+    if row["value"] is None:
+        return "withheld" if row["n"] is None else "undefined"
+    low, high, notes = row["low"], row["high"], row["note"].split("; ")
+    if low is None or high is None:
+        return f"{row['value']:.4f} ({Note.NO_SPREAD if Note.NO_SPREAD in notes else 'no interval'})"
+    ends = f"({low:.3f} to {high:.3f})" if Note.RANGE in notes else f"[{low:.3f}, {high:.3f}]"
+    return f"{row['value']:.4f} {ends}"
+
+
+def _cell(value: object) -> Text:
+    if isinstance(value, float):
+        return Text(f"{value:.4f}")
+    return Text("" if value is None else str(value))

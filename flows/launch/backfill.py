@@ -1,0 +1,73 @@
+"""Launch a back-fill: look first what is left of its years, and start Prefect only if there is something to compute."""
+
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flows.partitions.attempts import Attempt, YearsFailedError, latest, summed_up
+from flows.partitions.forecast import forecast
+from flows.partitions.year_audit import audit_year
+from flows.supervision.embedded_api import prefect_api
+from flows.supervision.presence import at_work
+from schemas.audit.spec import AuditSpec
+from schemas.errors import EvenhandError
+from tasks.lake.store import Lake
+
+log = logging.getLogger("evenhand")
+
+
+@dataclass(frozen=True)
+class Backfill:
+    """What is asked for."""
+
+    spec: AuditSpec
+    years: Sequence[int]
+    lake: str
+    runner: dict[str, Any]
+    """Where years run, as ``flows.partitions.runners.RunnerSettings`` dumps it."""
+    force: bool = False
+
+
+def run_backfill(asked: Backfill) -> dict[str, Any]:
+    """Audit the years; gives the record of each and the exit code of the most serious one.
+
+    Raises:
+        InfrastructureError: the lake cannot be written.
+    """
+    lake = Lake(asked.lake)
+    with at_work(lake, f"command-{os.getpid()}"):  # so that nothing that counts as finished is removed meanwhile
+        found = forecast(asked.spec, asked.years, lake)
+        if any(year.is_left(asked.force) for year in found):
+            return _orchestrated(asked, lake)
+        log.info("all %d years are in the lake already: nothing to compute", len(found))
+        return summed_up([_stands(asked, year.year, lake) for year in found])
+
+
+def _orchestrated(asked: Backfill, lake: Lake) -> dict[str, Any]:
+    with prefect_api(lake):
+        from flows.backfill import backfill  # starts Prefect
+
+        try:
+            said: dict[str, Any] = backfill(
+                spec=asked.spec.model_dump(mode="json"),
+                years=list(asked.years),
+                lake=lake.location,
+                runner=asked.runner,
+                force=asked.force,
+            )
+        except YearsFailedError as error:
+            return error.summary
+    return said
+
+
+def _stands(asked: Backfill, year: int, lake: Lake) -> Attempt:
+    """The record of a year of which nothing is left to compute; its files are held against their digests."""
+    try:
+        return audit_year(asked.spec, year, lake, asked.force)
+    except EvenhandError:
+        last = latest(lake, asked.spec.name, year)
+        if last is None:
+            raise
+        return last

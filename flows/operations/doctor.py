@@ -1,0 +1,112 @@
+"""Examine the environment: what an audit needs, whether it is there, and what to do where it is not."""
+
+import logging
+import os
+import shutil
+import sys
+from importlib.metadata import PackageNotFoundError, requires, version
+from math import ceil
+from typing import Any
+
+import psutil
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from flows.operations.scheduler_check import LIMIT_SECONDS, seconds_to_first_run
+from flows.supervision.file_modes import open_to_others
+from schemas.errors import InfrastructureError
+from tasks.lake.storage import storage_at
+from tasks.lake.store import Lake
+
+log = logging.getLogger("evenhand")
+_GB = 2**30
+_FIRST_WITHOUT_SCHEDULES = Version("2.1")
+"""The SQLAlchemy with which Prefect 3.8's scheduler fails each time that it runs."""
+
+
+def examine(root: str) -> list[dict[str, Any]]:
+    """Every check with what was found, whether that will do, and the next step where not."""
+    needed = [Requirement(line) for line in requires("evenhand") or []]
+    packages = [_package(r) for r in needed if r.marker is None or r.marker.evaluate({"extra": ""})]
+    return [_python(), *packages, _lake(root), _modes(root), _disk(root), _memory(), _schedules()]
+
+
+def _check(name: str, found: str, ok: bool, step: str) -> dict[str, Any]:
+    return {"check": name, "found": found, "ok": ok, "next_step": "" if ok else step}
+
+
+def _python() -> dict[str, Any]:
+    return _check("python", sys.version.split()[0], sys.version_info[:2] >= (3, 11), "use Python 3.11 or later")
+
+
+def _package(wanted: Requirement) -> dict[str, Any]:
+    """Whether a library is there in a version that we were tried with; docs/decisions/0029 says which move together."""
+    try:
+        found = version(wanted.name)
+    except PackageNotFoundError:
+        found = "missing"
+    ok = found != "missing" and wanted.specifier.contains(found, prereleases=True)
+    return _check(wanted.name, found, ok, f"{wanted} is needed: pip install -r requirements.lock")
+
+
+def _lake(root: str) -> dict[str, Any]:
+    try:
+        lake = Lake(root)
+        runs = len(lake.storage.glob("runs/*/manifest.json"))
+    except InfrastructureError as error:
+        return _check("lake", "not writable", False, str(error))
+    return _check("lake", f"{lake.location}, {runs} runs", True, "")
+
+
+def _modes(root: str) -> dict[str, Any]:
+    """Whether other users of this machine can read what the lake keeps on it."""
+    try:
+        found = len(open_to_others(Lake(root)))
+    except InfrastructureError:
+        return _check("file modes", "unknown", True, "")  # the check of the lake says why
+    return _check("file modes", f"{found} open to others", found == 0, "evenhand doctor --fix-modes --lake LAKE")
+
+
+def _disk(root: str) -> dict[str, Any]:
+    """The disk of the lake, or the one that its drafts lie on where it is at a URI."""
+    local = storage_at(root).local
+    here = next(p for p in (local, *local.parents) if p.exists())
+    free = shutil.disk_usage(here).free
+    return _check("free disk", f"{free / _GB:.1f} GB", free > 2 * _GB, "free 2 GB, or give another --lake")
+
+
+def _memory() -> dict[str, Any]:
+    free = psutil.virtual_memory().available
+    return _check("free memory", f"{free / _GB:.1f} GB", free > 3 * _GB, "3 GB are needed for 50,000 rows")
+
+
+def _schedules() -> dict[str, Any]:
+    """Whether a server plans runs of schedules; runs that are started by hand work where it does not."""
+    named = bool(os.environ.get("PREFECT_API_URL"))
+    server = "the server of PREFECT_API_URL" if named else "a temporary server"
+    log.info("schedules: waiting for a run that %s makes by itself, up to %d s", server, LIMIT_SECONDS)
+    try:
+        after = seconds_to_first_run()
+    except Exception as error:  # whatever a server, or a Prefect that does not fit, does wrong is a finding here
+        return _check("schedules", *_not_asked(error, named=named))
+    if after is not None:
+        return _check("schedules", f"the server made a run by itself after {ceil(after)} s", True, "")
+    return _check("schedules", *_no_run(version("sqlalchemy"), named=named))
+
+
+def _not_asked(error: Exception, *, named: bool) -> tuple[str, bool, str]:
+    """Finding and next step where no server could be asked."""
+    why = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    if named:
+        step = "start it, or mend PREFECT_API_URL and PREFECT_API_AUTH_STRING"
+        return f"the server of PREFECT_API_URL cannot be asked ({why})", False, step
+    return f"no server could be started ({why})", False, "pip install -r requirements.lock"
+
+
+def _no_run(sqlalchemy: str, *, named: bool) -> tuple[str, bool, str]:
+    """Finding and next step where a server makes no runs; a server that is named may have other libraries than we."""
+    found = "the server makes no runs by itself"
+    if Version(sqlalchemy) >= _FIRST_WITHOUT_SCHEDULES:
+        found += f" (SQLAlchemy {sqlalchemy}; below {_FIRST_WITHOUT_SCHEDULES} is needed)"
+    where = " where the server runs, and start it again; its log says why" if named else ""
+    return found, False, f"pip install -r requirements.lock{where}"

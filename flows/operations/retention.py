@@ -1,0 +1,198 @@
+"""Retention for the lake: what is kept of its runs, and what may go because no kept run needs it.
+
+First a list is made of what would go, with the reason and the bytes; removing is a second step that works off a list
+made while nobody works on the lake. Manifests go before the files that they name, and the folders of runs last, so that
+a removal that is stopped half-way leaves no run without its files, and the next one finds what is left.
+"""
+
+import shutil
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from flows.runs.index import Run, is_protected, runs_of
+from flows.runs.record import former_reports
+from flows.supervision.crash import CRASH_FILES
+from flows.supervision.presence import alone
+from flows.supervision.zombies import clear_leftovers, leftovers, touched
+from schemas.artifact import Partition
+from schemas.errors import IntegrityError
+from schemas.vintages import Vintage
+from tasks.lake.store import Lake
+
+_DEPTH = 6
+"""Parts of a vintage's folder: ``vintages``, year, data set, place, freeze date, digest."""
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """What is kept."""
+
+    runs: int
+    """The newest so many runs of every audit and year."""
+    vintages: int | None = None
+    """The newest so many vintages of every year, dataset and geography; all of them if None."""
+    days: float = 14
+    """What an unfinished run has worked out, for so many days after it last wrote something; crash files too."""
+
+
+@dataclass(frozen=True)
+class Removal:
+    """Something that would go, or went."""
+
+    kind: str
+    name: str
+    bytes: int
+    why: str
+    path: Path
+
+
+def removals(lake: Lake, keeping: Keeping) -> list[Removal]:
+    """What would go, in the order in which it has to.
+
+    Raises:
+        SpecError: the lake lies on an object store, whose own rules say what it keeps.
+        IntegrityError: a manifest is not the one that was written, or that of a protected run is gone, so that nobody
+            can say what it needs.
+    """
+    runs = runs_of(lake)
+    kept = kept_runs(runs, keeping.runs)
+    gone = [run for run in runs if run.run not in kept]
+    staying = [run for run in runs if run.run in kept]
+    whys = {run.run: f"not among the newest {keeping.runs} of its audit and year" for run in gone} | _stopped(lake)
+    return [
+        *(removal for run in whys for removal in _published(lake, run)),
+        *_partitions(lake, staying, gone, keeping.days),
+        *_unfinished(lake, keeping.days),
+        *(_removal("draft", path.name, path, "its writer is gone") for path in leftovers(lake)),
+        *_crash_files(lake, keeping.days),
+        *(_vintages(lake, staying, keeping.vintages) if keeping.vintages is not None else ()),
+        *(_removal("run", run, lake.root / "runs" / run, why) for run, why in whys.items()),
+    ]
+
+
+def kept_runs(runs: Sequence[Run], newest: int) -> frozenset[str]:
+    """Ids of the newest so many runs of every audit and year, and of all that are protected."""
+    of_year: dict[tuple[str, int], list[Run]] = defaultdict(list)
+    for run in sorted(runs, key=lambda r: (r.finished, r.run), reverse=True):
+        of_year[run.audit, run.year].append(run)
+    first = {run.run for group in of_year.values() for run in group[:newest]}
+    return frozenset(first | {run.run for run in runs if run.protected})
+
+
+def collect(lake: Lake, keeping: Keeping) -> list[Removal]:
+    """Remove what ``removals`` lists, as it is found while nobody works on the lake; gives what went.
+
+    Raises:
+        InfrastructureError: somebody is at work on the lake.
+        IntegrityError: as ``removals`` says.
+    """
+    with alone(lake):
+        found = removals(lake, keeping)
+        for removal in found:
+            if removal.path.is_dir():
+                (removal.path / "manifest.json").unlink(missing_ok=True)
+        for removal in found:
+            if removal.kind != "draft":
+                _remove(removal.path)
+        clear_leftovers(lake)
+    return found
+
+
+def _remove(folder: Path) -> None:
+    """Remove a file or a folder; of a partition first the record without which readers take it for absent."""
+    if folder.is_file():
+        folder.unlink()
+        return
+    (folder / "partition.json").unlink(missing_ok=True)
+    shutil.rmtree(folder)
+
+
+def _stopped(lake: Lake) -> dict[str, str]:
+    """Runs whose removal was begun and not ended: their folder is there without a manifest."""
+    folders = [path for path in sorted((lake.root / "runs").iterdir()) if path.is_dir()]
+    without = [path.name for path in folders if not (path / "manifest.json").is_file()]
+    for run in without:
+        if is_protected(lake, run):  # nothing here removes it, so that somebody else has
+            raise IntegrityError(
+                f"the manifest of the protected run {run} is missing: nobody can say what it needs; restore it from a "
+                f"copy, or remove {lake.root / 'runs' / run} and audit that year again"
+            )
+    return dict.fromkeys(without, "its removal was stopped")
+
+
+def _published(lake: Lake, run: str) -> Iterator[Removal]:
+    """What was made of a run that goes: its report, in the place of earlier versions too, and its reviewer's pack."""
+    for kind, path in (
+        ("report", lake.root / "reports" / run),
+        ("report", Path(former_reports(lake).where(run))),
+        ("file pack", lake.root / "restricted" / run),
+    ):
+        if path.is_dir():
+            yield _removal(kind, run, path, "its run goes")
+
+
+def _partitions(lake: Lake, kept: Sequence[Run], gone: Sequence[Run], days: float) -> Iterator[Removal]:
+    """Partitions that no kept run names. One that no run ever named may be of a run that is yet to be resumed."""
+    needed, former = _named(kept), _named(gone)
+    for path in sorted((lake.root / "stages").glob("*/*")):
+        stage_and_key = (path.parent.name, path.name)
+        name = "/".join(stage_and_key)
+        if stage_and_key in needed:
+            continue
+        if stage_and_key in former:
+            yield _removal("partition", name, path, "no kept run needs it")
+        elif not (path / "partition.json").is_file():
+            yield _removal("partition", name, path, "its removal was stopped")
+        elif _older(path, days):
+            yield _removal("partition", name, path, f"of a run that was not finished within {days:g} days")
+
+
+def _named(runs: Sequence[Run]) -> frozenset[tuple[str, str]]:
+    partitions: Iterator[Partition] = (p for run in runs for p in run.partitions)
+    return frozenset((p.stage, p.key) for p in partitions)
+
+
+def _unfinished(lake: Lake, days: float) -> Iterator[Removal]:
+    for path in sorted((lake.root / "unfinished").glob("*")):
+        if _older(path, days):
+            yield _removal("unfinished", path.name, path, f"nothing was added for {days:g} days")
+
+
+def _crash_files(lake: Lake, days: float) -> Iterator[Removal]:
+    for path in sorted((lake.root / "tmp").glob(CRASH_FILES)):
+        if _older(path, days):
+            yield _removal("crash file", path.name, path, f"written more than {days:g} days ago")
+
+
+def _vintages(lake: Lake, kept: Sequence[Run], newest: int) -> Iterator[Removal]:
+    """Vintages that later ones have replaced and that no kept run was computed from."""
+    from tasks.ingest.vintages.store import vintages
+
+    read = {PurePath(path).parent.parts[-_DEPTH:] for run in kept for path in _paths(run)}  # the lake may have moved
+    alike: dict[tuple[int, str, str], list[Vintage]] = defaultdict(list)
+    for vintage in sorted(vintages(lake), key=lambda v: (v.frozen, v.added), reverse=True):
+        alike[vintage.year, vintage.dataset, vintage.geography].append(vintage)
+    for group in alike.values():
+        for vintage in group[newest:]:
+            if PurePath(vintage.folder).parts not in read:
+                yield _removal(
+                    "vintage", str(vintage), lake.root / vintage.folder, f"not among the newest {newest} of its kind"
+                )
+
+
+def _paths(run: Run) -> Sequence[str]:
+    source = run.spec["source"]
+    given = source.get("vintage_file") or source.get("path") or ()
+    return (given,) if isinstance(given, str) else given
+
+
+def _older(path: Path, days: float) -> bool:
+    return touched(path) < time.time() - days * 24 * 3600
+
+
+def _removal(kind: str, name: str, path: Path, why: str) -> Removal:
+    files = (f for f in (path, *path.rglob("*")) if f.is_file())
+    return Removal(kind, name, sum(f.stat().st_size for f in files), why, path)

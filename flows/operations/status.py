@@ -1,0 +1,87 @@
+"""How every year that a lake knows of stands, stage by stage: `evenhand status`.
+
+What a year's last attempt says comes first, where that did not finish; else its run is held against the data, the code
+and the libraries of today. A year without either is not known here: `evenhand plan` names those that were never run.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from flows.partitions.attempts import OF_VERDICT, Attempt, YearState, attempts, latest
+from flows.partitions.standing import StageState, Stand, stands, told
+from flows.partitions.years import spec_of_year
+from flows.runs.index import Run, runs_of, standing
+from schemas.audit.spec import AuditSpec
+from schemas.errors import EvenhandError
+from schemas.terms import State
+from tasks.lake.store import Lake
+from tasks.plan import plan
+
+UNFINISHED = (YearState.RUNNING, YearState.FAILED, YearState.INTERRUPTED)
+_SECONDS = len("2026-01-01T00:00:00")
+"""Times are compared by seconds, whatever way their zone is written."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One year of one audit."""
+
+    audit: str
+    year: int
+    state: str
+    """running, within, breach, insufficient, failed, interrupted, or stale."""
+    stages: tuple[Stand, ...]
+    message: str
+    run: str
+    vintage: str
+    attempts: int
+    protected: bool
+
+
+def status(lake: Lake) -> list[Standing]:
+    """Every audit and year of a lake, in order."""
+    runs: dict[tuple[str, int], list[Run]] = defaultdict(list)
+    for run in runs_of(lake):
+        runs[run.audit, run.year].append(run)
+    tried = {(a.audit, a.year) for a in attempts(lake)}
+    return [_standing(lake, *key, standing(runs[key])) for key in sorted({*runs, *tried})]
+
+
+def _standing(lake: Lake, audit: str, year: int, run: Run | None) -> Standing:
+    last = latest(lake, audit, year)
+    tries = last.attempt if last else 0
+    if last is not None and _says_more(last, run):
+        stages = told(last)
+        words = (last.state.value, stages, last.message, last.run or "", last.vintage)
+        return Standing(audit, year, *words, tries, run.protected if run else False)
+    if run is None:
+        raise AssertionError("a year is known by an attempt or by a run")
+    stages, why = _today(run, lake, last)
+    verdict = OF_VERDICT.get(State(run.state), YearState.INSUFFICIENT).value
+    state = verdict if run.protected or not why else "stale"
+    message = why or (last.message if last and last.run == run.run else "")
+    return Standing(audit, year, state, stages, message, run.run, run.vintage, tries, run.protected)
+
+
+def _says_more(last: Attempt, run: Run | None) -> bool:
+    """Whether the last attempt came after the last run and did not end with it."""
+    if run is None:
+        return True
+    came_to_nothing = last.state in UNFINISHED or (last.run != run.run and not run.protected)
+    return came_to_nothing and last.began[:_SECONDS] >= run.finished[:_SECONDS]
+
+
+def _today(run: Run, lake: Lake, last: Attempt | None) -> tuple[tuple[Stand, ...], str]:
+    """The stages of a finished run by what data, code and libraries are today, and why they do not all stand."""
+    done = tuple(Stand(p.stage, StageState.OK) for p in run.partitions)
+    if run.protected:
+        return done, ""
+    try:
+        spec = AuditSpec.model_validate(run.spec)
+        now = spec_of_year(spec, run.year, lake) if spec.source.vintage is not None else spec
+        found = stands(plan(now), lake, run, last)
+    except (EvenhandError, ValidationError) as error:
+        return done, f"not to be audited again as things are: {error}"
+    return found, next((s.reason for s in found if s.state is not StageState.OK), "")

@@ -1,0 +1,137 @@
+"""What a back-fill would run, why, and what it would cost: `evenhand plan`. Nothing is computed and nothing written.
+
+Costs are those of earlier runs of the same audit, in proportion to rows. That is a guide and no promise: searching for
+neighbours and feasible paths grows faster than rows do. Where nothing is known, nothing is guessed.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from flows.partitions.attempts import latest
+from flows.partitions.standing import StageState, Stand, stands
+from flows.partitions.years import spec_of_year
+from flows.runs.index import Run, runs_of
+from schemas.artifact import Partition
+from schemas.audit.spec import AuditSpec
+from schemas.errors import EvenhandError, TooFewError
+from schemas.terms import ExitCode
+from tasks.lake.store import Lake
+from tasks.plan import Plan, plan
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What is left to be run of a year would take; None where nothing is known."""
+
+    rows: int | None
+    about: bool
+    """Whether the rows are estimated from the size of the file."""
+    seconds: float | None
+    bytes: int | None
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """One year: its stages, and what is left to be run of it."""
+
+    year: int
+    stages: tuple[Stand, ...]
+    cost: Cost
+    lacking: tuple[str, ...] = ()
+    protected: str = ""
+    """The protected run, which a back-fill leaves alone."""
+    blocked: str = ""
+    """Why the year cannot be audited as things are."""
+    exit_code: ExitCode = ExitCode.WITHIN
+    """Of what blocks it."""
+
+    def is_left(self, force: bool) -> bool:
+        """Whether a back-fill would have anything to compute of it."""
+        stands = bool(self.stages) and all(stage.state is StageState.OK for stage in self.stages)
+        return not stands or (bool(self.protected) and force)
+
+
+NOTHING = Cost(None, False, None, None)
+
+
+def forecast(spec: AuditSpec, years: Sequence[int], lake: Lake) -> list[Forecast]:
+    """What a back-fill of the years would do."""
+    runs = runs_of(lake, spec.name)
+    return [_of_year(spec, year, lake, runs) for year in years]
+
+
+def _of_year(spec: AuditSpec, year: int, lake: Lake, runs: Sequence[Run]) -> Forecast:
+    own = [run for run in runs if run.year == year]
+    kept = [run for run in own if run.protected]
+    if kept:
+        stages = tuple(Stand(p.stage, StageState.OK, "protected") for p in kept[-1].partitions)
+        return Forecast(year, stages, Cost(kept[-1].rows, False, 0.0, 0), protected=kept[-1].run)
+    try:
+        of_year = spec_of_year(spec, year, lake)
+        planned = plan(of_year)
+        found = stands(planned, lake, own[-1] if own else None, latest(lake, spec.name, year))
+    except TooFewError as error:
+        return Forecast(year, (), NOTHING, blocked=str(error), exit_code=ExitCode.INSUFFICIENT_EVIDENCE)
+    except EvenhandError as error:
+        return Forecast(year, (), NOTHING, blocked=str(error), exit_code=error.exit_code)
+    return Forecast(year, found, _cost(planned, found, lake, runs), of_year.source.lacking)
+
+
+def _cost(planned: Plan, found: Sequence[Stand], lake: Lake, runs: Sequence[Run]) -> Cost:
+    rows, about = _rows(planned, runs)
+    left = [
+        step.stage.name for step, stand in zip(planned.steps, found, strict=True) if stand.state is not StageState.OK
+    ]
+    if not left:
+        return Cost(rows, about, 0.0, 0)
+    donors = sorted((run for run in runs if run.rows), key=lambda run: abs(run.rows - (rows or 0)))
+    if rows is None or not donors:
+        return Cost(rows, about, None, None)
+    return Cost(rows, about, *_scaled(left, rows, donors, lake))
+
+
+def _scaled(stages: Sequence[str], rows: int, donors: Sequence[Run], lake: Lake) -> tuple[float | None, int | None]:
+    """Seconds and bytes of stages at so many rows, each by the run nearest in rows that has it; None if none has it."""
+    seconds, size = 0.0, 0.0
+    for stage in stages:
+        donor = next((run for run in donors if any(p.stage == stage for p in run.partitions)), None)
+        if donor is None:
+            return None, None
+        mine = [i for i, p in enumerate(donor.partitions) if p.stage == stage]
+        seconds += rows / donor.rows * fmean(float(donor.lineage[i]["seconds"]) for i in mine)
+        size += rows / donor.rows * fmean(_bytes(lake, donor.partitions[i]) for i in mine)
+    return round(seconds, 1), round(size) or None
+
+
+def _bytes(lake: Lake, partition: Partition) -> int:
+    """Bytes of a partition's files; 0 where the lake lies on no disk of this machine."""
+    files = [Path(lake.location, path) for path in (*(a.path for a in partition.tables), *partition.files)]
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def _rows(planned: Plan, runs: Sequence[Run]) -> tuple[int | None, bool]:
+    """Rows of the year's source, and whether they are estimated from its size."""
+    known = [run.rows for run in runs if run.source_sha256 == planned.source_sha256]
+    paths = [Path(path) for path in planned.spec.source.paths]
+    if known:
+        return known[-1], False
+    if all(path.suffix == ".parquet" for path in paths):
+        return sum(pq.ParquetFile(path).metadata.num_rows for path in paths), False
+    sizes = [(run.rows, size) for run in runs if (size := _size(run.spec["source"], paths[0].suffix))]
+    if not sizes:
+        return None, False
+    ours = sum(path.stat().st_size for path in paths)
+    return round(ours * sum(rows for rows, _ in sizes) / sum(size for _, size in sizes)), True
+
+
+def _size(source: Mapping[str, Any], suffix: str) -> int:
+    """Bytes of an earlier run's files, 0 if they are gone or packed in another way."""
+    given = source.get("path") or []
+    paths = [Path(path) for path in ([given] if isinstance(given, str) else given)]
+    same = bool(paths) and all(path.is_file() and path.suffix == suffix for path in paths)
+    return sum(path.stat().st_size for path in paths) if same else 0

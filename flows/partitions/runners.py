@@ -1,0 +1,103 @@
+"""Where the years of a back-fill are audited: in threads or processes of this machine, or on the workers of Dask.
+
+Here belongs the setting, and what Prefect is given for it. What Dask's workers need is in ``dask_workers``. Users set
+it with ``--runner`` and ``--address``, or EVENHAND_RUNNER and EVENHAND_DASK_ADDRESS.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from schemas.errors import InfrastructureError, SpecError
+
+if TYPE_CHECKING:
+    from prefect.task_runners import TaskRunner
+
+Kind = Literal["threads", "processes", "dask"]
+
+
+class RunnerSettings(BaseModel):
+    """Where tasks run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Kind = "processes"
+    """Processes by default: libraries that compute share one process badly."""
+    workers: int = Field(default=1, ge=1)
+    """Tasks at the same time. Dask has as many as its workers have threads, and takes no notice of this."""
+    address: str | None = None
+    """Of the Dask scheduler, such as ``tcp://10.0.0.5:8786``."""
+
+    @model_validator(mode="after")
+    def _address_of_dask(self) -> Self:
+        if self.kind != "dask":
+            if self.address is not None:
+                raise ValueError(f"runner {self.kind} takes no address; runner dask does")
+            return self
+        parts = urlsplit(self.address or "")
+        try:
+            usable = parts.scheme in ("tcp", "tls") and bool(parts.hostname) and parts.port is not None
+        except ValueError:  # a port that is no number
+            usable = False
+        if not usable:
+            raise ValueError(
+                f"runner dask needs the address of a scheduler, such as tcp://127.0.0.1:8786, and got {self.address!r}"
+            )
+        return self
+
+    @classmethod
+    def parse(cls, kind: str | None = None, address: str | None = None, workers: int = 1) -> "RunnerSettings":
+        """The settings that words on the command line ask for; an address alone asks for Dask.
+
+        Raises:
+            SpecError: they do not go together.
+        """
+        given = {"kind": kind or ("dask" if address else "processes"), "address": address or None, "workers": workers}
+        return _checked(given)
+
+
+def _checked(given: Mapping[str, Any]) -> RunnerSettings:
+    try:
+        return RunnerSettings.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        said = first["msg"].removeprefix("Value error, ")
+        where = f"runner.{'.'.join(map(str, first['loc']))}: " if first["loc"] else ""
+        raise SpecError(f"{where}{said}") from error
+
+
+def task_runner(settings: RunnerSettings | Mapping[str, Any], lake: str | None = None) -> "TaskRunner[Any]":
+    """The Prefect task runner of settings, or of their dump as a flow's parameter holds it.
+
+    Args:
+        settings: where tasks run.
+        lake: the lake that they work on, at which Dask's workers are asked whether they see it.
+
+    Raises:
+        SpecError: the settings are none.
+        InfrastructureError: Dask is not installed, its scheduler does not answer, or a worker is not fit for the work.
+    """
+    asked = settings if isinstance(settings, RunnerSettings) else _checked(settings)
+    if asked.address is not None:
+        return _on_dask(asked.address, lake)
+    from prefect.task_runners import ProcessPoolTaskRunner, ThreadPoolTaskRunner
+
+    if asked.kind == "threads":
+        return ThreadPoolTaskRunner(max_workers=asked.workers)
+    return ProcessPoolTaskRunner(max_workers=asked.workers)
+
+
+def _on_dask(address: str, lake: str | None) -> "TaskRunner[Any]":
+    try:
+        from prefect_dask import DaskTaskRunner
+
+        from flows.partitions.dask_workers import require_fit
+    except ImportError as error:
+        raise InfrastructureError(
+            f"runner dask needs libraries that are not installed ({error}): pip install 'evenhand[dask]'"
+        ) from error
+    require_fit(address, lake)
+    runner: TaskRunner[Any] = DaskTaskRunner(address=address)
+    return runner

@@ -1,0 +1,157 @@
+"""Trends and restatements from the runs of a lake: what they are made of, and where their pages are written.
+
+The run of a year is the protected one if there is one, else the last; a restatement holds the two last runs on
+different data against each other. Pages lie in the lake with the reports.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from flows.partitions.attempts import Attempt, YearState, latest
+from flows.runs.index import Run, last_run, runs_of
+from flows.runs.record import HEADLINES
+from schemas.errors import SpecError
+from schemas.tables.applications import REFUSALS
+from schemas.tables.measures import MEASURES
+from schemas.terms import State
+from tasks.lake.store import Lake
+from tasks.metrics.algorithm.disclosure import POLICIES, Policy
+from tasks.reporting.material import Measure
+from tasks.reporting.pages import page
+from tasks.reporting.trends import restatement as restating
+from tasks.reporting.trends import trend as trending
+from tasks.reporting.trends.page import LIMITS, trend_page, words
+from tasks.reporting.trends.restatement import SOURCE, Edition
+from tasks.reporting.trends.trend import YearResult
+
+_HEADLINES = {measure for of in HEADLINES.values() for measure in of}
+_EACH_ROW = ("ingest", "preprocess")
+"""The stages that take rows of the source, one by one, and refuse some for good."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A table over years and the page of it."""
+
+    table: pa.Table
+    page: str
+    """Path or URI."""
+
+
+def make_trend(audit: str, years: Sequence[int], lake: Lake) -> Made:
+    """The trend of an audit over years, with the restatements of these years.
+
+    Raises:
+        SpecError: no year has a run.
+    """
+    runs = {year: last_run(lake, audit, year) for year in years}
+    known = [run for run in runs.values() if run is not None]
+    if not known:
+        raise SpecError(
+            f"the lake {lake.location} has no run of {audit!r} in these years; `evenhand backfill` makes them"
+        )
+    results = [_result(lake, audit, year, run) for year, run in runs.items()]
+    table = trending.trend(audit, results)
+    sections = [_section(lake, *pair) for year in years if (pair := editions(lake, audit, year))]
+    said = known[-1].spec
+    references = {p["name"]: p["reference"] for run in known for p in run.spec["protected"]}
+    hmda = any(run.spec["source"]["kind"] == "hmda" for run in known)
+    content = trend_page(said["title"] or audit, results, references, hmda, sections)
+    return _written(lake, f"trend-{audit}", "trend", table, content, {})
+
+
+def make_restatement(audit: str, year: int, lake: Lake) -> Made:
+    """What the last edition of a year changed.
+
+    Raises:
+        SpecError: the year has no two runs on different data.
+    """
+    pair = editions(lake, audit, year)
+    if pair is None:
+        raise SpecError(
+            f"{audit} {year} has no two runs on different data; audit the year again once another edition is there"
+        )
+    old, new = (_edition(lake, run) for run in pair)
+    table = restating.restatement(audit, old, new)
+    content = page(
+        "trend.html.j2",
+        figures=False,
+        title=pair[1].spec["title"] or audit,
+        span=str(year),
+        limits=LIMITS[:1],
+        warning=None,
+        years=None,
+        sections=[_section(lake, *pair)],
+    )
+    rows = restating.restated_rows(old, new, _policy(pair[1]))
+    more = {"old": old.result.vintage, "new": new.result.vintage, "rows": rows, "changed": restating.changed(table)}
+    return _written(lake, f"restatement-{audit}-{year}", "restatement", table, content, more)
+
+
+def editions(lake: Lake, audit: str, year: int) -> tuple[Run, Run] | None:
+    """The last run of a year and the last one before it on other data; None where there are no two."""
+    runs = runs_of(lake, audit, year)
+    before = [run for run in runs if run.source_sha256 != runs[-1].source_sha256]
+    return (before[-1], runs[-1]) if before else None
+
+
+def _section(lake: Lake, old: Run, new: Run) -> Any:
+    return restating.section(_edition(lake, old), _edition(lake, new), _policy(new), words())
+
+
+def _policy(run: Run) -> Policy:
+    return POLICIES[run.spec["disclosure"]["profile"]]
+
+
+def _edition(lake: Lake, run: Run) -> Edition:
+    refused: Counter[str] = Counter()
+    for partition in (p for p in run.partitions if p.stage in _EACH_ROW):
+        refused.update(lake.read(partition.table(REFUSALS.name), columns=["reason"])["reason"].to_pylist())
+    used = run.rows - sum(refused.values())
+    counts = {SOURCE: run.rows, "used": used, **{f"refused: {r.replace('_', ' ')}": n for r, n in refused.items()}}
+    return Edition(_result(lake, run.audit, run.year, run), counts)
+
+
+def _result(lake: Lake, audit: str, year: int, run: Run | None) -> YearResult:
+    if run is None:
+        return _without_run(year, latest(lake, audit, year))
+    return YearResult(
+        year=year,
+        run=run.run,
+        vintage=run.vintage,
+        edition=run.vintage.split(",")[0] if "," in run.vintage else "file",
+        state=run.state,
+        rows=run.rows,
+        lacking=tuple(run.spec["source"].get("lacking", ())),
+        minimum_n=run.spec["bootstrap"]["minimum_n"],
+        measures=_measures(lake, run),
+    )
+
+
+def _without_run(year: int, last: Attempt | None) -> YearResult:
+    """A year without a run. Why it failed may name places of this machine, and so is not told on a page."""
+    if last is None:
+        return YearResult(year, why="never audited")
+    if last.state is YearState.INSUFFICIENT:
+        return YearResult(year, state=State.INSUFFICIENT_EVIDENCE, why=last.message)
+    return YearResult(year, state=last.state, why="could not be audited; `evenhand status` says why")
+
+
+def _measures(lake: Lake, run: Run) -> tuple[Measure, ...]:
+    """The headline measures of whole groups, and what was checked."""
+    partition = next(p for p in run.partitions if p.stage == "measure")
+    rows = lake.read(partition.table(MEASURES.name)).to_pylist()
+    whole = [row for row in rows if row["subgroup"] == 0 and row["parameters"] == "{}"]
+    return tuple(Measure(**row) for row in whole if row["measure"] in _HEADLINES or row["state"] != State.NOT_RUN)
+
+
+def _written(lake: Lake, folder: str, name: str, table: pa.Table, content: bytes, more: dict[str, Any]) -> Made:
+    said = {**more, "measures": table.to_pylist()}
+    home = f"reports/{folder}"
+    lake.write_file(f"{home}/{name}.json", json.dumps(said, allow_nan=False).encode())
+    return Made(table, lake.write_file(f"{home}/{name}.html", content))

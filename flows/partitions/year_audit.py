@@ -1,0 +1,87 @@
+"""The audit of one year of a back-fill: every stage through the lake, with a record of the attempt.
+
+A plain function, so that it runs in whatever process or thread a task runner gives it. What was computed before is
+found in the lake, so that an attempt goes on where the last one was stopped.
+"""
+
+from flows.partitions.attempts import OF_VERDICT, Attempt, Recorder, YearState, recorded
+from flows.partitions.years import spec_of_year
+from flows.runs.index import Run, last_run, vintage_words
+from flows.runs.record import Summary, is_published, publish, read_manifest, summarise
+from flows.runs.verification import verify_run
+from schemas.artifact import Partition
+from schemas.audit.spec import AuditSpec
+from schemas.terms import ExitCode, State
+from tasks.ingest.registry import check_columns
+from tasks.lake.store import Lake
+from tasks.metrics.limits import check_limits
+from tasks.plan import Inputs, Plan, Step, plan, walk
+
+
+def audit_year(spec: AuditSpec, year: int, lake: Lake, force: bool = False) -> Attempt:
+    """Audit one year, or find that it stands; gives the record, which is in the lake, too.
+
+    A year with a protected run is left alone unless ``force``: its record then names that run.
+
+    Raises:
+        EvenhandError: as ``spec_of_year`` and the stages say; it is recorded first.
+    """
+    with recorded(lake, spec.name, year) as recorder:
+        standing = last_run(lake, spec.name, year)
+        if standing is not None and standing.protected and not force:
+            _leave_alone(recorder, standing, lake)
+        else:
+            _end(recorder, _audited(_planned(spec, year, lake, recorder), lake, recorder))
+    return recorder.attempt
+
+
+def _planned(spec: AuditSpec, year: int, lake: Lake, recorder: Recorder) -> Plan:
+    of_year = spec_of_year(spec, year, lake)
+    vintage = vintage_words(of_year.source.model_dump(mode="json"))
+    recorder.tell(vintage=vintage, lacking=of_year.source.lacking)
+    check_columns(of_year)
+    check_limits(spec)
+    planned = plan(of_year)
+    stages = tuple(step.name for step in planned.steps)
+    recorder.tell(source_sha256=planned.source_sha256, stages=stages)
+    return planned
+
+
+def _leave_alone(recorder: Recorder, run: Run, lake: Lake) -> None:
+    verify_run(lake.location, run.run)  # what is not computed again has to be there as it was
+    read = read_manifest(lake, run.run).get("read")  # an earlier version did not keep it
+    recorder.tell(run=run.run, source_sha256=run.source_sha256, vintage=run.vintage, read=read)
+    state = OF_VERDICT.get(State(run.state), YearState.INSUFFICIENT)
+    recorder.end(state, _code(state), "protected: this run was left as it is; --force audits the year again")
+
+
+def _audited(planned: Plan, lake: Lake, recorder: Recorder) -> Summary:
+    def execute(step: Step, given: Inputs) -> Partition:
+        recorder.tell(stage=step.name)
+        return step.stage.run(lake, given, step.settings, step.modules)
+
+    done = walk(planned.steps, execute)
+    if not is_published(lake, planned.run):
+        publish(lake, planned, done)
+    return summarise(lake, planned.spec, planned.run, done)
+
+
+def _end(recorder: Recorder, summary: Summary) -> None:
+    recorder.tell(run=summary.run, stage="", computed=summary.computed, read=summary.read)
+    state = OF_VERDICT.get(summary.state, YearState.INSUFFICIENT)
+    recorder.end(state, _code(state), _why(summary) if state is YearState.INSUFFICIENT else "")
+
+
+def _why(summary: Summary) -> str:
+    """The reason of the first check that had too little evidence."""
+    few = [check for check in summary.checks if check["state"] == State.INSUFFICIENT_EVIDENCE]
+    if not few:
+        return "no limit is set for any measure of this year, so that nothing was checked"
+    first = few[0]
+    more = f" (and {len(few) - 1} further checks)" if len(few) > 1 else ""
+    return f"{first['measure']} of {first['group']}: {first['reason']}{more}"
+
+
+def _code(state: YearState) -> ExitCode:
+    codes = {YearState.WITHIN: ExitCode.WITHIN, YearState.BREACH: ExitCode.BREACH}
+    return codes.get(state, ExitCode.INSUFFICIENT_EVIDENCE)

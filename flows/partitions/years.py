@@ -1,0 +1,237 @@
+"""The audit spec of one year: the year's source, without what this year does not have.
+
+A spec that is audited over years names its file with ``{year}`` in the path, or the vintage that the lake holds. Years
+differ in what they record: before 2018 HMDA has no debt-to-income ratio, and in a small file nobody may belong to some
+group. What a year lacks is taken out of columns, protected attributes, causal graph and methods, and is kept in
+``source.lacking``, which the report tells. Here belongs that and nothing of what is then run.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pydantic import ValidationError
+
+from schemas.audit.causal import CausalGraph
+from schemas.audit.source import Source
+from schemas.audit.spec import AuditSpec, Protected
+from schemas.errors import InfrastructureError, SpecError, TooFewError
+from schemas.years import FIRST_YEAR, latest_year
+from tasks.ingest import cells, hmda, registry
+from tasks.lake.store import Lake
+
+_YEAR = "{year}"
+
+
+def parse_years(text: str) -> tuple[int, ...]:
+    """Years in order, each once, from words such as ``2010-2024`` or ``2012,2015-2017``.
+
+    Raises:
+        SpecError: a part is no year and no range of years, or a range ends before it begins.
+    """
+    found: set[int] = set()
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*(\d{4})\s*(?:-\s*(\d{4})\s*)?", part)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
+        if not FIRST_YEAR <= first <= last <= latest_year():
+            raise SpecError(f"--years {text}: {part.strip()!r} is no year and no range such as 2010-2024")
+        found.update(range(first, last + 1))
+    return tuple(sorted(found))
+
+
+def given_years(years: Sequence[int] | str) -> tuple[int, ...]:
+    """The years that a deployed flow is given: in order, each once.
+
+    Raises:
+        SpecError: as ``parse_years`` says, or there are none.
+    """
+    text = years if isinstance(years, str) else ",".join(map(str, years))
+    if not text:
+        raise SpecError("`years` is empty: give the years to audit, such as [2018, 2019], or '2018-2020'")
+    return parse_years(text)
+
+
+def spec_of_year(spec: AuditSpec, year: int, lake: Lake) -> AuditSpec:
+    """The spec with the source of a year, and without what that year lacks.
+
+    Raises:
+        SpecError: the source names no year; a column that no year has; or what is left is no audit.
+        TooFewError: the year has no protected attribute with its reference group.
+        InfrastructureError: the year's file is not there, or the lake holds no vintage of it.
+    """
+    source = _source_of(spec.source, year, lake)
+    placed = spec.model_copy(update={"year": year, "source": source})
+    return _without(placed, _lacking_columns(spec, source))
+
+
+def spec_as_held(spec: AuditSpec, lake: Lake) -> AuditSpec:
+    """The spec of its own year where its source goes by years; any other spec as it is.
+
+    Raises:
+        EvenhandError: as ``spec_of_year`` says.
+    """
+    by_years = spec.source.vintage is not None or any(_YEAR in path for path in spec.source.paths)
+    return spec_of_year(spec, spec.year, lake) if by_years and not spec.source.lacking else spec
+
+
+def _source_of(source: Source, year: int, lake: Lake) -> Source:
+    own = {"year": year} if source.kind == "hmda" else {}
+    if source.vintage is not None:
+        return source.model_copy(update={"vintage_file": str(_vintage(source, year, lake)), **own})
+    if not any(_YEAR in path for path in source.paths):
+        raise SpecError(
+            f"source.path has no {_YEAR} in it, so that every year would read the same file; write it where the year "
+            "stands in the name, or give `vintage: {}` for what `evenhand data add` brought into the lake",
+            ("source", "path"),
+        )
+    paths = tuple(path.replace(_YEAR, str(year)) for path in source.paths)
+    return source.model_copy(update={"path": paths[0] if len(paths) == 1 else paths, **own})
+
+
+def _vintage(source: Source, year: int, lake: Lake) -> Path:
+    """The newest vintage that fits, of those that the lake holds."""
+    from tasks.ingest.vintages.store import file_of, newest
+
+    wanted = source.vintage.model_dump(exclude_none=True) if source.vintage else {}
+    held = newest(lake, year, **wanted)
+    if held is None:
+        said = "".join(f", {name} {value}" for name, value in wanted.items())
+        raise InfrastructureError(
+            f"the lake holds no vintage of {year}{said}; `evenhand data fetch --year {year}` or `evenhand data add`"
+        )
+    return file_of(lake, held)
+
+
+def _lacking_columns(spec: AuditSpec, source: Source) -> frozenset[str]:
+    """Columns that the audit asks for, that other years have, and that this one has not or has empty."""
+    named = {*spec.features(), *(c for p in spec.protected for c in p.columns), *source.keep}
+    named |= {derived.column for derived in source.derive.values()}
+    own = [str(name) for name in registry.reader(source).header(source)]
+    absent = {name for name in named if name not in own and name not in source.derive}
+    elsewhere = _of_other_years(spec.source, absent) if absent else frozenset()
+    gone = (absent & elsewhere) | (named & _empty(source))
+    return frozenset(gone | {name for name, derived in source.derive.items() if derived.column in gone})
+
+
+def _of_other_years(source: Source, absent: Set[str]) -> frozenset[str]:
+    """The columns that some year has, or of HMDA may have: one that none has is misspelt, and not lacking."""
+    if source.kind == "hmda":
+        return frozenset(name for name in absent if hmda.lacking(name) is not None)
+    found: set[str] = set()
+    for path in source.paths:
+        pattern = Path(path.replace(_YEAR, "[0-9][0-9][0-9][0-9]"))
+        for file in sorted(Path(pattern.anchor or ".").glob(str(pattern.relative_to(pattern.anchor)))):
+            one = source.model_copy(update={"path": str(file)})
+            found.update(registry.reader(one).header(one))
+    return frozenset(found)
+
+
+def _empty(source: Source) -> frozenset[str]:
+    """Columns of Parquet files in which no row has a value, by the statistics that the files keep."""
+    if source.kind != "parquet":
+        return frozenset()
+    empty: list[set[str]] = []
+    for path in source.paths:
+        meta = pq.ParquetFile(path).metadata
+        nulls: dict[str, int] = {}
+        for group in range(meta.num_row_groups):
+            for at in range(meta.num_columns):
+                column = meta.row_group(group).column(at)
+                known = column.statistics is not None and column.statistics.has_null_count
+                count = column.statistics.null_count if known else 0
+                nulls[column.path_in_schema] = nulls.get(column.path_in_schema, 0) + count
+        empty.append({name for name, count in nulls.items() if count == meta.num_rows > 0})
+    return frozenset(set.intersection(*empty)) if empty else frozenset()
+
+
+def _without(spec: AuditSpec, columns: frozenset[str]) -> AuditSpec:
+    """The spec without some columns, and without the groups that nobody of this year belongs to."""
+    kept, groups = _protected(spec, columns)
+    gone = columns | {p.name for p in spec.protected} - {p.name for p in kept}
+    said = spec.model_dump(mode="json")
+    said["protected"] = [p.model_dump(mode="json") for p in kept]
+    said["columns"] = {name: column for name, column in said["columns"].items() if name not in columns}
+    said["causal_graph"] = _graph(spec.causal_graph, gone).model_dump(mode="json")
+    said["methods"] = {name: _unnamed(settings, gone) for name, settings in said["methods"].items()}
+    said["source"]["keep"] = {name: keep for name, keep in said["source"]["keep"].items() if name not in columns}
+    said["source"]["derive"] = {name: d for name, d in said["source"]["derive"].items() if name not in columns}
+    said["source"]["lacking"] = sorted({*spec.source.lacking, *columns, *groups})
+    try:
+        return AuditSpec.model_validate(said)
+    except (ValidationError, SpecError) as error:
+        lacking = ", ".join(said["source"]["lacking"])
+        raise SpecError(f"without what {spec.year} lacks ({lacking}) the spec is no audit: {error}") from error
+
+
+def _protected(spec: AuditSpec, columns: frozenset[str]) -> tuple[list[Protected], list[str]]:
+    """The attributes with a column and a reference group this year, and the names of the groups that are left out."""
+    whole = [p for p in spec.protected if columns.isdisjoint(p.columns)]
+    values = _values(spec.source, [p.columns[0] for p in whole if len(p.columns) == 1])
+    kept, left_out = [], []
+    for p in whole:
+        found = _present(p, values[p.columns[0]], spec.source) if len(p.columns) == 1 else {p.reference}
+        left_out += [f"{p.name}: {group}" for group in p.groups if group not in found]
+        if p.reference in found:
+            kept.append(p.model_copy(update={"groups": {g: v for g, v in p.groups.items() if g in found}}))
+    if not kept:
+        lacking = ", ".join([*sorted(columns), *left_out])
+        raise TooFewError(
+            f"{spec.year} has no protected attribute left to compare by: of what the spec asks for it lacks {lacking}"
+        )
+    return kept, left_out
+
+
+def _present(p: Protected, values: Set[str], source: Source) -> Set[str]:
+    """The groups of an attribute that some row belongs to; the values themselves where the spec lists no groups."""
+    if p.groups:
+        return {group for group, codes in p.groups.items() if not values.isdisjoint(codes)}
+    return {p.missing if value in (*source.missing, "") else value for value in values}
+
+
+def _values(source: Source, names: Sequence[str]) -> dict[str, frozenset[str]]:
+    """The values of columns that occur, as groups list them."""
+    made_from = {name: source.derive[name].column if name in source.derive else name for name in names}
+    if not names:
+        return {}
+    table = registry.reader(source).read(source, list(dict.fromkeys(made_from.values()))).table
+    out = {}
+    for name, column in made_from.items():
+        values = {cells.canonical(value) for value in pc.unique(table[column]).to_pylist()}
+        if name in source.derive:
+            values = {new for new, codes in source.derive[name].values.items() if not values.isdisjoint(codes)}
+        out[name] = frozenset(values)
+    return out
+
+
+def _graph(graph: CausalGraph, gone: frozenset[str]) -> CausalGraph:
+    """The graph without some nodes: what went through one of them goes from its causes straight to its effects."""
+    edges = list(graph.edges)
+    for node in sorted(gone):
+        causes = [cause for cause, effect in edges if effect == node]
+        effects = [effect for cause, effect in edges if cause == node]
+        through = [(cause, effect) for cause in causes for effect in effects]
+        edges = list(dict.fromkeys([*(edge for edge in edges if node not in edge), *through]))
+    caused = {effect for _, effect in edges}
+    return CausalGraph(edges=tuple(edges), mechanisms={n: m for n, m in graph.mechanisms.items() if n in caused})
+
+
+def _unnamed(settings: Any, gone: frozenset[str]) -> Any:
+    """A method's settings without the names that are gone; the method itself where a list that it needs runs empty."""
+    if not isinstance(settings, dict):
+        return settings
+    pruned = dict(_pruned(settings, gone))
+    emptied = any(settings[name] and not value for name, value in pruned.items() if isinstance(value, list))
+    return None if emptied else pruned
+
+
+def _pruned(settings: Mapping[str, Any], gone: frozenset[str]) -> Iterator[tuple[str, Any]]:
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            yield name, _unnamed(value, gone)
+        elif isinstance(value, Sequence) and not isinstance(value, str):
+            yield name, [item for item in value if not (isinstance(item, str) and item in gone)]
+        else:
+            yield name, None if isinstance(value, str) and value in gone else value

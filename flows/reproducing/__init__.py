@@ -1,1 +1,0 @@
-"""What ``evenhand reproduce`` compares: published figures, reference outputs, and what our code obtains."""

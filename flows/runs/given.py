@@ -1,0 +1,31 @@
+"""The audit spec that a deployed flow is given: its values, or the path of a file that is read when the run begins.
+
+With a path an operator changes a spec without registering anything anew, and what ran is in the run's manifest.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from schemas.audit.file import checked, read_spec
+from schemas.audit.spec import AuditSpec
+from schemas.audit.text import spec_text
+from schemas.errors import SpecError
+from tasks.metrics.limits import faults
+
+
+def given_spec(spec: Mapping[str, Any] | str) -> AuditSpec:
+    """The spec.
+
+    Raises:
+        SpecError: there is no such file, or it is not usable.
+    """
+    if not isinstance(spec, str):
+        return checked(spec, "the parameter `spec`", (faults,))
+    try:
+        text = spec_text(Path(spec))
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(
+            f"no audit spec can be read at {spec!r} ({error}); put one there, or run the deployment with another `spec`"
+        ) from error
+    return read_spec(text, spec, also=(faults,)).spec

@@ -1,0 +1,152 @@
+"""The runs that a lake holds, found by audit and year, and which of them are protected.
+
+A protected run is one that somebody has published or relies on: a back-fill leaves its year alone unless it is forced.
+The mark lies beside the manifest, which is sealed. Files of a run are never written over in any case: another state of
+source, spec, code or libraries has other keys.
+"""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flows.runs.record import read_manifest
+from flows.supervision.presence import gate
+from schemas.artifact import Partition
+from schemas.errors import SpecError, nearest
+from schemas.vintages import words_of
+from tasks.lake.store import Lake
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run, by its manifest."""
+
+    run: str
+    audit: str
+    year: int
+    state: str
+    finished: str
+    source_sha256: str
+    code: str
+    versions: Mapping[str, str]
+    spec: Mapping[str, Any]
+    """As it was then: a later version may take other keys."""
+    partitions: tuple[Partition, ...]
+    lineage: tuple[Mapping[str, Any], ...]
+    """What each partition cost, in the same order."""
+    protected: bool
+
+    @property
+    def vintage(self) -> str:
+        """The edition of the year's data: as the lake holds it, else the digest of its file."""
+        return vintage_words(self.spec["source"]) or f"sha256 {self.source_sha256[:12]}"
+
+    @property
+    def rows(self) -> int:
+        """Rows of the source."""
+        return int(self.lineage[0]["rows"]["in"])
+
+
+def runs_of(lake: Lake, audit: str | None = None, year: int | None = None) -> list[Run]:
+    """The finished runs of an audit and year, or of all, the oldest first.
+
+    Raises:
+        IntegrityError: a manifest is not the one that was written.
+    """
+    names = [path.split("/")[1] for path in lake.storage.glob("runs/*/manifest.json")]
+    if audit is not None:
+        names = [name for name in names if name.startswith(f"{audit}-")]
+    found = [_run(lake, name) for name in names]
+    mine = [run for run in found if audit in (None, run.audit) and year in (None, run.year)]
+    return sorted(mine, key=lambda run: (run.audit, run.year, run.finished, run.run))
+
+
+def last_run(lake: Lake, audit: str, year: int) -> Run | None:
+    """The run of a year that stands: the protected one that was finished last, else the one that was finished last."""
+    return standing(runs_of(lake, audit, year))
+
+
+def standing(runs: Sequence[Run]) -> Run | None:
+    """Which of several runs of one year stands; None of none."""
+    return max(runs, key=lambda run: (run.protected, run.finished), default=None)
+
+
+def protect(lake: Lake, run: str, protected: bool) -> None:
+    """Mark a run as one to be left alone, or take the mark away.
+
+    Raises:
+        SpecError: the lake holds no such run.
+    """
+    with gate(lake):  # a run that is being removed is not there any more, rather than protected
+        read_manifest(lake, run)
+        if protected:
+            content = {"run": run, "since": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+            lake.write_file(mark_of(run), json.dumps(content).encode())
+        else:
+            lake.storage.remove(_marked(run))
+
+
+def is_protected(lake: Lake, run: str) -> bool:
+    """Whether a run is marked as one to be left alone."""
+    return lake.storage.exists(_marked(run))
+
+
+def mark_of(run: str) -> str:
+    """Path of the mark of a protected run."""
+    return f"{_marked(run)}/mark.json"
+
+
+def audits_of(lake: Lake, audit: str | None) -> str:
+    """The audit that is meant: the one named, or the only one of the lake.
+
+    Raises:
+        SpecError: the lake holds no run of it, or runs of several and none is named.
+    """
+    known = sorted({run.audit for run in runs_of(lake)})
+    if audit in known:
+        return str(audit)
+    if audit is None and len(known) == 1:
+        return known[0]
+    hint = nearest(audit, known) if audit else f"name one of {', '.join(map(repr, known))} with --audit"
+    raise SpecError(
+        f"the lake {lake.location} holds no run of {audit or 'a single audit'}; {hint if known else 'it is empty'}"
+    )
+
+
+def vintage_words(source: Mapping[str, Any]) -> str:
+    """The vintage of a resolved source in words: dataset, geography and freeze date; empty where it is a plain file."""
+    file = source.get("vintage_file")
+    return words_of(file) if file else ""
+
+
+def spec_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The spec of a manifest in the keys of today: an earlier version kept the file of a vintage as ``path``."""
+    spec: dict[str, Any] = manifest["spec"]
+    source = spec["source"]
+    if source.get("vintage") is not None and source.get("path"):
+        source = {**source, "path": None, "vintage_file": source["path"]}
+    return {**spec, "source": source}
+
+
+def _marked(run: str) -> str:
+    return f"runs/{run}/protected"
+
+
+def _run(lake: Lake, name: str) -> Run:
+    manifest = read_manifest(lake, name)
+    return Run(
+        run=name,
+        audit=manifest["dataset"],
+        year=manifest["year"],
+        state=manifest["state"],
+        finished=manifest["finished"],
+        source_sha256=manifest["source_sha256"],
+        code=manifest["code"],
+        versions=manifest["versions"],
+        spec=spec_of(manifest),
+        partitions=tuple(Partition.model_validate(p) for p in manifest["partitions"]),
+        lineage=tuple(manifest["lineage"]),
+        protected=is_protected(lake, name),
+    )

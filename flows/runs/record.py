@@ -1,0 +1,221 @@
+"""What a run leaves behind: its manifest, the exported report, the headline table and the exit code."""
+
+import hashlib
+import io
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from flows.runs.source import source_read
+from schemas.artifact import Partition
+from schemas.audit.spec import AuditSpec
+from schemas.errors import IntegrityError, SpecError, nearest
+from schemas.table import Table
+from schemas.tables.measures import MEASURES
+from schemas.tables.source import DECISION_DIRECTION
+from schemas.terms import ExitCode, State
+from tasks.lake.storage import Storage
+from tasks.lake.store import Lake
+from tasks.metrics.algorithm.verdicts import overall
+from tasks.pipeline.lineage import versions
+from tasks.pipeline.registry import METHODS
+from tasks.plan import Plan
+from tasks.preprocessing import direction as decision_direction
+
+HEADLINES: dict[str, Mapping[str, str]] = {"Decisions": {"approval_rate": "approved"}} | {
+    m.title: m.headline for m in METHODS.values()
+}
+"""The tables that an audit prints at its end: title -> measure -> title of its column."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What an audit prints at its end."""
+
+    run: str
+    state: State
+    headline: list[dict[str, Any]]
+    titles: dict[str, dict[str, str]]
+    """Title of each table -> measure -> title of its column."""
+    checks: list[dict[str, Any]]
+    report: str
+    """Path or URI of the page."""
+    read: dict[str, Any]
+    """What was read, as the manifest keeps it."""
+    computed: int
+    """Stages that were not in the lake before."""
+    warnings: list[str]
+    unchecked: str
+    """Why it was not checked that favourable and unfavourable are the right way round; empty where it was."""
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The exit code of the design: a breach outweighs all; without a verdict nothing reads as a pass."""
+        codes = {State.WITHIN: ExitCode.WITHIN, State.BREACH: ExitCode.BREACH}
+        return codes.get(self.state, ExitCode.INSUFFICIENT_EVIDENCE)
+
+
+def publish(lake: Lake, planned: Plan, done: Sequence[Partition]) -> None:
+    """Export the report into the lake, then write the manifest with the digest of every file of the run."""
+    measures = _measures(lake, done)
+    with lake.lock(f"run-{planned.run}"):
+        exported = _export(lake, planned.run, done, measures)
+        _manifest(lake, planned, done, _state(measures), exported)
+
+
+def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) -> Summary:
+    """What the audit has to say."""
+    measures = _measures(lake, done)
+    checks = [row for row in measures.to_pylist() if row["state"] != State.NOT_RUN]
+    computed = sum(not partition.reused for partition in done)
+    rows = headline(lake, done)
+    storage, folder = report_of(lake, run)
+    report = storage.where(f"{folder}/report.html")
+    made = {row["measure"] for row in rows}
+    titles = {name: {m: title for m, title in of.items() if m in made} for name, of in HEADLINES.items()}
+    told = {name: of for name, of in titles.items() if of}
+    [direction] = _table(lake, done, "preprocess", DECISION_DIRECTION).to_pylist()
+    warnings = list(decision_direction.warnings(direction, spec.decision))
+    unchecked = decision_direction.said(direction) if direction["decided_by"] == "none" else ""
+    read = source_read(lake, done)
+    return Summary(run, _state(measures), rows, told, checks, report, read, computed, warnings, unchecked)
+
+
+def is_published(lake: Lake, run: str) -> bool:
+    """Whether the manifest of a run is there, with the report, records and files that it names as they were written.
+
+    A stage that runs share may have been computed again for another of them: its ``lineage.json`` is another one then.
+    """
+    try:
+        manifest = read_manifest(lake, run)
+    except (SpecError, IntegrityError):
+        return False
+    named = dict(manifest.get("records", {}))
+    for partition in manifest["partitions"]:
+        named |= partition["files"]
+    storage, folder = report_named(lake, run, manifest)
+    return all(lake.storage.intact(path, digest) for path, digest in named.items()) and all(
+        storage.intact(f"{folder}/{name}", digest) for name, digest in manifest["exported"].items()
+    )
+
+
+def read_manifest(lake: Lake, run: str) -> dict[str, Any]:
+    """The manifest of a run.
+
+    Raises:
+        SpecError: the lake holds no such run.
+        IntegrityError: it is not the manifest that was written.
+    """
+    path = f"runs/{run}/manifest.json"
+    sealed = None if "/" in run else lake.storage.read(path)
+    if sealed is None:
+        known = [p.split("/")[1] for p in lake.storage.glob("runs/*/manifest.json")]
+        raise SpecError(f"the lake {lake.location} holds no run {run!r}; {nearest(run, known)}")
+    where = lake.storage.where(path)
+    try:
+        content: dict[str, Any] = json.loads(sealed)
+        written = content.pop("sha256")
+    except (ValueError, KeyError) as error:
+        raise IntegrityError(f"{where} cannot be read as a manifest; run that audit again to rewrite it") from error
+    if written != _digest(content) or content["run"] != run:
+        raise IntegrityError(f"{where} is not the manifest that was written; run that audit again to rewrite it")
+    return content
+
+
+def _digest(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def report_of(lake: Lake, run: str) -> tuple[Storage, str]:
+    """Storage and folder of a run's report: in the lake, or beside it if an earlier version wrote it there."""
+    inside, former = f"reports/{run}", former_reports(lake)
+    moved = lake.storage.exists(inside) or not former.exists(run)
+    return (lake.storage, inside) if moved else (former, run)
+
+
+def report_named(lake: Lake, run: str, manifest: Mapping[str, Any]) -> tuple[Storage, str]:
+    """Storage and folder of the report that a manifest names.
+
+    Only a manifest of an earlier version accepts the former place: a copy of the lake must be whole by itself.
+    """
+    return (lake.storage, f"reports/{run}") if "records" in manifest else report_of(lake, run)
+
+
+def former_reports(lake: Lake) -> Storage:
+    """Where earlier versions exported reports, each into the folder of its run: beside the lake."""
+    return lake.storage.beside("reports")
+
+
+def _state(measures: pa.Table) -> State:
+    return overall([row["state"] for row in measures.select(["state"]).to_pylist()])
+
+
+def headline(lake: Lake, done: Sequence[Partition]) -> list[dict[str, Any]]:
+    """The headline measures of whole groups."""
+    rows, told = _measures(lake, done).to_pylist(), {measure for of in HEADLINES.values() for measure in of}
+    return [r for r in rows if r["measure"] in told and r["subgroup"] == 0 and r["parameters"] == "{}"]
+
+
+def _measures(lake: Lake, done: Sequence[Partition]) -> pa.Table:
+    return _table(lake, done, "measure", MEASURES)
+
+
+def _table(lake: Lake, done: Sequence[Partition], stage: str, declared: Table) -> pa.Table:
+    partition = next(p for p in done if p.stage == stage)
+    return lake.read(partition.table(declared.name))
+
+
+def _export(lake: Lake, run: str, done: Sequence[Partition], measures: pa.Table) -> dict[str, str]:
+    """Write the report's files and the measures into ``reports/RUN`` of the lake; returns the sha256 of each."""
+    partition = next(p for p in done if p.stage == "report")
+    contents = {Path(p).name: lake.check(p, digest).read_bytes() for p, digest in partition.files.items()}
+    contents.pop("lineage.json")
+    sink = io.BytesIO()
+    pq.write_table(measures.add_column(0, "run", pa.array([run] * measures.num_rows)), sink, store_schema=False)
+    contents["measures.parquet"] = sink.getvalue()
+    for name, content in contents.items():
+        lake.write_file(f"reports/{run}/{name}", content, draft=f"tmp/{run}-{name}")
+    return {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+
+
+def _manifest(lake: Lake, planned: Plan, done: Sequence[Partition], state: State, exported: dict[str, str]) -> None:
+    """Everything that identifies the run."""
+    spec = planned.spec.model_dump(mode="json")
+    content = {
+        "run": planned.run,
+        "dataset": planned.spec.name,
+        "year": planned.spec.year,
+        "state": state,
+        "spec": spec,
+        "spec_sha256": _digest(spec),
+        "source_sha256": planned.source_sha256,
+        "read": source_read(lake, done),
+        "code": planned.code,
+        "versions": versions(),
+        "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "exported": exported,
+        "records": {path: _sha256(lake, path) for path in map(record_of, done)},
+        "partitions": [p.model_dump(mode="json", exclude={"reused"}) for p in done],
+        "lineage": [lake.lineage(p) for p in done],
+    }
+    sealed = {**content, "sha256": _digest(content)}
+    lake.write_file(
+        f"runs/{planned.run}/manifest.json",
+        json.dumps(sealed, indent=1).encode(),
+        draft=f"tmp/{planned.run}-manifest.json",  # threads of one process may publish several runs at once
+    )
+
+
+def record_of(partition: Partition) -> str:
+    """Path of the record that names a partition's tables and files."""
+    return f"stages/{partition.stage}/{partition.key}/partition.json"
+
+
+def _sha256(lake: Lake, path: str) -> str:
+    return hashlib.sha256(lake.storage.read(path) or b"").hexdigest()

@@ -1,0 +1,91 @@
+"""Replay a run: compute it again from its manifest, in a lake of its own, and compare what comes out.
+
+It is said first what differs in what went in: the source, the code, the libraries. Equal input has to give equal
+tables, byte for byte.
+"""
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from flows.runs.index import spec_of
+from flows.runs.record import read_manifest
+from schemas.artifact import Partition
+from schemas.audit.spec import AuditSpec
+from schemas.errors import IntegrityError, SpecError
+from tasks.lake.store import Lake, open_lake
+from tasks.pipeline.lineage import versions
+from tasks.plan import Inputs, Plan, Step, plan, walk
+
+_RECORDS_OF_COST = ("lineage.json",)
+"""They say when a run was computed and how long it took, which no other run repeats."""
+_OTHER_VERSION = "install the version that wrote it, which its manifest names, to replay it"
+
+
+def replay_run(root: Path | str, run: str) -> list[dict[str, Any]]:
+    """Recompute a run; one row for every step: whether its tables and files are as they were.
+
+    Raises:
+        SpecError: the lake has no such run, or it is of another version.
+        InfrastructureError: its source is not there.
+        IntegrityError: the source is not the one that the run read.
+    """
+    lake = open_lake(root)
+    manifest = read_manifest(lake, run)
+    planned = plan(_spec(manifest, run))
+    if planned.source_sha256 != manifest["source_sha256"]:
+        raise IntegrityError(
+            f"the source of run {run} has changed since (sha256 {planned.source_sha256[:12]}, then "
+            f"{manifest['source_sha256'][:12]}); bring back the file that it read to replay it"
+        )
+    before = [Partition.model_validate(entry) for entry in manifest["partitions"]]
+    if [p.stage for p in before] != [step.stage.name for step in planned.steps]:
+        raise SpecError(f"run {run} went through other stages than this version has; {_OTHER_VERSION}")
+    with tempfile.TemporaryDirectory(prefix="replay-", dir=lake.storage.local / "tmp") as scratch:
+        after = _computed(planned, Lake(Path(scratch)))
+    cause = _differs(manifest, planned)
+    return [_compared(step, b, a, cause) for step, b, a in zip(planned.steps, before, after, strict=True)]
+
+
+def _spec(manifest: Mapping[str, Any], run: str) -> AuditSpec:
+    try:
+        return AuditSpec.model_validate(spec_of(manifest))
+    except ValidationError as error:
+        raise SpecError(f"the spec of run {run} is not one of this version; {_OTHER_VERSION}") from error
+
+
+def _computed(planned: Plan, lake: Lake) -> list[Partition]:
+    def execute(step: Step, given: Inputs) -> Partition:
+        return step.stage.run(lake, given, step.settings, step.modules)
+
+    return walk(planned.steps, execute)
+
+
+def _differs(manifest: Mapping[str, Any], planned: Plan) -> str:
+    """What of the input is not as it was, in words; empty if nothing."""
+    now = versions()
+    other = [name for name, version in manifest["versions"].items() if now.get(name) != version]
+    code = ["the code of evenhand"] if planned.code != manifest["code"] else []
+    return ", ".join([*code, *other])
+
+
+def _compared(step: Step, before: Partition, after: Partition, cause: str) -> dict[str, Any]:
+    then, now = _digests(before), _digests(after)
+    changed = sorted(name for name in then.keys() | now.keys() if then.get(name) != now.get(name))
+    return {
+        "step": step.name,
+        "compared": len(then.keys() | now.keys()),
+        "equal": not changed,
+        "changed": ", ".join(changed),
+        "input_changed": cause,
+    }
+
+
+def _digests(partition: Partition) -> dict[str, str]:
+    """Name of each table and file of a partition -> its digest."""
+    named = {artifact.table: artifact.sha256 for artifact in partition.tables}
+    named |= {Path(path).name: digest for path, digest in partition.files.items()}
+    return {name: digest for name, digest in named.items() if name not in _RECORDS_OF_COST}

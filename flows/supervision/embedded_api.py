@@ -1,0 +1,121 @@
+"""Prefect at hand for a command: the server that is named, else an embedded API of the lake's own.
+
+The embedded API is a server on the loopback interface that Prefect starts, with its database in the lake. Runs on it
+take turns. The one whose turn it is owns the server: it names it to the processes that it starts, which would else each
+start another, and ends it. The server of a process that was killed is ended by whoever has the next turn.
+"""
+
+import json
+import logging
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+from filelock import FileLock, Timeout
+
+from flows.supervision.interruption import shielded_children
+from flows.supervision.prepare import TEMPLATE
+from schemas.errors import InfrastructureError
+from tasks.lake.store import Lake
+
+log = logging.getLogger("evenhand")
+
+
+class InUseError(InfrastructureError):
+    """A run has its turn on the embedded API of a lake."""
+
+
+@contextmanager
+def prefect_api(lake: Lake, *, wait: bool = True) -> Iterator[None]:
+    """Prefect at hand: the server where one is named, else the embedded API.
+
+    Runs on the embedded API of one lake take turns; a server takes any number at once.
+
+    Raises:
+        InUseError: another run has its turn, and ``wait`` is false.
+    """
+    prepare_environment(lake.storage.local)
+    if os.environ.get("PREFECT_API_URL"):
+        yield
+        return
+    turn = FileLock(lake.storage.local / "locks" / "embedded-api.lock")
+    try:
+        turn.acquire(blocking=False)
+    except Timeout:
+        if not wait:
+            raise InUseError(
+                f"a run uses the embedded Prefect of the lake {lake.location}; try again when it has ended"
+            ) from None
+        log.info("another audit is running on this lake: waiting for it to end")
+        turn.acquire()
+    try:
+        seed_database(Path(os.environ["PREFECT_HOME"]))
+        with _server(lake.storage.local / "locks" / "embedded-api.json"):
+            yield
+    finally:
+        turn.release()
+
+
+def prepare_environment(local: Path) -> None:
+    """Keep Prefect's files in the lake, its telemetry off and its log quiet, unless the user has said otherwise.
+
+    ``local`` is where the lake keeps files on this machine, wherever it lies: Prefect's database has to be locked.
+    """
+    home = local / "prefect"
+    wanted = {
+        "PREFECT_HOME": str(home),
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "DO_NOT_TRACK": "1",
+        "PREFECT_LOGGING_LEVEL": "CRITICAL",
+        "PREFECT_LOGGING_SERVER_LEVEL": "CRITICAL",
+        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+        "PREFECT_RESULTS_PERSIST_BY_DEFAULT": "true",
+    }
+    for name, value in wanted.items():
+        os.environ.setdefault(name, value)
+    os.environ.setdefault("PREFECT_LOCAL_STORAGE_PATH", str(Path(os.environ["PREFECT_HOME"]) / "storage"))
+
+
+def seed_database(home: Path) -> None:
+    """Give a new Prefect home the database that the set-up has migrated already."""
+    database = home / "prefect.db"
+    if TEMPLATE.is_file() and not database.exists():
+        home.mkdir(parents=True, exist_ok=True)
+        draft = database.with_suffix(f".{os.getpid()}")
+        shutil.copyfile(TEMPLATE, draft)
+        draft.replace(database)
+
+
+@contextmanager
+def _server(record: Path) -> Iterator[None]:
+    """The server, named to this process and those that it starts; ``record`` says to others which process it is."""
+    from prefect.server.api.server import SubprocessASGIServer
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    _end_orphan(record)
+    server = SubprocessASGIServer()
+    try:
+        with shielded_children():  # an audit that is stopped has to tell Prefect so
+            server.start()
+        if server.server_process is not None:
+            process = psutil.Process(server.server_process.pid)
+            record.write_text(json.dumps({"pid": process.pid, "began": process.create_time()}))
+        with temporary_settings({PREFECT_API_URL: server.api_url}):
+            yield
+    finally:
+        server.stop()
+        record.unlink(missing_ok=True)
+
+
+def _end_orphan(record: Path) -> None:
+    """End the server of a process that was killed; whoever has the turn is alone on the embedded API."""
+    try:
+        known = json.loads(record.read_text())
+        process = psutil.Process(known["pid"])
+        if process.create_time() == known["began"]:  # else its number was given to another process
+            process.terminate()
+    except (OSError, ValueError, KeyError, psutil.Error):
+        return

@@ -1,0 +1,68 @@
+"""Modes of a lake's files: their owner alone may read them, or a group too where EVENHAND_GROUP_READ is 1.
+
+Scope: the umask of processes that write, and files of a lake that were written without it. Reviewers' packs under
+``restricted`` are never readable by a group.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from schemas.errors import InfrastructureError
+
+if TYPE_CHECKING:
+    from tasks.lake.store import Lake  # loads pyarrow, and every command sets its umask
+
+_OTHERS, _OTHERS_AND_GROUP_WRITE = 0o077, 0o027
+
+
+def restrict() -> None:
+    """Set the umask of this process, which the processes that it starts inherit."""
+    os.umask(_denied())
+
+
+def open_to_others(lake: "Lake") -> list[Path]:
+    """Files and directories of a lake, on this machine, that other users can use."""
+    return [path for path, mode, denied in _modes(lake) if mode & denied]
+
+
+def fix(lake: "Lake") -> int:
+    """Give every file and directory of a lake the mode that it would be made with today; gives how many had another.
+
+    Raises:
+        InfrastructureError: a file belongs to another user.
+    """
+    changed = 0
+    for path, mode, denied in _modes(lake):
+        wanted = (0o777 if path.is_dir() else 0o666) & ~denied
+        if mode != wanted:
+            try:
+                path.chmod(wanted)
+            except FileNotFoundError:
+                continue
+            except PermissionError as error:
+                raise InfrastructureError(
+                    f"the mode of {path} cannot be changed: it belongs to user {path.stat().st_uid}; run this as that "
+                    "user, or as root"
+                ) from error
+            changed += 1
+    return changed
+
+
+def _denied() -> int:
+    return _OTHERS_AND_GROUP_WRITE if os.environ.get("EVENHAND_GROUP_READ") == "1" else _OTHERS
+
+
+def _modes(lake: "Lake") -> Iterator[tuple[Path, int, int]]:
+    """Path, mode and the bits that it must not have, of all but symbolic links; a run may remove files meanwhile."""
+    local, denied = lake.storage.local, _denied()
+    for path in (local, *local.rglob("*")):
+        try:
+            mode = path.lstat().st_mode
+        except FileNotFoundError:
+            continue
+        if not stat.S_ISLNK(mode):
+            restricted = (local / "restricted") in (path, *path.parents)
+            yield path, stat.S_IMODE(mode), _OTHERS if restricted else denied

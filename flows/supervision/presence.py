@@ -1,0 +1,147 @@
+"""Who is at work on a lake, told by locks that the operating system drops when a process dies.
+
+A run holds a lock in ``locks/alive`` for as long as it works, and beside it lies a record of who that is. A record
+whose lock is free belongs to a process that ended without saying so: killed, out of memory, or its machine was
+switched off. A process id alone could not tell that, as another process may have been given it meanwhile.
+
+Of a lake on an object store the locks lie on each machine, which then tells of its own runs only.
+
+Here belong locks and records. What is done about the dead is in ``zombies``; nothing here knows Prefect.
+"""
+
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from filelock import FileLock, Timeout
+
+from schemas.errors import InfrastructureError
+from tasks.lake.store import Lake
+from tasks.pipeline.stop_request import stop_requested
+
+_GATE = "gate.lock"
+
+
+@dataclass(frozen=True)
+class Presence:
+    """Who works, or worked, on a run."""
+
+    run: str
+    """Id of the flow run; ``command-<process id>`` where there is none."""
+    host: str
+    pid: int
+    started: str
+    name: str
+    """Of the record and its lock: another one each time, as a run may be taken up again while the old record lies."""
+
+    def __str__(self) -> str:
+        """In the words of a message."""
+        return f"process {self.pid} on {self.host}, at work since {self.started}"
+
+
+@contextmanager
+def at_work(lake: Lake, run: str) -> Iterator[None]:
+    """Hold a lock for a run while it works; waits where files of the lake are just being removed."""
+    home = _home(lake)
+    home.mkdir(parents=True, exist_ok=True)
+    started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    presence = Presence(run, socket.gethostname(), os.getpid(), started, uuid4().hex)
+    with FileLock(home / f"{presence.name}.lock"):
+        with gate(lake):
+            (home / f"{presence.name}.json").write_text(json.dumps(asdict(presence)))
+        try:
+            yield
+        finally:
+            # after a stop request the process may end before Prefect has told the server: the next run then finds it
+            if not stop_requested():
+                forget(lake, presence)
+
+
+def dead(lake: Lake) -> list[Presence]:
+    """The records whose process is gone.
+
+    Who ends in order removes the record before the lock: a record that is still there beside a free lock was left.
+    """
+    free = [presence for presence in recorded(lake) if not _works(lake, presence)]
+    return [presence for presence in free if (_home(lake) / f"{presence.name}.json").is_file()]
+
+
+def alive(lake: Lake) -> list[Presence]:
+    """The records whose process works still."""
+    return [presence for presence in recorded(lake) if _works(lake, presence)]
+
+
+def forget(lake: Lake, presence: Presence) -> None:
+    """Remove the record of a run that is over, and its lock, for which nobody else will ask."""
+    for ending in ("json", "lock"):
+        (_home(lake) / f"{presence.name}.{ending}").unlink(missing_ok=True)
+
+
+def _works(lake: Lake, presence: Presence) -> bool:
+    return held(_home(lake) / f"{presence.name}.lock")
+
+
+def held(lock: Path) -> bool:
+    """Whether somebody holds a lock."""
+    if not lock.is_file():
+        return False
+    with taken(lock) as got:
+        return not got
+
+
+@contextmanager
+def taken(lock: Path) -> Iterator[bool]:
+    """Take a lock if it is free, and say whether it was."""
+    own = FileLock(lock)
+    try:
+        own.acquire(blocking=False)
+    except Timeout:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        own.release()
+
+
+def gate(lake: Lake) -> FileLock:
+    """The lock that whoever begins to work passes through, and that whoever removes files of the lake holds."""
+    return FileLock(lake.storage.local / "locks" / _GATE)
+
+
+@contextmanager
+def alone(lake: Lake) -> Iterator[None]:
+    """Keep others from beginning to work on a lake.
+
+    Raises:
+        InfrastructureError: somebody is at work on it.
+    """
+    with gate(lake):
+        known = {f"{presence.name}.lock": str(presence) for presence in recorded(lake)}
+        locks = [path for path in (lake.storage.local / "locks").rglob("*.lock") if path.name != _GATE]
+        busy = [known.get(path.name, path.stem) for path in sorted(locks) if held(path)]
+        if busy:
+            raise InfrastructureError(
+                f"the lake {lake.location} is in use ({'; '.join(busy)}): what a run is about to need must not go; "
+                "try again when it has ended"
+            )
+        yield
+
+
+def recorded(lake: Lake) -> Iterator[Presence]:
+    """Every record, of the dead and of those at work."""
+    for path in sorted(_home(lake).glob("*.json")):
+        try:
+            yield Presence(**json.loads(path.read_text(encoding="utf-8")))
+        except (ValueError, TypeError, FileNotFoundError):
+            continue  # it is being written or removed this moment
+
+
+def _home(lake: Lake) -> Path:
+    return lake.storage.local / "locks" / "alive"

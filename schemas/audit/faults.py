@@ -1,0 +1,260 @@
+"""Collects all faults of an audit spec: records what is wrong, substitutes a valid value, and validates again.
+
+A faulty value hides the checks that need it. So each faulty key falls back to its default, or its part is replaced by a
+valid one, until the spec validates. What a later pass finds was hidden before. A later fault in a replaced part is
+dropped, because the replacement may have caused it. A spec with substitutes is never audited.
+
+Scope: faults and their places. Their lines in the file: ``file``.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any, Final, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from schemas.audit.spec import AuditSpec
+from schemas.errors import Location, SpecError, SpecFaultsError, nearest
+
+Check = Callable[[AuditSpec, Collection[Location]], Iterable[SpecError]]
+"""A further check of the whole spec; its second argument are the places that hold a substitute."""
+
+_ROUNDS: Final = 12
+
+_SOUND: Mapping[str, Any] = {
+    "name": "unnamed",
+    "year": 2000,
+    "source": {"kind": "boston1990"},
+    "decision": {"column": "(decision)", "favourable": ["yes"], "unfavourable": ["no"]},
+    "columns": {"(column)": {"type": "continuous"}},
+    "protected": [{"name": "(protected)", "columns": ["(protected)"], "reference": "(reference)"}],
+}
+"""Substitutes for required keys."""
+
+_SOUND_IN: Mapping[str, Any] = {
+    "columns": {"type": "continuous"},
+    "protected": {"name": "(protected {at})", "columns": ["(protected)"], "reference": "(reference)"},
+    "thresholds": {"measure": "approval_rate", "maximum": 0.5},
+}
+"""Substitutes for one of several columns, attributes or limits."""
+
+
+def check(raw: Any, also: Sequence[Check] = ()) -> tuple[AuditSpec | None, list[SpecError]]:
+    """Validate values: the spec, or None and all faults found."""
+    mended = _Mended(deepcopy(raw))
+    for _ in range(_ROUNDS):
+        try:
+            spec = AuditSpec.model_validate(mended.raw)
+        except (ValidationError, SpecError) as error:
+            if not mended.take(_faults(mended.raw, error)):
+                return None, mended.told
+            continue
+        mended.take([(fault, False) for each in also for fault in each(spec, mended.places)], last=True)
+        return (None if mended.told else spec), mended.told
+    return None, mended.told
+
+
+@dataclass
+class _Mended:
+    """Values under repair, and the faults found so far."""
+
+    raw: Any
+    told: list[SpecError] = field(default_factory=list)
+    places: list[Location] = field(default_factory=list)
+    """Places that were replaced or dropped."""
+
+    def take(self, faults: Sequence[tuple[SpecError, bool]], last: bool = False) -> bool:
+        """Record new faults and repair their places; returns whether anything was repaired.
+
+        Args:
+            faults: each with whether its key is unknown; dropping such a key changes nothing else.
+            last: whether this is the last pass, so that nothing needs repair.
+        """
+        before = tuple(self.places)
+        new = [(fault, extra) for fault, extra in faults if not self._of_mending(fault.location, before)]
+        self.told += [fault for fault, _ in new]
+        if last:
+            return False
+        mended = [self._mend(fault.location, extra) for fault, extra in (new or faults)]
+        return any(mended)
+
+    @staticmethod
+    def _of_mending(at: Location, places: Sequence[Location]) -> bool:
+        """Whether a substitute may have caused a fault at this place."""
+        by_name = at[:1] == ("causal_graph",) or at[:2] == ("model", "rule")
+        return any(_related(at, place) or (by_name and _lost_names(place)) for place in places)
+
+    def _mend(self, at: Location, extra: bool) -> bool:
+        """Replace the faulty key, or the part around it if the key was replaced before."""
+        if extra:
+            return _drop(self.raw, at)
+        place = _place(at)
+        while place in self.places or (place and not _put_right(self.raw, place)):
+            place = place[:-1]
+        if place:
+            self.places.append(place)
+        return bool(place)
+
+
+def _related(one: Location, other: Location) -> bool:
+    shared = min(len(one), len(other))
+    return one[:shared] == other[:shared]
+
+
+def _lost_names(place: Location) -> bool:
+    return place[0] == "protected" or place in (("columns",), ("decision",))
+
+
+def _place(at: Location) -> Location:
+    """The place to replace: a key, or a whole limit, attribute or graph; never an element of another list."""
+    if at[:1] in (("thresholds",), ("protected",)):
+        return at[:2]
+    if at[:1] == ("causal_graph",):
+        return at[:1]
+    first = next((i for i, part in enumerate(at) if isinstance(part, int)), len(at))
+    return at[:first]
+
+
+def _put_right(raw: Any, place: Location) -> bool:
+    """Replace a required part, drop any other; returns whether that was possible."""
+    top = place[0]
+    if len(place) == 1 and top in _SOUND:
+        raw[top] = deepcopy(_SOUND[str(top)])
+        return True
+    here = _at(raw, place[:-1])
+    if len(place) == 2 and top in _SOUND_IN and isinstance(place[1], str if isinstance(here, dict) else int):
+        sound = {key: _numbered(value, place[1]) for key, value in _SOUND_IN[str(top)].items()}
+        here[place[1]] = {**sound, **_kept(here[place[1]], str(top))}
+        return True
+    if len(place) == 2 and top == "methods" and isinstance(here, dict):
+        here[place[1]] = {}
+        return True
+    return _drop(raw, place)
+
+
+def _numbered(value: Any, at: str | int) -> Any:
+    return value.format(at=at) if isinstance(value, str) else value
+
+
+def _kept(faulty: Any, top: str) -> dict[str, Any]:
+    """The name and columns of a protected attribute, which other parts of the spec refer to."""
+    if top != "protected" or not isinstance(faulty, dict):
+        return {}
+    columns = faulty.get("columns")
+    kept = {"name": faulty.get("name"), "columns": columns}
+    return {
+        key: value
+        for key, value in kept.items()
+        if (isinstance(value, str) and value)
+        or (key == "columns" and isinstance(value, list) and value and all(isinstance(each, str) for each in value))
+    }
+
+
+def _drop(raw: Any, at: Location) -> bool:
+    here = _at(raw, at[:-1])
+    if not at or not isinstance(here, dict) or at[-1] not in here:
+        return False
+    del here[at[-1]]
+    return True
+
+
+def _at(raw: Any, at: Location) -> Any:
+    for part in at:
+        if not _is_in(part, raw):
+            return None
+        raw = raw[part]
+    return raw
+
+
+def _faults(raw: Any, error: ValidationError | SpecError) -> list[tuple[SpecError, bool]]:
+    """The faults that one reading found."""
+    if isinstance(error, SpecFaultsError):
+        return [(fault, False) for fault in error.faults]
+    if isinstance(error, SpecError):
+        return [(error, False)]
+    found: dict[Location, list[Any]] = {}
+    for problem in error.errors():
+        found.setdefault(_location(raw, problem), []).append(problem)
+    return [(_told(at, problems), problems[0]["type"] == "extra_forbidden") for at, problems in _wrong(found)]
+
+
+def _wrong(found: Mapping[Location, list[Any]]) -> Iterator[tuple[Location, list[Any]]]:
+    """A list or mapping whose items are wrong is reported once more as too short: its items say it better."""
+    for at, problems in found.items():
+        inside = any(len(other) > len(at) and other[: len(at)] == at for other in found)
+        if not (inside and problems[0]["type"] == "too_short"):
+            yield at, problems
+
+
+def _location(raw: Any, problem: Any) -> Location:
+    """Where the value stands in the spec: pydantic names beside it which of several types was tried."""
+    loc = tuple(problem["loc"])
+    for depth in range(len(loc), 0, -1):
+        if _is_in(loc[depth - 1], _at(raw, loc[: depth - 1])):
+            return loc[:depth]
+        if problem["type"] == "missing" and depth == len(loc) and isinstance(_at(raw, loc[:-1]), dict):
+            return loc
+    return ()
+
+
+def _is_in(part: str | int, here: Any) -> bool:
+    if isinstance(here, list):
+        return isinstance(part, int) and part < len(here)
+    return isinstance(here, dict) and part in here
+
+
+def _told(at: Location, problems: Sequence[Any]) -> SpecError:
+    infinite = [problem for problem in problems if problem["type"] == "finite_number"]
+    messages = list(dict.fromkeys(_message(at, problem) for problem in infinite or problems))
+    said = "; or ".join([messages[0], *(m.removeprefix("Input should be ") for m in messages[1:])])
+    value = problems[0].get("input")
+    plain = problems[0]["type"] not in ("extra_forbidden", "missing", "finite_number")
+    if (
+        plain
+        and not isinstance(value, dict | list | tuple)
+        and not re.search(rf"(?<!\w){re.escape(_short(value))}(?!\w)", said)
+    ):
+        said += f", got {_short(value)}"
+    return SpecError(said, at)
+
+
+def _message(at: Location, problem: Any) -> str:
+    if problem["type"] == "extra_forbidden":
+        return f"unknown key; {nearest(str(at[-1]), _keys(at[:-1]))}"
+    if problem["type"] == "missing":
+        return "this key is required"
+    if problem["type"] == "finite_number":
+        what = "that a measure can be held against" if at[:1] == ("thresholds",) else "to compute with"
+        return f"{_yaml(problem['input'])} is no number {what}"
+    return str(problem["msg"].removeprefix("Value error, "))
+
+
+def _short(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 80 else f"{shown[:77]}..."
+
+
+def _yaml(value: Any) -> str:
+    """A number that is not finite, as YAML has it."""
+    return {"inf": ".inf", "-inf": "-.inf", "nan": ".nan"}.get(str(value).lower(), _short(value))
+
+
+def _keys(at: Location) -> list[str]:
+    """The keys that the spec knows at a location, for suggestions."""
+    here: Any = AuditSpec
+    for part in at:
+        here = _model(here, part)
+    return list(here.model_fields) if isinstance(here, type) and issubclass(here, BaseModel) else []
+
+
+def _model(here: Any, part: str | int) -> Any:
+    """The type one step down: a field of a model, or the element of a list or mapping."""
+    if isinstance(here, type) and issubclass(here, BaseModel):
+        here = here.model_fields[str(part)].annotation if str(part) in here.model_fields else None
+    else:
+        here = next((a for a in reversed(get_args(here)) if a is not Ellipsis), None)
+    options = [a for a in get_args(here) if isinstance(a, type) and issubclass(a, BaseModel)]
+    is_union = type(None) in get_args(here)
+    return options[0] if is_union and options else here

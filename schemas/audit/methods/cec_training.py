@@ -1,0 +1,64 @@
+"""Settings of training inside an audit: nets that learn the outcome, with and without consistent reasons (CEC).
+
+What a training run is told by the algorithms is in ``tasks.numerics.networks.settings``; here belongs what a user
+chooses, and what is compared with what.
+"""
+
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from schemas.audit.methods.base import MethodSettings
+
+Mitigation = Literal[
+    "threshold_optimizer", "adversarial", "grid_search", "exponentiated_gradient", "disparate_impact_remover"
+]
+
+
+class CecTraining(MethodSettings):
+    """Nets that are trained on the audit's rows in cross-validation, and held against each other."""
+
+    paper: ClassVar[dict[str, Any]] = {"steps": 32, "pair_share": 1.0}
+
+    attributes: tuple[str, ...] = Field(
+        (), description="protected attributes whose groups nets are trained for; all that cross no columns if none"
+    )
+    folds: int = Field(5, ge=2, le=20, description="folds of the cross-validation")
+    rows: int | None = Field(
+        None, ge=50, description="most rows of a group and the reference group together that are used; all if null"
+    )
+    epochs: int = Field(30, ge=1, le=10_000, description="passes over the training rows")
+    batch: int = Field(64, ge=2, le=1_000_000, description="rows of a batch")
+    learning_rate: float = Field(3e-4, gt=0, description="step size of Adam")
+    hidden: tuple[Annotated[int, Field(ge=1, le=4096)], ...] = Field(
+        (128, 64), min_length=1, description="units of each hidden layer"
+    )
+    activation: Literal["relu", "softplus", "silu"] = Field("relu", description="activation of the hidden layers")
+    dropout: float = Field(0.2, ge=0, lt=1, description="share of hidden units that are dropped in training")
+    lambda_eo: float = Field(1.0, ge=0, le=1e6, description="weight of the gaps between groups in error rates")
+    lambda_cec: float = Field(1.0, ge=0, le=1e6, description="weight of the inconsistency of reasons")
+    steps: int = Field(8, ge=1, le=1000, description="midpoints of each path of attributions (paper: T = 32)")
+    pair_share: float = Field(0.5, gt=0, le=1, description="share of each batch whose pairs are explained (paper: 1)")
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto", description="where nets are trained; auto: on a CUDA device if there is one, which moves last digits"
+    )
+    ablation: bool = Field(
+        True, description="whether nets with one of the two added terms alone stand beside those with none and both"
+    )
+    grid: tuple[Annotated[float, Field(gt=0, le=1e6)], ...] = Field(
+        (), description="values that both lambdas take, in all pairs (paper: 0.1, 0.5, 1, 2, 5 and 10); none: no grid"
+    )
+    mitigations: tuple[Mitigation, ...] = Field(
+        ("threshold_optimizer", "adversarial", "grid_search", "disparate_impact_remover"),
+        description="mitigations of a kept library that stand beside the nets, trained on the same rows; "
+        "exponentiated_gradient takes longer than all others together, and has to be named",
+    )
+    fits: int = Field(10, ge=2, le=1000, description="most nets that a reduction fits: grid_search and the gradient")
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        for name in ("attributes", "grid", "mitigations"):
+            value = getattr(self, name)
+            if len(set(value)) != len(value):
+                raise ValueError(f"{name} lists {list(value)}; list each only once")
+        return self

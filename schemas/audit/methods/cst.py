@@ -1,0 +1,95 @@
+"""Settings of counterfactual situation testing (CST)."""
+
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from schemas.audit.methods.base import MethodSettings
+from schemas.audit.methods.matching import MatchingSettings
+
+
+class CstSettings(MethodSettings):
+    """Counterfactual situation testing (CST); situation testing (ST) and counterfactual fairness (CF) beside it."""
+
+    paper: ClassVar[dict[str, Any]] = {
+        "scaling": "z_scores",
+        "clip": False,
+        "ties": "descending",
+        "duplicates": "kept",
+        "decimals": 3,
+        "interval": "wald",
+        "null_permutations": 0,
+    }
+
+    generator: Literal["scm", "nearest", "gan", "quantile"] = Field(
+        "scm",
+        description="what a complainant would have been: by the structural causal model; the most comparable real "
+        "applicant of the reference group; or with the mediators that the generators of `gcfn` imagine (`gan`, "
+        "`quantile`: as methods.gcfn.generator says)",
+    )
+    matching: MatchingSettings = Field(MatchingSettings(), description="of the generator `nearest`")
+    ks: tuple[Annotated[int, Field(ge=1, le=1000)], ...] = Field(
+        (15, 30, 50, 100), min_length=1, description="numbers of neighbours in the control and in the test group"
+    )
+    k: int = Field(30, ge=1, le=1000, description="the one of `ks` that findings and evidence are about")
+    tau: float = Field(
+        0.0, ge=0, lt=1, description="difference of the two shares above which a complainant is detected"
+    )
+    taus: tuple[Annotated[float, Field(ge=0, lt=1)], ...] = Field(
+        (0.0, 0.05, 0.1, 0.2), description="differences for which the share detected is told, beside tau"
+    )
+    alpha: float = Field(0.05, gt=0, lt=0.5, description="level of the one-sided test of each complainant")
+    interval: Literal["newcombe", "agresti_caffo", "wald"] = Field(
+        "newcombe", description="interval of the difference of the two shares; p is made from the same one"
+    )
+    distance: Literal["overlap", "hvdm", "propensity"] = Field(
+        "overlap",
+        description="how like two applicants are: mean over attributes with 0 or 1 for categories; the same with "
+        "heterogeneous value differences; or the difference of their propensity scores",
+    )
+    scaling: Literal["range", "z_scores"] = Field(
+        "range", description="numbers over their range in all data, or as z-scores of factual and imagined data apart"
+    )
+    clip: bool = Field(True, description="whether numbers are clipped at their 1st and 99th percentile before scaling")
+    maximum_distance: float | None = Field(None, gt=0, description="neighbours further away than this do not count")
+    attributes: tuple[str, ...] = Field(
+        (), description="columns that the distance looks at; all features but the protected attribute's if none"
+    )
+    ties: Literal["ascending", "descending"] = Field("ascending", description="order of rows at equal distance, by id")
+    duplicates: Literal["removed", "kept"] = Field(
+        "removed",
+        description="whether a complainant who is not among its own k + 1 nearest, for exact duplicates, is still left "
+        "out, or the control group has k + 1 members; and whether duplicates crowd a counterfactual out of its centre",
+    )
+    decimals: int | None = Field(
+        None,
+        ge=1,
+        le=15,
+        description="digits to which differences, their bounds and the normal quantile are rounded (paper: 3)",
+    )
+    null_permutations: int = Field(
+        20,
+        ge=0,
+        le=1000,
+        description="times that the labels are permuted to see what is found where there is nothing to find",
+    )
+    null_complainants: int = Field(
+        1000, ge=1, le=1_000_000, description="most complainants of a group looked at per permutation"
+    )
+    sensitivity: bool = Field(
+        True, description="whether all is computed again without each edge out of the protected attribute"
+    )
+    memory_mb: int = Field(256, ge=1, le=1_000_000, description="memory for neighbours held at a time, in MB")
+
+    @field_validator("ks", "taus")
+    @classmethod
+    def _each_once(cls, value: tuple[float, ...], info: ValidationInfo) -> tuple[float, ...]:
+        if len(set(value)) != len(value):
+            raise ValueError(f"{info.field_name} names {list(value)}; name each only once")
+        return value
+
+    @model_validator(mode="after")
+    def _knows_k(self) -> Self:
+        if self.k not in self.ks:
+            raise ValueError(f"k is {self.k}, and ks are {list(self.ks)}; k has to be one of them")
+        return self

@@ -1,0 +1,103 @@
+"""Settings of the methods: one frozen class each, with what the two profiles set differently.
+
+``default`` is what we would defend; ``paper`` reproduces published figures. docs/methods.md lists the differences.
+"""
+
+import math
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from schemas.audit.methods.base import MethodSettings
+
+
+class FgceSettings(MethodSettings):
+    """Feasible group counterfactual explanations (FGCE): graph, greedy selection and the size-matched reference."""
+
+    paper: ClassVar[dict[str, Any]] = {
+        "strict": True,
+        "weights": "authors",
+        "kauc": "needed",
+        "size_matched_draws": 0,
+        "exact": True,
+        "exact_pairs": 10_000_000,
+        "resolves": 0,
+        "ablations": False,
+        "ablation_draws": 0,
+    }
+
+    epsilon: float | Literal["quantile", "no_singleton"] = Field(
+        "quantile",
+        description="radius of one feasible step in encoded units, or the rule that finds it",
+    )
+    epsilon_quantile: float = Field(0.99, gt=0, le=1, description="the quantile of the rule `quantile`")
+    strict: bool = Field(False, description="edge iff distance < epsilon (true) or <= epsilon (false)")
+    max_edges: int = Field(
+        50_000_000, gt=0, le=1_000_000_000, description="above this many expected edges, keep the nearest only"
+    )
+    nearest: int = Field(30, gt=0, le=10_000, description="out-edges kept per row once max_edges would be passed")
+    cost: Literal["vector", "path", "hops"] = Field(
+        "vector", description="L2 distance of the two, cheapest path between them, or steps on the shortest one"
+    )
+    weights: Literal["quotient", "product", "authors"] = Field(
+        "quotient",
+        description="edge weight of `path`: distance / density, density * distance (as printed), distance^2 / density",
+    )
+    bandwidth: float | Literal["scott", "authors", "cross_validated"] = Field(
+        "scott", description="bandwidth of the density, in encoded units, or the rule that finds it"
+    )
+    face: tuple[Literal["vector", "path"], ...] = Field(
+        ("vector",), description="costs by which each person's own optimum (FACE) is compared with the selection"
+    )
+    k: int = Field(10, gt=0, le=100, description="most counterfactuals selected per group")
+    size_matched_draws: int = Field(
+        40,
+        ge=0,
+        le=1000,
+        description="subsamples of the reference group per other group; 0 for no size-matched reference",
+    )
+    kauc: Literal["all", "needed"] = Field(
+        "all", description="limits on cost of kAUC: all of them, or from 0.7 of the dearest group's d0 at k0 (paper)"
+    )
+    shares: tuple[Annotated[float, Field(gt=0, le=1)], ...] = Field(
+        (0.25, 0.5, 0.75, 1.0), description="shares of the coverable factuals for which the least cost is sought"
+    )
+    exact: bool = Field(
+        False,
+        description="whether least costs and Algorithm 1 are solved to the optimum, on every subsample and resample: "
+        "hundreds of integer programmes each, minutes instead of seconds",
+    )
+    exact_pairs: int = Field(
+        200_000,
+        ge=0,
+        le=1_000_000_000,
+        description="pairs of factual and candidate up to which a group's optima are solved exactly",
+    )
+    solver: Literal["cbc", "highs"] = Field("cbc", description="solver of integer programmes")
+    solver_seconds: float = Field(
+        30.0, gt=0, le=86_400, description="time limit of one integer programme; then it is a bound"
+    )
+    resolves: int = Field(
+        100,
+        ge=0,
+        le=10_000,
+        description="resamples of a group for which what was solved is solved anew; 0: no interval",
+    )
+    ablations: bool = Field(True, description="whether recourse is searched again with each constraint lifted")
+    ablation_draws: int = Field(
+        5, ge=0, le=1000, description="as size_matched_draws, for the searches with a rule lifted and for connectivity"
+    )
+
+    @field_validator("face", "shares")
+    @classmethod
+    def _each_once(cls, value: tuple[str | float, ...], info: ValidationInfo) -> tuple[str | float, ...]:
+        if len(set(value)) != len(value):
+            raise ValueError(f"{info.field_name} names {list(value)}; name each only once")
+        return value
+
+    @field_validator("epsilon", "bandwidth")
+    @classmethod
+    def _positive(cls, value: float | str, info: ValidationInfo) -> float | str:
+        if isinstance(value, float) and not 0 < value < math.inf:
+            raise ValueError(f"{info.field_name} is {value:g}; expected a positive number, or the name of a rule")
+        return value

@@ -1,0 +1,98 @@
+"""Settings of the generative counterfactual fairness network (GCFN), and of the fair predictor trained inside an audit.
+
+What networks are told by the algorithms is in ``tasks.counterfactuals.algorithm.gan.settings`` and in those of
+``fair_prediction``; here belongs what a user chooses. Adversarial generators (``gan``) are the method; the map of
+conditional quantiles (``quantile``) is the exact answer where every mediator is continuous and keeps its rank.
+"""
+
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from schemas.audit.methods.base import MethodSettings
+
+Units = Annotated[int, Field(ge=1, le=4096)]
+Weight = Annotated[float, Field(ge=0, le=1e6)]
+Rate = Annotated[float, Field(gt=0)]
+
+
+class GcfnPrediction(MethodSettings):
+    """Predictors of the outcome with and without the regularisation, held against each other on held-out rows."""
+
+    paper: ClassVar[dict[str, Any]] = {"lipschitz": 1.0}
+
+    lambdas: tuple[Weight, ...] = Field(
+        (0.0, 0.1, 0.5, 1.0, 1.5, 2.0), min_length=1, description="weights of the worst generator's term"
+    )
+    test: float = Field(0.2, gt=0, lt=1, description="share of the rows that predictors are measured on")
+    hidden: tuple[Units, ...] = Field((64,), min_length=1, description="units of each hidden layer")
+    epochs: int = Field(30, ge=1, le=10_000, description="passes over the training rows")
+    batch: int = Field(256, ge=1, le=1_000_000, description="rows of a batch")
+    learning_rate: Rate = Field(5e-3, description="step size of Adam")
+    lipschitz: float | None = Field(
+        None, gt=0, description="how fast the logit may change with standardised inputs (paper: 1); no bound if null"
+    )
+    worst: Literal["batch", "row"] = Field(
+        "batch", description="whose worst generator counts: a batch's, or each row's"
+    )
+    gammas: tuple[Weight, ...] = Field(
+        (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0), description="weights of unfairness in the utility"
+    )
+    bins: int = Field(20, ge=2, le=200, description="equal intervals by which scores are counted")
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        for name in ("lambdas", "gammas"):
+            value = getattr(self, name)
+            if len(set(value)) != len(value):
+                raise ValueError(f"{name} lists {list(value)}; list each only once")
+        return self
+
+
+class GcfnSettings(MethodSettings):
+    """Generative counterfactual fairness network (GCFN): mediators as they would have been, and what then follows."""
+
+    paper: ClassVar[dict[str, Any]] = {
+        "alpha": 1.0,
+        "adversarial": "algorithm_1",
+        "among_alike": False,
+        "decay_from": 1.0,
+    }
+    trained: ClassVar[dict[str, type[MethodSettings]]] = {"prediction": GcfnPrediction}
+
+    generator: Literal["gan", "quantile"] = Field(
+        "gan", description="adversarial networks, or quantiles of continuous mediators given the covariates"
+    )
+    networks: int = Field(10, ge=1, le=100, description="generators; where they part, nobody is identified")
+    epochs: int = Field(300, ge=1, le=10_000, description="passes over the training rows")
+    batch: int = Field(
+        256, ge=2, le=1_000_000, description="rows of a batch, and the fewest that a group may have to be learnt from"
+    )
+    hidden: Units = Field(64, description="units of the hidden layer of generator and discriminator")
+    learning_rate: Rate = Field(5e-4, description="step size of Adam")
+    decay_from: float = Field(
+        2 / 3, gt=0, le=1, description="share of the epochs after which it falls to nearly 0 (paper: 1, never)"
+    )
+    alpha: Weight = Field(10.0, description="weight of the reconstruction of observed mediators (paper: not told)")
+    adversarial: Literal["non_saturating", "equation_8", "algorithm_1"] = Field(
+        "non_saturating", description="what generators minimise of the discriminators (paper: algorithm_1)"
+    )
+    among_alike: bool = Field(
+        True, description="whether numbers are standardised among people alike, and not among all (paper: among all)"
+    )
+    rows: int | None = Field(
+        None, ge=100, description="most rows that generators learn from, drawn by group; all if null"
+    )
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto",
+        description="where networks are trained; auto: on a CUDA device if there is one, which moves last digits",
+    )
+    wide: float = Field(
+        0.25,
+        gt=0,
+        description="spread of the networks, in deviations of a mediator, above which a person is not identified",
+    )
+    quantile: float = Field(0.95, gt=0, lt=1, description="quantile of the score's change that is told beside its mean")
+    prediction: GcfnPrediction | None = Field(
+        None, description="predictors that are trained to be fair by these mediators; none if null: it takes minutes"
+    )

@@ -1,0 +1,84 @@
+"""Settings of RAGUEL: recourse costs, and rankings by them that represent every group fairly.
+
+How hard each column is to change, and in which steps, is said with the column (``schemas.audit.recourse``).
+"""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from schemas.audit.methods.base import MethodSettings
+
+Tolerance = Annotated[float, Field(gt=0, le=1)]
+
+
+class RaguelSettings(MethodSettings):
+    """Recourse-aware re-ranking (RAGUEL): who is how far from a favourable decision, and whom an offer would help."""
+
+    paper: ClassVar[dict[str, Any]] = {"rule": "strict", "direction": "both", "failure": "exit", "steps": False}
+
+    listed: Literal["unfavourable", "all"] = Field(
+        "unfavourable", description="who is ranked: those decided on unfavourably, or all (the paper's Table 6 fits it)"
+    )
+    rule: Literal["improve", "strict"] = Field(
+        "improve",
+        description="an offer counts if the ratio of costs is then at least 1 - delta (strict), or also if it is no "
+        "lower than without the offer",
+    )
+    direction: Literal["worse_off", "both"] = Field(
+        "worse_off", description="whether offers go to the group with the higher mean cost alone, or to any"
+    )
+    failure: Literal["skip", "exit"] = Field(
+        "skip", description="where no offer helps: leave that rank unfair and go on, or copy the rest as it is"
+    )
+    tolerance: Tolerance = Field(
+        1 / 3, description="share of a group's proper count by which its count in a part of the list may be off"
+    )
+    delta: float = Field(0.1, ge=0, le=1, description="how far below 1 the ratio of costs may be")
+    probes: int = Field(200, ge=1, le=100_000, description="lower-ranked applicants that are tried for one rank")
+    together: int = Field(3, ge=1, le=10, description="most columns that one offer changes")
+    most: int | None = Field(
+        None, ge=1, le=10_000, description="most columns in which a counterfactual point may differ; any number if null"
+    )
+    steps: bool = Field(
+        True,
+        description="whether counterfactual points lie whole steps away, as offers always do (paper: false); a point "
+        "that is no whole step away in any column leaves nothing to offer",
+    )
+    blocks: int = Field(10, ge=1, le=10_000, description="blocks of equal size that the list is cut into")
+    block_column: str | None = Field(
+        None,
+        description="column whose bands, lowest first, give the blocks their sizes instead (such as rate brackets)",
+    )
+    reach: Literal["next", "any"] = Field(
+        "next",
+        description="whether applicants come into a block from the next one alone, or beside that in a list of its own "
+        "from any later one",
+    )
+    block_counts: tuple[Annotated[int, Field(ge=1, le=10_000)], ...] = Field(
+        (5, 10, 15, 20, 25, 30, 35), description="numbers of blocks for which the ratio of costs is told"
+    )
+    tolerances: tuple[Tolerance, ...] = Field(
+        (1 / 2, 1 / 3, 1 / 5, 1 / 8), description="tolerances for which it is told"
+    )
+    fewest: int = Field(
+        30,
+        ge=1,
+        le=1_000_000,
+        description="groups with fewer applicants in the list are left out of it: a mean of few tells little",
+    )
+    asked: int = Field(
+        20,
+        ge=1,
+        le=10_000,
+        description="nearest applicants whose place is tried as a counterfactual point, of a model that is not linear",
+    )
+    alpha: float = Field(0.15, gt=0, lt=1, description="level of FA*IR, which stands beside")
+    top: int = Field(1000, ge=1, le=100_000, description="ranks that FA*IR tests")
+
+    @field_validator("block_counts", "tolerances")
+    @classmethod
+    def _each_once(cls, value: tuple[float, ...], info: ValidationInfo) -> tuple[float, ...]:
+        if len(set(value)) != len(value):
+            raise ValueError(f"{info.field_name} lists {list(value)}; list each only once")
+        return value

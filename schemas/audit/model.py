@@ -1,0 +1,99 @@
+"""The part ``model`` of the spec: the model that is audited beside the lender's own decisions.
+
+It is fitted to these decisions, or it is given: as a rule in the spec, or as a file that somebody else made.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from schemas.audit.source import Strict
+
+TakenAs = Literal["one_hot", "codes", "encoded"]
+"""As what a model takes its inputs: an input for each category, its number, or what models fitted here see."""
+
+
+class Rule(Strict):
+    """A rule that decides: favourable where a weighted sum of columns, as handed in, passes the limit."""
+
+    weights: dict[str, float] = Field(min_length=1, description="column (continuous) -> its weight")
+    limit: float = Field(description="the sum from which on the decision is favourable")
+    above: bool = Field(False, description="whether the sum has to lie above the limit, and not just reach it")
+    decimals: int | None = Field(
+        None, ge=0, le=15, description="digits to which the sum is rounded before it is compared"
+    )
+
+
+class GivenModel(Strict):
+    """A model that a user gives as a file, with what it takes and what it gives."""
+
+    path: str = Field(min_length=1, description="the file: ONNX, safetensors, skops, or TorchScript with its sha256")
+    sha256: str | None = Field(
+        None, pattern="^[0-9A-Fa-f]{64}$", description="digest that the file must have; TorchScript is not read without"
+    )
+    output: Literal["logit", "probability"] = Field(
+        "logit", description="what a TorchScript module gives for a row; the other formats tell by themselves"
+    )
+    inputs: TakenAs = Field(
+        "one_hot",
+        description="numbers in the user's units and an input for each category, or the number of the category; or "
+        "encoded as models fitted here take them",
+    )
+
+
+class Model(Strict):
+    """The model that is audited beside the lender's own decisions: fitted to them, or given as a rule or a file."""
+
+    kind: Literal["none", "rule", "file", "logistic_regression", "random_forest", "gradient_boosting", "net"] = (
+        "logistic_regression"
+    )
+    rule: Rule | None = Field(None, description="the rule of the kind `rule`")
+    file: GivenModel | None = Field(None, description="the file of the kind `file`")
+    split: Literal["crossfit", "holdout"] = "crossfit"
+    folds: int = Field(10, ge=2, le=1_000)
+    holdout: float = Field(0.3, gt=0, lt=1)
+    threshold: float | Literal["rate_matched"] = Field(
+        "rate_matched", description="of the kind `file`: 0.5 if left out"
+    )
+
+    @classmethod
+    def paper(cls, own: Mapping[str, Any]) -> dict[str, Any]:
+        """The keys of a spec under the profile `paper`; how a model is split off is nothing that a file has."""
+        split = {} if own.get("kind") == "file" else {"split": "holdout"}
+        return {**split, "threshold": 0.5, **own}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_threshold(cls, raw: Any) -> Any:
+        if isinstance(raw, Mapping) and raw.get("kind") == "file":
+            return {"threshold": 0.5, **raw}
+        return raw
+
+    @field_validator("threshold")
+    @classmethod
+    def _is_a_probability(cls, value: float | str) -> float | str:
+        if isinstance(value, float) and not 0 < value < 1:
+            raise ValueError(f"a probability lies between 0 and 1, and {value:g} does not")
+        return value
+
+    @model_validator(mode="after")
+    def _has_what_its_kind_needs(self) -> Self:
+        for name, keys in (("rule", "{weights: ..., limit: ...}"), ("file", "{path: ...}")):
+            if (self.kind == name) != (getattr(self, name) is not None):
+                raise ValueError(f"a model of kind `{name}` needs `{name}: {keys}`, and no other kind has one")
+        return self
+
+    @model_validator(mode="after")
+    def _is_not_fitted_from_a_file(self) -> Self:
+        fields = type(self).model_fields
+        told = [name for name in ("split", "folds", "holdout") if getattr(self, name) != fields[name].default]
+        if self.kind == "file" and told:
+            keys = " and ".join(f"`{name}`" for name in told)
+            raise ValueError(f"{keys}: how a model is fitted here; a model from a file is fitted already, leave it out")
+        return self
+
+    @property
+    def taken_as(self) -> TakenAs:
+        """As what the model takes its inputs; a rule takes columns by name."""
+        return "encoded" if self.file is None else self.file.inputs

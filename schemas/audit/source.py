@@ -1,0 +1,202 @@
+"""The part ``source`` of the spec: where the rows come from, how files are read and which rows are kept."""
+
+from pathlib import PurePath
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
+
+from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+from schemas.audit.hmda import HmdaPolicy, VintageChoice
+from schemas.bounds import NoFlags, Seed
+from schemas.vintages import words_of
+from schemas.years import Year
+
+
+def _text(value: object) -> object:
+    """YAML reads 5 and 5.0 and true as other things than the text of a CSV; codes are compared as text."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value) if isinstance(value, int | float) else value
+
+
+_NO_DELIMITER: Final = '"\r\n\0'
+
+Code = Annotated[str, BeforeValidator(_text)]
+
+
+class Strict(NoFlags):
+    """Frozen; unknown keys are errors, and so are numbers that are not finite and true or false for a number."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Keep(Strict):
+    """Which values of a column keep a row: those listed, those of a range, or any at all."""
+
+    _EXPECTED: ClassVar[str] = "rows are kept by a list of codes, by {minimum: ..., maximum: ...}, or by `present`"
+
+    values: tuple[Code, ...] = ()
+    minimum: float | None = Field(None, description="least number kept")
+    maximum: float | None = Field(None, description="largest number kept")
+    present: bool = Field(False, description="any value that is not missing")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_forms(cls, raw: Any) -> Any:
+        """A list stands for its values, and the word `present` for itself."""
+        if isinstance(raw, list | tuple):
+            return {"values": raw}
+        if raw == "present":
+            return {"present": True}
+        if isinstance(raw, str | int | float):
+            raise ValueError(cls._EXPECTED)
+        return raw
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> Self:
+        if bool(self.values) + self.ranged + self.present != 1:
+            raise ValueError(self._EXPECTED)
+        if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
+            raise ValueError(f"minimum {self.minimum:g} is above maximum {self.maximum:g}: no row would be kept")
+        return self
+
+    @property
+    def ranged(self) -> bool:
+        """Whether a range decides."""
+        return self.minimum is not None or self.maximum is not None
+
+
+class Derived(Strict):
+    """A column made from one of the source by a mapping of its values."""
+
+    column: str = Field(description="the column of the source that it is made from")
+    values: dict[Code, tuple[Code, ...]] = Field(min_length=1, description="new value -> the source's values")
+
+    @field_validator("values")
+    @classmethod
+    def _each_value_once(cls, values: dict[Code, tuple[Code, ...]]) -> dict[Code, tuple[Code, ...]]:
+        listed = [code for codes in values.values() for code in codes]
+        twice = sorted({code for code in listed if listed.count(code) > 1})
+        if twice:
+            raise ValueError(f"{twice} stand for more than one value")
+        return values
+
+
+class Synthetic(Strict):
+    """Applicants to draw: which generator, from which seed, with which coefficients."""
+
+    generator: str = Field(description="what is drawn, such as `lending`, the synthetic applicants of the CEC paper")
+    seed: Seed = Field(0, description="the same seed draws the same applicants")
+    parameters: dict[str, float | str | tuple[float, ...] | None] = Field(
+        {}, description="coefficient -> its value, where it is not the generator's default"
+    )
+
+
+class Source(Strict):
+    """Where the applications come from."""
+
+    kind: Literal["boston1990", "csv", "parquet", "synthetic", "hmda"] = Field(description="how the source is read")
+    path: str | tuple[str, ...] | None = Field(
+        None, description="file, relative to the working directory, or files of one layout; .gz is read as it is"
+    )
+    synthetic: Synthetic | None = Field(None, description="what to draw, of the kind `synthetic`")
+    header: tuple[str, ...] = Field((), description="names of the columns, where the file does not begin with them")
+    skip: int = Field(0, ge=0, le=1_000_000, description="lines to leave out at the start of each file")
+    comment: str | None = Field(None, min_length=1, description="lines that start with this text are no rows")
+    delimiter: str = Field(",", description="one ASCII character; no quote and no line end")
+    encoding: Literal["utf-8", "latin-1"] = "utf-8"
+    quote: Literal["none", "double"] = Field("double", description="whether double quotes enclose cells")
+    multiline: bool = Field(False, description="whether a cell in quotes may go over several lines")
+    maximum_bytes: int = Field(64 * 10**9, ge=1, description="bytes of text, unpacked, at which reading stops")
+    missing: tuple[Code, ...] = Field(("", "NA"), description="texts that mean a missing value")
+    exempt: tuple[Code, ...] = Field(("Exempt",), description="texts that mean exempt from reporting")
+    keep: dict[str, Keep] = Field({}, description="column -> values to keep; other rows are refused")
+    derive: dict[str, Derived] = Field({}, description="new column -> the column and the values it is made from")
+    year: Annotated[Year, Field(ge=1990)] | None = Field(
+        None, description="of HMDA: the year of activity that all rows must have"
+    )
+    year_column: str | None = Field(
+        None,
+        description="of csv and parquet: the column of each row's year; activity_year or as_of_year if it is there",
+    )
+    policy: HmdaPolicy = Field(HmdaPolicy(), description="of HMDA: what is done where a file departs from its layout")
+    vintage: VintageChoice | None = Field(
+        None, description="of HMDA, instead of a path: the edition of a year in the lake; {} means the newest"
+    )
+    vintage_file: str | None = Field(None, description="the vintage's file, which evenhand fills in")
+    lacking: tuple[str, ...] = Field(
+        (), description="columns that the audit asks for and this year does not have; a back-fill takes them out"
+    )
+
+    @field_validator("delimiter")
+    @classmethod
+    def _parts_cells(cls, value: str) -> str:
+        if len(value) != 1 or not value.isascii() or value in _NO_DELIMITER:
+            raise ValueError("expected one ASCII character that parts cells, and no quote, line end or null character")
+        return value
+
+    @model_validator(mode="after")
+    def _comment_can_be_found(self) -> Self:
+        try:
+            (self.comment or "").encode(self.encoding)
+        except UnicodeEncodeError as error:
+            text = f"{self.encoding} has no {error.object[error.start]!r}, with which `comment` begins or goes on"
+            raise ValueError(f"{text}; give text of the file's own encoding") from error
+        return self
+
+    @model_validator(mode="after")
+    def _says_once_what_to_read(self) -> Self:
+        if self.path is not None and self.vintage is not None:
+            raise ValueError(
+                "path and vintage both say what to read; drop one (to use FILE: --set source.vintage=null)"
+            )
+        if self.vintage_file is not None and self.vintage is None:
+            raise ValueError("`vintage_file` is filled in by evenhand, of a vintage; a file of your own is `path`")
+        return self
+
+    @model_validator(mode="after")
+    def _fits_its_kind(self) -> Self:
+        if self.kind in ("boston1990", "synthetic") and self.path is not None:
+            raise ValueError(
+                f"a source of kind {self.kind!r} reads no file; leave out path, or give a kind that reads it"
+            )
+        if self.kind in ("csv", "parquet") and not self.paths:
+            raise ValueError(f"a source of kind {self.kind!r} needs a path")
+        if (self.kind == "synthetic") != (self.synthetic is not None):
+            raise ValueError(
+                "a source of kind 'synthetic' needs `synthetic: {generator: ...}`, and no other kind has it"
+            )
+        for name in ("header", "skip", "comment", "quote", "multiline", "maximum_bytes"):
+            if self.kind != "csv" and getattr(self, name) != type(self).model_fields[name].default:
+                raise ValueError(f"`{name}` belongs to delimited text, not to {self.kind}")
+        if self.year_column is not None and self.kind not in ("csv", "parquet"):
+            raise ValueError(f"`year_column` belongs to csv and parquet, not to {self.kind}")
+        self._check_hmda()
+        twice = sorted({name for name in self.header if self.header.count(name) > 1})
+        if twice:
+            raise ValueError(f"`header` names {twice} more than once; every column needs its own name")
+        return self
+
+    def _check_hmda(self) -> None:
+        if self.kind == "hmda" and not self.paths and self.vintage is None:
+            raise ValueError(
+                "a source of kind 'hmda' needs a path, or `vintage: {}` for the newest that the lake holds"
+            )
+        for name in ("year", "policy", "vintage"):
+            if self.kind != "hmda" and getattr(self, name) != type(self).model_fields[name].default:
+                raise ValueError(f"`{name}` belongs to a source of kind hmda, not to {self.kind}")
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files in the order in which they are read."""
+        path = self.path or self.vintage_file
+        given = (path,) if isinstance(path, str) else path or ()
+        return tuple(path for path in given if path)
+
+    @property
+    def words(self) -> str:
+        """What is read, for people: the vintage, or the names of the files; where they lie is nobody's business."""
+        if self.vintage_file is not None:
+            return words_of(self.vintage_file)
+        return " and ".join(PurePath(path.replace("\\", "/")).name for path in self.paths) or self.kind

@@ -1,0 +1,362 @@
+"""The audit spec: all that a user decides before a run, frozen and checked.
+
+Here belong the shape of the spec and the checks that need nothing but the spec. Reading it from YAML, with the line of
+each error, is in ``file``; checks that need the data are in the ingest stage.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import BeforeValidator, Field, StrictBool, field_validator, model_validator
+
+from schemas.audit import hmda
+from schemas.audit.causal import CausalGraph
+from schemas.audit.methods.cec import CecSettings
+from schemas.audit.methods.cst import CstSettings
+from schemas.audit.methods.fgce import FgceSettings
+from schemas.audit.methods.gcfn import GcfnSettings
+from schemas.audit.methods.raguel import RaguelSettings
+from schemas.audit.model import Model
+from schemas.audit.recourse import Recourse
+from schemas.audit.source import Code, Source, Strict
+from schemas.audit.verdicts import Verdicts
+from schemas.bounds import Ascending, Seed
+from schemas.errors import SpecError, nearest, raise_together
+from schemas.terms import Constraint, Kind, Role
+from schemas.years import Year
+
+
+def _several(value: object) -> object:
+    """One role may stand for a list of it."""
+    return (value,) if isinstance(value, str) else value
+
+
+class Decision(Strict):
+    """The column that holds the decision, and which of its values favour the applicant."""
+
+    column: str
+    favourable: tuple[Code, ...] = Field(min_length=1)
+    unfavourable: tuple[Code, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _disjoint(self) -> Self:
+        both = sorted(set(self.favourable) & set(self.unfavourable))
+        if both:
+            raise ValueError(f"{both} cannot be favourable and unfavourable at once")
+        return self
+
+
+class Protected(Strict):
+    """One protected attribute: its column, or several crossed, and the groups of their values."""
+
+    name: str = Field(min_length=1)
+    columns: tuple[str, ...] = Field(
+        min_length=1,
+        description="one column, or several to be crossed, by groups of an attribute over one of them or by value",
+    )
+    groups: dict[str, tuple[Code, ...]] = Field(
+        {}, description="group -> values of the (single) column; each value is a group of its own if left out"
+    )
+    reference: str
+    missing: str = Field("(missing)", description="the group of rows without a value")
+    unlisted: str = Field("(other)", description="the group of values that `groups` does not list")
+
+    @model_validator(mode="after")
+    def _groups_fit(self) -> Self:
+        if self.groups and len(self.columns) > 1:
+            raise ValueError("groups can be listed for a single column only; crossed columns are grouped by value")
+        if self.groups and self.reference not in self.groups:
+            raise ValueError(
+                f"reference {self.reference!r} is not a group; {nearest(self.reference, list(self.groups))}"
+            )
+        listed = [value for values in self.groups.values() for value in values]
+        twice = sorted({value for value in listed if listed.count(value) > 1})
+        if twice:
+            raise ValueError(f"{twice} stand in more than one group")
+        return self
+
+
+class ColumnSpec(Strict):
+    """How one column is read, encoded and allowed to change."""
+
+    type: Kind
+    role: Annotated[tuple[Role, ...], BeforeValidator(_several)] = Field(
+        (Role.FEATURE,), min_length=1, description="what the column is for; a list where it is for several things"
+    )
+    constraint: Constraint = Constraint.FREE
+    order: tuple[Code, ...] = Field((), description="categories of an ordinal or binary column, lowest first")
+    transitions: dict[Code, tuple[Code, ...]] = Field({}, description="category -> categories it may change to")
+    missing: tuple[Code, ...] = Field((), description="further texts that mean a missing value in this column")
+    bins: StrictBool | Annotated[int, Field(ge=2, le=1000)] = Field(
+        True, description="whether a continuous column is cut into equal-width bins, or into how many"
+    )
+    clip: bool = Field(True, description="whether a continuous column is clipped at its 1st and 99th percentile")
+    bounds: Ascending = Field((None, None), description="values outside are quarantined")
+    plausible: Ascending = Field((None, None), description="values outside are kept and counted")
+    recourse: Recourse = Recourse()
+    label: str = ""
+
+    @model_validator(mode="after")
+    def _fits_its_type(self) -> Self:
+        if Role.EXCLUDED in self.role and len(self.role) > 1:
+            raise ValueError("an excluded column is left out, and so is for nothing else; give one role, or others")
+        if {Role.MEDIATOR, Role.COVARIATE} <= set(self.role):
+            raise ValueError("a mediator is moved by the protected attribute and a covariate is not; give one of them")
+        if self.type is Kind.ORDINAL and len(self.order) < 2:
+            raise ValueError("an ordinal column needs `order`, its categories from lowest to highest")
+        if self.type is Kind.BINARY and self.order and len(self.order) != 2:
+            raise ValueError(f"a binary column has two categories, `order` lists {len(self.order)}")
+        if self.order and self.type in (Kind.CONTINUOUS, Kind.NOMINAL):
+            raise ValueError(f"`order` belongs to ordinal and binary columns, not to {self.type}")
+        if self.type is Kind.NOMINAL and self.constraint in (Constraint.UP, Constraint.DOWN):
+            raise ValueError("a nominal column has no up or down; give it `order`, or `transitions`")
+        for name in ("bounds", "plausible"):
+            if getattr(self, name) != (None, None) and self.type is not Kind.CONTINUOUS:
+                raise ValueError(f"`{name}` belongs to continuous columns, not to {self.type}")
+        if self.transitions and self.constraint is not Constraint.FREE:
+            both = f"`transitions` and `constraint: {self.constraint}`"
+            raise ValueError(f"{both} both say how the column may change; keep one of them")
+        if self.transitions and self.type is Kind.CONTINUOUS:
+            raise ValueError("`transitions` belongs to columns with categories")
+        return self
+
+    @model_validator(mode="after")
+    def _recourse_fits_its_type(self) -> Self:
+        if self.type is Kind.CONTINUOUS or self.recourse == Recourse(weight=self.recourse.weight):
+            return self
+        if self.type is Kind.NOMINAL or self.recourse.bounds != (None, None):
+            raise ValueError(f"steps and bounds of recourse are numbers, which a {self.type} column does not hold")
+        if self.recourse.step is not None and not self.recourse.step.is_integer():
+            raise ValueError(f"a step is a number of categories, and {self.recourse.step:g} is no whole one")
+        return self
+
+    @property
+    def used(self) -> bool:
+        """Whether models and distances use it."""
+        return Role.EXCLUDED not in self.role
+
+
+class Explain(Strict):
+    """Whose decisions are explained (factuals), and which rows may serve as their counterfactuals (candidates)."""
+
+    decision_makers: tuple[Literal["model", "lender"], ...] = Field(
+        ("model", "lender"), min_length=1, description="whose decisions the methods look at; outcomes are told of both"
+    )
+
+    factuals: Literal["unfavourable", "false_negatives"] = Field(
+        "unfavourable", description="all unfavourable decisions, or only those whose outcome was favourable"
+    )
+    candidate_score: float | None = Field(
+        None, ge=0, le=1, description="model score above which a row is a candidate; its decision counts if null"
+    )
+
+    @classmethod
+    def paper(cls, own: Mapping[str, Any]) -> dict[str, Any]:
+        """The keys of a spec under the profile `paper`."""
+        return {"decision_makers": ["model"], "factuals": "false_negatives", "candidate_score": 0.6, **own}
+
+
+class Methods(Strict):
+    """The methods to run, by name: an entry that is null is left out."""
+
+    fgce: FgceSettings | None = FgceSettings()
+    cst: CstSettings | None = None
+    cec: CecSettings | None = None
+    gcfn: GcfnSettings | None = None
+    raguel: RaguelSettings | None = None
+
+
+class Threshold(Strict):
+    """A limit fixed before the run. The whole interval must lie on one side for a verdict."""
+
+    measure: str
+    method: str | None = None
+    decision_maker: Literal["model", "lender"] | None = None
+    parameters: dict[str, float | str] = Field(
+        {}, description="only for measures with these parameters; if none, for the one without any where there is one"
+    )
+    minimum: float | None = None
+    maximum: float | None = None
+
+    @model_validator(mode="after")
+    def _one_side_at_least(self) -> Self:
+        if self.minimum is None and self.maximum is None:
+            raise ValueError("a threshold needs a minimum or a maximum")
+        if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
+            raise ValueError(f"minimum {self.minimum:g} is above maximum {self.maximum:g}: no value can keep both")
+        return self
+
+
+class Disclosure(Strict):
+    """What is withheld from everything published."""
+
+    profile: Literal["public", "strict"] = Field(
+        "strict", description="public: n below 5 withheld; strict: counts up to 7 withheld, the rest rounded to 5"
+    )
+
+
+MOST_DRAWS: Final = 100_000
+_A_DAY: Final = 39_000_000
+"""Draws of the measures of the bundled audit that a day is enough for: 2.2 ms each, measured on one core."""
+
+
+class Bootstrap(Strict):
+    """How intervals are made."""
+
+    draws: int = Field(1000, ge=100, description="resamples; at most 100,000")
+    level: float = Field(0.95, ge=0.5, le=0.999)
+    minimum_n: int = Field(30, ge=2, le=1_000_000, description="fewer units than this: insufficient evidence")
+
+    @field_validator("draws")
+    @classmethod
+    def _can_be_drawn(cls, value: int) -> int:
+        if value > MOST_DRAWS:
+            took = "" if value < _A_DAY else f" would take about {value / _A_DAY:,.0f} days"
+            raise ValueError(f"{value:,} draws{took or ' are too many'}; at most {MOST_DRAWS:,}")
+        return value
+
+    @model_validator(mode="after")
+    def _reaches_its_level(self) -> Self:
+        beyond = self.draws * (1 - self.level)
+        if beyond < 5 - 1e-9:
+            least = math.ceil(5 / (1 - self.level) - 1e-9)
+            raise ValueError(
+                f"of {self.draws:,} draws {beyond:.2g} lie outside level {self.level:g}, and an interval needs 5; "
+                f"set draws to {least:,}, or a lower level"
+            )
+        return self
+
+
+class AuditSpec(Strict):
+    """One audit. data/audits/*.yaml are the examples."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$", description="letters, digits, - and _")
+    title: str = ""
+    year: Year
+    profile: Literal["default", "paper"] = "default"
+    source: Source
+    row_id: str | None = Field(None, description="column that identifies a row; its row number if null")
+    decision: Decision
+    outcome: Decision | None = Field(None, description="the true label, where it is not the decision itself")
+    protected: tuple[Protected, ...] = Field(min_length=1)
+    columns: dict[str, ColumnSpec] = Field(min_length=1)
+    missing: Literal["exclude", "impute"] = "exclude"
+    model: Model = Model()
+    explain: Explain = Explain()
+    causal_graph: CausalGraph = CausalGraph()
+    methods: Methods = Methods()
+    thresholds: tuple[Threshold, ...] = ()
+    verdicts: Verdicts = Verdicts()
+    disclosure: Disclosure = Disclosure()
+    bootstrap: Bootstrap = Bootstrap()
+    seed: Seed = 482
+
+    @model_validator(mode="before")
+    @classmethod
+    def _profile_defaults(cls, raw: Any) -> Any:
+        """Under `paper`, what the user left out takes the paper's value instead of the defended one."""
+        if not isinstance(raw, Mapping) or raw.get("profile") != "paper":
+            return raw
+        out = dict(raw)
+        if not isinstance(out.get("methods") or {}, Mapping):
+            return raw  # the fields say what is wrong with it
+        for part, defaults in (("model", Model.paper), ("explain", Explain.paper)):
+            if isinstance(out.get(part) or {}, Mapping):
+                out[part] = defaults(out.get(part) or {})
+        methods = out["methods"] = dict(out.get("methods") or {"fgce": {}})
+        for name, field in Methods.model_fields.items():
+            settings = field.annotation.__args__[0]  # type: ignore[union-attr]
+            if isinstance(methods.get(name), Mapping):
+                methods[name] = settings.under_paper(methods[name])
+        return out
+
+    @model_validator(mode="after")
+    def _refers_to_itself(self) -> Self:
+        of_columns = (*self._of_names(), *self._of_rule(), *self._of_directions(), *self._of_actions())
+        raise_together([*of_columns, *self._of_graph(), *self._of_generators()])
+        return self
+
+    def _of_names(self) -> Iterator[SpecError]:
+        names = [p.name for p in self.protected]
+        if len(set(names)) != len(names):
+            yield SpecError(f"protected attributes need different names, got {names}", ("protected",))
+        for label in (self.decision, self.outcome):
+            if label and label.column in self.features():
+                message = f"{label.column!r} is the decision or its outcome, and so no feature: leave it out"
+                yield SpecError(message, ("columns", label.column))
+
+    def _of_rule(self) -> Iterator[SpecError]:
+        for name in self.model.rule.weights if self.model.rule else ():
+            if name not in self.features() or self.columns[name].type is not Kind.CONTINUOUS:
+                numbers = [n for n, column in self.features().items() if column.type is Kind.CONTINUOUS]
+                message = f"{name!r} is no continuous column, as a rule's have to be; {nearest(name, numbers)}"
+                yield SpecError(message, ("model", "rule", "weights", name))
+
+    def _of_graph(self) -> Iterator[SpecError]:
+        attributes = [name for p in self.protected for name in (p.name, *p.columns)]
+        known = list(dict.fromkeys([*self.features(), *attributes, self.decision.column]))
+        for i, edge in enumerate(self.causal_graph.edges):
+            for node in edge:
+                if node not in known:
+                    yield SpecError(f"unknown node {node!r}; {nearest(node, known)}", ("causal_graph", "edges", i))
+            if edge[1] in attributes:
+                message = f"{edge[1]!r} is a protected attribute, and {edge[0]!r} cannot be its cause; turn the edge"
+                yield SpecError(message, ("causal_graph", "edges", i))
+
+    def _of_generators(self) -> Iterator[SpecError]:
+        wanted, gcfn = self.methods.cst.generator if self.methods.cst else "scm", self.methods.gcfn
+        if wanted in ("gan", "quantile") and (gcfn is None or gcfn.generator != wanted):
+            message = (
+                f"{wanted} takes the mediators that GCFN's generators imagine; "
+                f"add `gcfn: {{generator: {wanted}}}` to the methods"
+            )
+            yield SpecError(message, ("methods", "cst", "generator"))
+
+    def _of_directions(self) -> Iterator[SpecError]:
+        for name, said in self.verdicts.direction.items():
+            if name not in self.features():
+                message = f"{name!r} is no feature of this audit; {nearest(name, list(self.features()))}"
+                yield SpecError(message, ("verdicts", "direction", name))
+            elif said != "none" and self.columns[name].type is Kind.NOMINAL:
+                message = f"{name!r} is nominal and so has no up or down; give it `order`, or say none"
+                yield SpecError(message, ("verdicts", "direction", name))
+
+    def _of_actions(self) -> Iterator[SpecError]:
+        """Actions of HMDA on the wrong side of the decision."""
+        for side, actions in (("favourable", hmda.DENIED), ("unfavourable", hmda.APPROVED)):
+            wrong = sorted(set(getattr(self.decision, side)) & actions)
+            if self.codes_decide and wrong:
+                message = (
+                    f"code {', '.join(wrong)} of {self.decision.column} is not {side}: HMDA has 1, 2 and 8 for "
+                    "approved and 3 and 7 for denied; exchange favourable and unfavourable"
+                )
+                yield SpecError(message, ("decision", side))
+
+    @property
+    def codes_decide(self) -> bool:
+        """Whether the decision holds HMDA's codes of actions, which say by themselves what is favourable.
+
+        Tables of other kinds may have a column of that name, and codes of a lender's own in it.
+        """
+        return self.decision.column == hmda.ACTION and self.source.kind in ("hmda", "synthetic")
+
+    def directions(self) -> dict[str, int]:
+        """Features with a direction: 1 where more is better for the applicant, -1 where less is."""
+        signs, own = {"up": 1, "down": -1}, self.verdicts.direction
+        said = {name: own.get(name, str(column.constraint)) for name, column in self.features().items()}
+        return {name: signs[word] for name, word in said.items() if word in signs}
+
+    def features(self) -> dict[str, ColumnSpec]:
+        """The columns that models and distances use, in the order of the spec."""
+        return {name: column for name, column in self.columns.items() if column.used}
+
+
+class StageSettings(Strict):
+    """The part of the audit spec that one stage depends on: the same field names, so that nothing is said twice."""
+
+    @classmethod
+    def of(cls, spec: AuditSpec, **own: object) -> Self:
+        """Take this stage's fields from the spec; ``own`` gives what the spec does not hold."""
+        taken = {name: getattr(spec, name) for name in cls.model_fields if name not in own}
+        return cls.model_validate({**taken, **own})

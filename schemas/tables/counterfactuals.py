@@ -1,0 +1,196 @@
+"""The tables of counterfactuals: who applicants would have been, what would have been decided, what was assumed."""
+
+from schemas.table import Column, Table
+from schemas.tables.applications import DECISION_MAKER, GROUP, PROTECTED_ATTRIBUTE, ROW_ID
+from schemas.terms import Refusal
+
+GENERATOR = Column("generator", "string", "what made the counterfactual", codes=("scm", "nearest"))
+
+COUNTERFACTUALS = Table(
+    "counterfactuals",
+    "Every applicant outside the reference group as a member of it: its features then, with the noise that was kept or "
+    "the real applicant whose they are.",
+    (
+        ROW_ID,
+        GENERATOR,
+        PROTECTED_ATTRIBUTE,
+        GROUP,
+        Column("refusal", "string", "why there is no counterfactual", nullable=True, codes=tuple(Refusal)),
+        Column("other_row_id", "string", "the real applicant that it is; null where it is imagined", nullable=True),
+        Column("distance", "double", "how far that one is, in standard deviations", nullable=True, minimum=0),
+    ),
+    key=("row_id", "generator", "protected_attribute"),
+    open=True,
+    restricted=True,
+)
+
+COUNTERFACTUAL_DECISIONS = Table(
+    "counterfactual_decisions",
+    "What the model would have decided on each counterfactual. The lender cannot be asked.",
+    (
+        ROW_ID,
+        GENERATOR,
+        PROTECTED_ATTRIBUTE,
+        DECISION_MAKER,
+        Column("favourable", "bool", "whether the decision is the favourable one"),
+        Column("score", "double", "score of the model, or sum of the rule, that the decision was made from"),
+    ),
+    key=("row_id", "generator", "protected_attribute", "decision_maker"),
+    restricted=True,
+)
+
+CAUSAL_CHECKS = Table(
+    "causal_checks",
+    "How well the causal graph and its mechanisms fit the data. None of it shows that the graph is right.",
+    (
+        Column(
+            "check",
+            "string",
+            "what was looked at",
+            codes=("held_out_fit", "noise_location", "noise_spread", "independence"),
+        ),
+        Column("node", "string", "the column"),
+        Column("other", "string", "the other column", nullable=True),
+        Column("given", "string", "JSON list of the columns that are held fixed"),
+        Column(
+            "statistic",
+            "double",
+            "R2 or log loss saved; H of Kruskal-Wallis; chi-square of Fligner-Killeen; largest z",
+            nullable=True,
+        ),
+        Column("p", "double", "p-value", True, 0.0, 1.0),
+        Column("q", "double", "p after Benjamini-Hochberg over the checks of the same kind", True, 0.0, 1.0),
+        Column("n", "int64", "rows behind it", minimum=0),
+        Column("words", "string", "the same in words"),
+    ),
+)
+
+CAUSAL_EFFECTS = Table(
+    "causal_effects",
+    "Features of a group as they are and as they would have been, as quantiles.",
+    (
+        PROTECTED_ATTRIBUTE,
+        GROUP,
+        Column("feature", "string", "name of the feature"),
+        Column("category", "string", "the category, of a feature that has categories", nullable=True),
+        Column("quantile", "double", "the quantile; null for a category", nullable=True, minimum=0.0, maximum=1.0),
+        Column("factual", "double", "its value, or the share of the category", nullable=True),
+        Column("imagined", "double", "the same had everyone belonged to the reference group", nullable=True),
+        Column("n", "int64", "applicants behind it", minimum=0),
+        Column("clipped", "int64", "imagined values cut off at their bounds", minimum=0),
+    ),
+)
+
+TO_GROUP = Column("to_group", "string", "the group as whose member the applicant is imagined")
+MEDIATED_BY = Column("generator", "string", "what imagined the mediators", codes=("gan", "quantile"))
+NETWORK = Column("network", "int32", "number of the network, from 0", nullable=True, minimum=0)
+
+MEDIATED = Table(
+    "mediated",
+    "Mediators of applicants as members of the reference group; of its own members, as members of every other group. "
+    "One network's answer, the one nearest to the answers of all.",
+    (
+        ROW_ID,
+        MEDIATED_BY,
+        PROTECTED_ATTRIBUTE,
+        GROUP,
+        TO_GROUP,
+        NETWORK,
+        Column(
+            "spread",
+            "double",
+            "how far the networks part: standard deviations of a mediator, or the share that names another category; "
+            "null for one network, which shows nothing",
+            nullable=True,
+            minimum=0,
+        ),
+        Column("refusal", "string", "why nothing was imagined", nullable=True, codes=tuple(Refusal)),
+    ),
+    key=("row_id", "protected_attribute", "to_group"),
+    open=True,
+    restricted=True,
+)
+
+MEDIATED_DECISIONS = Table(
+    "mediated_decisions",
+    "What the model would have decided on the mediators of each network. The lender cannot be asked.",
+    (
+        ROW_ID,
+        PROTECTED_ATTRIBUTE,
+        TO_GROUP,
+        DECISION_MAKER,
+        Column("score_changes", "doubles", "score then less score now, network by network"),
+        Column("flips", "doubles", "1 where the decision is another one, else 0, network by network"),
+    ),
+    key=("row_id", "protected_attribute", "to_group", "decision_maker"),
+    restricted=True,
+)
+
+MEDIATOR_EFFECTS = Table(
+    "mediator_effects",
+    "Mediators of a group as they are, as they would have been in another group, and as they are in that group.",
+    (
+        PROTECTED_ATTRIBUTE,
+        GROUP,
+        TO_GROUP,
+        Column("feature", "string", "name of the mediator"),
+        Column("category", "string", "the category, of a mediator that has categories", nullable=True),
+        Column("quantile", "double", "the quantile; null for a category", nullable=True, minimum=0.0, maximum=1.0),
+        Column("factual", "double", "its value, or the share of the category"),
+        Column("imagined", "double", "the same of what all networks imagine, taken together"),
+        Column("there", "double", "the same of the other group's own members"),
+        Column("n", "int64", "applicants who were imagined", minimum=0),
+        Column("n_there", "int64", "members of the other group", minimum=0),
+    ),
+)
+
+GENERATOR_CHECKS = Table(
+    "generator_checks",
+    "What can be seen of the generators without knowing the truth. None of it shows that a person was identified.",
+    (
+        PROTECTED_ATTRIBUTE,
+        MEDIATED_BY,
+        NETWORK,
+        Column(
+            "check",
+            "string",
+            "what was looked at",
+            codes=(
+                *("reconstruction", "advantage", "accuracy", "converged"),
+                *("kept", "beyond_mean", "apart_from_quantiles", "leak"),
+            ),
+        ),
+        Column("column", "string", "the mediator, or the covariate of a leak; null for all mediators", nullable=True),
+        Column("value", "double", "what was found; null where it is not defined", nullable=True),
+        Column("n", "int64", "rows behind it", minimum=0),
+        Column("doubtful", "bool", "whether it is a reason to doubt the generators"),
+    ),
+)
+
+GENERATOR_HISTORY = Table(
+    "generator_history",
+    "How the training of adversarial generators went, epoch by epoch.",
+    (
+        PROTECTED_ATTRIBUTE,
+        Column("network", "int32", "number of the network, from 0", minimum=0),
+        Column("epoch", "int32", "number of the epoch, from 1", minimum=1),
+        Column("reconstruction", "double", "squared error of the observed mediators, all inputs together", minimum=0),
+        Column("log_loss", "double", "log loss of the discriminator, in nats", minimum=0),
+        Column("accuracy", "double", "share of rows whose own mediators the discriminator picks out", False, 0.0, 1.0),
+    ),
+    key=("protected_attribute", "network", "epoch"),
+)
+
+GENERATORS = Table(
+    "generators",
+    "Trained adversarial generators, so that they can imagine again without being trained. Restricted.",
+    (
+        PROTECTED_ATTRIBUTE,
+        Column("categories", "string", "JSON list of the groups that they know, in order"),
+        Column("covariates", "string", "JSON list of the covariates"),
+        Column("mediators", "string", "JSON list of the mediators"),
+        Column("content", "binary", "state after the last epoch as safetensors; scales follow from the training rows"),
+    ),
+    key=("protected_attribute",),
+    restricted=True,
+)

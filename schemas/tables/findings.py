@@ -1,0 +1,136 @@
+"""The tables that the methods fill: findings, the evidence behind them, and what is needed to summarise them."""
+
+from schemas.table import Column, Table
+from schemas.tables.applications import DECISION_MAKER, GROUP, PROTECTED_ATTRIBUTE, ROW_ID
+from schemas.terms import Refusal
+
+METHOD = Column("method", "string", "the method, by its paper's acronym in lower case")
+SUBGROUP = Column("subgroup", "int32", "part of the group, from 1; 0 is the whole group", minimum=0)
+MEASURE = Column("measure", "string", "name of the measure")
+PARAMETERS = Column("parameters", "string", "JSON object of the measure's parameters, keys sorted")
+
+HEADLINE = Column("headline", "bool", "whether its difference from the reference group is tested")
+COMPARED = Column("compared", "bool", "whether its difference and ratio to the reference group are made")
+
+VERDICTS = (
+    *("feasible", "infeasible"),
+    *("detected", "not_detected", "not_tested"),
+    *("same_reasons", "different_reasons", "flipped_same_reasons", "flipped_different_reasons"),
+    *("decision_kept", "decision_changes", "not_identified"),
+    *("rank_kept", "rank_changed", "offered_recourse"),
+)
+"""Of FGCE, of CST, of CEC (its regimes A to D), of GCFN, and of RAGUEL."""
+
+FINDINGS = Table(
+    "findings",
+    "One row per unit and method: what was found, or why the search for it was refused.",
+    (
+        ROW_ID,
+        METHOD,
+        DECISION_MAKER,
+        PROTECTED_ATTRIBUTE,
+        GROUP,
+        SUBGROUP,
+        Column("verdict", "string", "what was found", codes=VERDICTS),
+        Column(
+            "statistic",
+            "double",
+            "FGCE: cost of the cheapest recourse; CST: control less test; CEC: score; GCFN: mean change of the score; "
+            "RAGUEL: recourse cost",
+            nullable=True,
+        ),
+        Column("control", "double", "share of unfavourable decisions in the control group", True, 0.0, 1.0),
+        Column("test", "double", "the same in the test group", True, 0.0, 1.0),
+        Column("low", "double", "lower end of the statistic's interval", nullable=True),
+        Column("high", "double", "upper end of it", nullable=True),
+        Column("p", "double", "p-value", True, 0.0, 1.0),
+        Column("q", "double", "p after Benjamini-Hochberg over the units of the group", True, 0.0, 1.0),
+        Column("refusal", "string", "why nothing was found", nullable=True, codes=tuple(Refusal)),
+    ),
+    key=("row_id", "method", "decision_maker", "protected_attribute"),
+    restricted=True,
+)
+
+EVIDENCE = Table(
+    "evidence",
+    "The rows behind a finding. Restricted: never in a report.",
+    (
+        ROW_ID,
+        METHOD,
+        DECISION_MAKER,
+        PROTECTED_ATTRIBUTE,
+        Column("role", "string", "what the other row is to this one"),
+        Column("rank", "int32", "its place in that role, from 1", minimum=1),
+        Column("other_row_id", "string", "the other row"),
+        Column("value", "double", "cost, distance or divergence between the two", nullable=True),
+    ),
+    key=("row_id", "method", "decision_maker", "protected_attribute", "role", "rank"),
+    restricted=True,
+)
+
+TALLIES = Table(
+    "tallies",
+    "The distribution of each statistic over the units of a group: enough to print its mean and to resample it.",
+    (
+        METHOD,
+        DECISION_MAKER,
+        PROTECTED_ATTRIBUTE,
+        GROUP,
+        SUBGROUP,
+        MEASURE,
+        PARAMETERS,
+        HEADLINE,
+        COMPARED,
+        Column("share", "bool", "whether no value can be below 0 or above 1"),
+        Column("value", "double", "value of the statistic; null where it is not defined on the unit", nullable=True),
+        Column("count", "int64", "units with that value", minimum=0),
+    ),
+    restricted=True,
+)
+
+AGGREGATES = Table(
+    "aggregates",
+    "Measures of a group that are no means over its units, resampled by the method itself.",
+    (
+        METHOD,
+        DECISION_MAKER,
+        PROTECTED_ATTRIBUTE,
+        GROUP,
+        SUBGROUP,
+        MEASURE,
+        PARAMETERS,
+        HEADLINE,
+        COMPARED,
+        Column("value", "double", "the measure; null where it is refused", nullable=True),
+        Column("n", "int64", "units that it is about", minimum=0),
+        Column("events", "int64", "units that the value counts, where it counts units", nullable=True, minimum=0),
+        Column("reason", "string", "why there is no value, or how far a bound may be from the optimum", nullable=True),
+        Column("replicates", "doubles", "the measure on units drawn anew with replacement; none: no interval"),
+    ),
+    key=("method", "decision_maker", "protected_attribute", "group", "subgroup", "measure", "parameters"),
+    restricted=True,
+)
+
+DRAWS = Table(
+    "draws",
+    "Each statistic where nothing but size, or nothing at all, tells the group from the reference group.",
+    (
+        METHOD,
+        DECISION_MAKER,
+        PROTECTED_ATTRIBUTE,
+        GROUP,
+        MEASURE,
+        PARAMETERS,
+        Column("reason", "string", "why values among them are bounds; null where none is", nullable=True),
+        Column(
+            "reference",
+            "string",
+            "size_matched: on the reference group, subsampled to the group's size; null: on permuted labels",
+            codes=("size_matched", "null"),
+        ),
+        Column("draw", "int32", "number of the subsample, from 0", minimum=0),
+        Column("value", "double", "the statistic; null where it is not defined", nullable=True),
+    ),
+    key=("method", "decision_maker", "protected_attribute", "group", "measure", "parameters", "draw"),
+    restricted=True,
+)

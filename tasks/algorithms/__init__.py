@@ -1,1 +1,0 @@
-"""Pure numerical code: arrays and a seeded Generator in, arrays or a frozen dataclass out."""

@@ -1,0 +1,51 @@
+"""What a training of generators is told, frozen.
+
+The defaults depart from the paper in three things, without which its networks lose the person: on its synthetic data
+they return little more than the conditional mean of a mediator. Numeric mediators are standardised among people alike,
+by mean and spread given covariates and category, so that what sets an applicant apart is as large to the discriminator
+as anything else. The generators' loss does not saturate. And the learning rate falls in the last third of the epochs,
+so that the end does not hang on when one stops.
+``PAPER`` puts all back.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from tasks.numerics.determinism import Device
+
+Adversarial = Literal["non_saturating", "equation_8", "algorithm_1"]
+"""What a generator minimises of the discriminator D at the true category A: -log(1 - D_A); log D_A; or, as Algorithm 1
+prints it, log D_A + log(1 - D_A'), which is twice log D_A where there are two categories."""
+
+
+@dataclass(frozen=True)
+class GanSettings:
+    """Section 5.1 and appendix 14.1, but for what is said to be ours."""
+
+    networks: int = 10
+    """Generators, and as many discriminators, in one batch."""
+    first: int = 0
+    """Number of the first of them. Draws follow seed and number: ten are the same alone or together."""
+    hidden: int = 64
+    epochs: int = 300
+    batch: int = 256
+    learning_rate: float = 5e-4
+    decay_from: float = 2 / 3
+    """Share of the epochs after which the learning rate falls, linearly and nearly to 0. Ours; 1 for never."""
+    alpha: float = 10.0
+    """Weight of the reconstruction of the observed mediators. The paper gives no value."""
+    adversarial: Adversarial = "non_saturating"
+    among_alike: bool = True
+    """Whether numeric mediators are standardised given covariates and category, and not among all. Ours."""
+    seed: int = 0
+    device: Device = "auto"
+    """``auto`` takes CUDA where there is a device. What is drawn does not depend on it; the last digits do."""
+
+
+PAPER: Final[dict[str, Any]] = {
+    "alpha": 1.0,
+    "adversarial": "algorithm_1",
+    "among_alike": False,
+    "decay_from": 1.0,
+}
+"""What the paper's networks do and the defaults do not: ``replace(settings, **PAPER)``."""

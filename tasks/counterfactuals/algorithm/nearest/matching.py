@@ -1,0 +1,199 @@
+"""Counterfactuals that are real applicants: the most comparable member of another group with the same outcome.
+
+Label-stratified nearest neighbours (Popoola and Sheppard 2026, Algorithm 1): Euclidean distance on standardised
+financial features, searched among the rows of one label and one group at a time. It needs no causal graph, and it
+claims no cause: a match is a person like this one, and not what this one would have been.
+
+Here belong standardising and matching with replacement. Matching without is in ``without_replacement``; a generator for
+any method that takes counterfactuals.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from schemas.audit.methods.matching import MatchingSettings
+from schemas.errors import DataQualityError
+from tasks.counterfactuals.algorithm.nearest import without_replacement
+from tasks.numerics import distinct
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.columns import Columns
+from tasks.numerics.distinct import Places
+from tasks.numerics.problem import Counterfactuals
+
+UNMATCHED = -1
+"""Match of a row that has none."""
+
+EMPTY_CELL, TOO_FAR, TAKEN = "no_candidate", "too_far", "candidates_taken"
+"""Why a row has no match: nobody of that group has its label, the nearest is beyond the limit, or all are taken."""
+
+
+@dataclass(frozen=True)
+class Matching:
+    """How rows are matched."""
+
+    winsorise: tuple[float, float] | None = (0.01, 0.99)
+    """Quantiles of the pool at which features are clipped (paper: not at all): a few absurd values of public data would
+    otherwise be the scale of everybody."""
+    maximum_distance: float | None = None
+    """Standard deviations beyond which nobody is comparable; exactly that far still is."""
+    replacement: bool = True
+    """Whether one row may be the match of several."""
+
+    @classmethod
+    def of(cls, settings: MatchingSettings) -> "Matching":
+        """As the audit spec asks for it."""
+        return cls(settings.winsorise, settings.maximum_distance, settings.replacement)
+
+
+@dataclass(frozen=True)
+class Index:
+    """``n`` rows laid out to be matched with the rows of a pool."""
+
+    at: Floats
+    """``(n, f)`` standardised financial features."""
+    label: Bools
+    group: Ints
+    cells: Mapping[tuple[bool, int], "Cell"]
+    """The rows of the pool by label and group; cells that nobody is in are missing."""
+    matching: Matching
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The rows of a pool with one label in one group."""
+
+    rows: Longs
+    """``(c,)`` ascending."""
+    places: Places
+    tree: cKDTree
+
+
+@dataclass(frozen=True)
+class Matches:
+    """The matches of some rows with one group."""
+
+    row: Longs
+    """``(r,)`` the rows, as they were asked for."""
+    match: Longs
+    """``(r,)`` rows of the pool, or ``UNMATCHED``."""
+    distance: Floats
+    """``(r,)`` in standard deviations; NaN where nobody was there to measure, known where somebody was too far."""
+    reason: NDArray[np.str_]
+    """``(r,)`` why there is no match; empty where there is one."""
+
+    @property
+    def matched(self) -> Bools:
+        """``(r,)``."""
+        found: Bools = self.match != UNMATCHED
+        return found
+
+    @property
+    def reuse(self) -> Longs:
+        """How many rows each row that is a match at all is the match of, by ascending match."""
+        return np.unique(self.match[self.matched], return_counts=True)[1].astype(np.int64)
+
+
+def standardise(
+    financial: Floats, names: tuple[str, ...], pool: Bools, quantiles: tuple[float, float] | None
+) -> Floats:
+    """Financial features ``(n, f)`` as numbers of standard deviations from the mean of the pool.
+
+    Args:
+        financial: ``(n, f)`` in the user's units.
+        names: Of the features.
+        pool: ``(n,)`` rows that quantiles, means and population standard deviations are taken of.
+        quantiles: At which features are clipped, None for not at all. A feature that is nearly always the same, so
+            that clipping would leave nothing of it, is not clipped.
+
+    Raises:
+        DataQualityError: If the pool is empty, a value is missing or infinite, or a feature is constant in the pool.
+    """
+    if not pool.any():
+        raise DataQualityError("no row may serve as a match; applicants are matched with rows that a model learnt from")
+    for name, values in zip(names, financial.T, strict=True):
+        if not np.isfinite(values).all():
+            message = f"financial feature {name!r} has missing or infinite values; declare what they mean, refuse such"
+            raise DataQualityError(f"{message} rows, or leave it out of the financial features")
+        if np.ptp(values[pool]) == 0:
+            message = f"financial feature {name!r} is constant among the {int(pool.sum())} rows to be matched with"
+            raise DataQualityError(f"{message}, so nobody is compared by it; leave it out of the financial features")
+    inside = financial if quantiles is None else _clipped(financial, pool, quantiles)
+    standardised: Floats = (inside - inside[pool].mean(axis=0)) / inside[pool].std(axis=0)
+    return standardised
+
+
+def _clipped(financial: Floats, pool: Bools, quantiles: tuple[float, float]) -> Floats:
+    low, high = np.quantile(financial[pool], quantiles, axis=0, method="inverted_cdf")
+    left = low < high
+    return np.clip(financial, np.where(left, low, -np.inf), np.where(left, high, np.inf))
+
+
+def index(at: Floats, label: Bools, group: Ints, pool: Bools, matching: Matching) -> Index:
+    """Lay rows out to be matched.
+
+    Args:
+        at: ``(n, f)`` standardised financial features.
+        label: ``(n,)`` true outcomes.
+        group: ``(n,)`` groups.
+        pool: ``(n,)`` rows that may be a match.
+        matching: How rows are matched.
+    """
+    cells = {}
+    for of in np.unique(group[pool]).tolist():
+        for outcome in (False, True):
+            rows = np.flatnonzero(pool & (group == of) & (label == outcome))
+            if len(rows):
+                places = distinct.gather(at[rows])
+                cells[outcome, of] = Cell(rows, places, cKDTree(places.at))
+    return Index(at, label, group, cells, matching)
+
+
+def match(index: Index, rows: Longs, to: int) -> Matches:
+    """The most comparable member of the group ``to`` with the same label, for each of ``(r,)`` distinct rows.
+
+    Of several equally near the lowest row counts. The group may be the rows' own, if none of them is in the pool.
+
+    Raises:
+        ValueError: If a row may be its own match.
+    """
+    if any(np.isin(rows, cell.rows).any() for (_, of), cell in index.cells.items() if of == to):
+        raise ValueError(f"rows of group {to} that are in the pool would be their own matches")
+    found, distance = np.full(len(rows), UNMATCHED, np.int64), np.full(len(rows), np.nan)
+    reason = np.full(len(rows), EMPTY_CELL, dtype="<U32")
+    for outcome in (False, True):
+        asked, cell = np.flatnonzero(index.label[rows] == outcome), index.cells.get((outcome, to))
+        if cell is not None and len(asked):
+            found[asked], distance[asked] = _matched(index, rows[asked], cell)
+            reason[asked] = np.where(found[asked] == UNMATCHED, TAKEN, "")
+    if index.matching.maximum_distance is not None:
+        far = distance > index.matching.maximum_distance
+        found[far], reason[far] = UNMATCHED, TOO_FAR
+    return Matches(rows, found, distance, reason)
+
+
+def counterfactuals(matches: Matches, columns: Columns, favourable: Bools | None) -> Counterfactuals:
+    """Matches as counterfactuals for any method that takes them: the whole application of the match, and its decision.
+
+    Args:
+        matches: Of distinct rows.
+        columns: All ``n`` applications.
+        favourable: ``(n,)`` decisions, None where they are not to be told.
+    """
+    found = np.flatnonzero(matches.matched)
+    found = found[np.argsort(matches.row[found])]
+    match = matches.match[found]
+    decided = None if favourable is None else favourable[match]
+    return Counterfactuals(matches.row[found], columns.values[match], decided)
+
+
+def _matched(index: Index, rows: Longs, cell: Cell) -> tuple[Longs, Floats]:
+    """Matches in one cell: rows, or ``UNMATCHED`` where all are taken, and their distances."""
+    if index.matching.replacement:
+        place, distance = distinct.nearest(cell.tree, cell.places.first, index.at[rows])
+        return cell.rows[cell.places.first[place]], distance
+    taken, distance = without_replacement.match(index.at[rows], cell.places)
+    return np.where(taken < 0, UNMATCHED, cell.rows[taken]), distance

@@ -1,0 +1,234 @@
+"""Structural causal model: what an applicant would have handed in, had they belonged to another group.
+
+Three steps, each to be seen (Pearl 2009, section 7.1; CST, section 4.1). Abduction finds the noise of every column that
+the protected attributes can reach. Action sets protected attributes. Prediction makes the columns again, causes first,
+from the new causes and the old noise.
+
+Mechanisms are fitted to all rows that can be used, whatever their group. A row with a missing value in the model is
+refused, never filled in. A column outside the graph, or that the action does not reach, keeps its factual value.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from schemas.audit.causal import CausalGraph, Mechanism
+from schemas.errors import DataQualityError, SpecError, nearest
+from tasks.counterfactuals.algorithm.scm.mechanisms import FittedMechanism, fit_mechanism
+from tasks.counterfactuals.algorithm.scm.nodes import (
+    Cause,
+    Node,
+    Roots,
+    Unimaginable,
+    nodes_of,
+    root_causes,
+    state_of,
+    unusable,
+)
+from tasks.numerics.arrays import Bools, Floats, Longs
+from tasks.numerics.columns import Columns
+
+__all__ = ["Fitted", "Imagined", "Roots", "abduct", "act", "affected", "counterfactuals", "fit", "predict", "terms"]
+
+Noise = Mapping[str, Floats]
+"""Column -> its noise, ``(r, d)``; ``d`` is 1, but for nominal columns one per category."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A causal model with its parameters."""
+
+    graph: CausalGraph
+    roots: Mapping[str, Cause]
+    """Protected attribute -> its column of the state and its groups."""
+    nodes: tuple[Node, ...]
+    mechanisms: Mapping[str, FittedMechanism]
+    seen: Mapping[int, Bools]
+    """Column of the state -> which of its categories, or groups, the fit has met."""
+    rows: int
+    """Rows that it was fitted to."""
+    seed: int
+    """Of the noise of categories and counts: a row's draw does not depend on the other rows that are imagined."""
+
+
+@dataclass(frozen=True)
+class Imagined:
+    """Rows as they would have been, beside the noise that was held fixed."""
+
+    row: Longs
+    """``(c,)`` ascending."""
+    values: Floats
+    """``(c, p)`` laid out as ``Columns.values``."""
+    noise: Noise
+    clipped: Mapping[str, int]
+    """Column -> values that its bounds cut off."""
+    refused: Longs
+    """Rows that could not be imagined, ascending."""
+    reason: NDArray[np.str_]
+    """Why, in the words of ``Unimaginable``."""
+
+
+def fit(
+    graph: CausalGraph,
+    columns: Columns,
+    roots: Roots,
+    rng: np.random.Generator,
+    regressors: Mapping[str, Any] | None = None,
+) -> Fitted:
+    """Fit a mechanism to every column that a protected attribute can reach.
+
+    Args:
+        graph: Edges among features and protected attributes, and what is declared of the mechanisms.
+        columns: ``n`` applicants.
+        roots: The protected attributes of the same rows.
+        rng: Seeds what is drawn.
+        regressors: Column -> an unfitted scikit-learn regressor for its additive noise, instead of the one declared.
+
+    Raises:
+        SpecError: The graph does not fit the columns (``nodes.nodes_of``).
+        DataQualityError: No row can be used.
+    """
+    nodes, state = nodes_of(graph, columns, roots), state_of(columns, roots, graph)
+    usable = unusable(nodes, state) == ""
+    if not usable.any():
+        raise DataQualityError("no row has a value in every column of the causal model; give it fewer columns")
+    seed, known = int(rng.integers(2**31)), state[usable]
+    mechanisms = {node.name: fit_node(node, known, seed, (regressors or {}).get(node.name)) for node in nodes}
+    labels = [*(len(names) for names in columns.categories), *(len(names) for names in roots.groups)]
+    seen = {place: np.isin(np.arange(size), known[:, place]) for place, size in enumerate(labels) if size}
+    return Fitted(graph, root_causes(columns, roots), nodes, mechanisms, seen, int(usable.sum()), seed)
+
+
+def fit_node(node: Node, state: Floats, seed: int, regressor: Any = None) -> FittedMechanism:
+    """Fit one mechanism to the rows of a state that can be used."""
+    causes, values = node.encode(state), state[:, node.place]
+    return fit_mechanism(node.form, node.setting, causes, values, node.categories, seed, regressor)
+
+
+def counterfactuals(fitted: Fitted, columns: Columns, roots: Roots, rows: Longs, action: Mapping[str, int]) -> Imagined:
+    """Imagine ``rows`` under an action: abduction, action, prediction.
+
+    Args:
+        fitted: The model; of the same columns, though perhaps of other rows.
+        columns: ``n`` applicants.
+        roots: The protected attributes of the same rows.
+        rows: ``(r,)`` rows to imagine, ascending.
+        action: Protected attribute -> number of the group that it is set to. Several are set at once.
+
+    Raises:
+        SpecError: The action names no protected attribute, or a group that no row of the fit belongs to.
+    """
+    reached, factual = affected(fitted, action), state_of(columns, roots, fitted.graph)[rows]
+    reasons = unusable(reached.nodes, factual)
+    reasons[(reasons == "") & _unseen(reached, factual)] = Unimaginable.UNSEEN_CATEGORY
+    trusted = np.flatnonzero(reasons == "")
+    noise = abduct(reached, factual[trusted], rows[trusted])
+    finite = np.all(
+        [np.isfinite(drawn).all(axis=1) for drawn in noise.values()] or [np.ones(len(trusted), bool)], axis=0
+    )
+    reasons[trusted[~finite]] = Unimaginable.IMPROBABLE_VALUE
+    noise, kept = {name: drawn[finite] for name, drawn in noise.items()}, trusted[finite]
+    imagined, clipped = predict(reached, factual[kept], act(fitted, factual[kept], action), noise)
+    refused = reasons != ""
+    return Imagined(rows[kept], imagined[:, : len(columns.names)], noise, clipped, rows[refused], reasons[refused])
+
+
+def affected(fitted: Fitted, action: Mapping[str, int]) -> Fitted:
+    """The model with only the columns that the action can reach."""
+    for name, group in action.items():
+        if name not in fitted.roots:
+            raise SpecError(f"{name!r} is no protected attribute; {nearest(name, list(fitted.roots))}")
+        place, labels = fitted.roots[name].place, fitted.roots[name].labels
+        if not 0 <= group < len(labels) or not fitted.seen[place][group]:
+            label = labels[group] if 0 <= group < len(labels) else group
+            raise SpecError(f"nobody in the data is {label!r} by {name}; an action needs a group that has rows")
+    directed = fitted.graph.directed
+    reached = set().union(*(nx.descendants(directed, name) for name in action if name in directed))
+    return replace(fitted, nodes=tuple(node for node in fitted.nodes if node.name in reached))
+
+
+def abduct(fitted: Fitted, factual: Floats, rows: Longs) -> Noise:
+    """The noise behind every column of the model.
+
+    Args:
+        fitted: The model.
+        factual: ``(r, p + r)`` state of the rows.
+        rows: ``(r,)`` their numbers, which seed the noise of categories and counts.
+    """
+    found = {}
+    for node in fitted.nodes:
+        mechanism = fitted.mechanisms[node.name]
+        uniforms = _uniforms(fitted.seed, node.place, rows, mechanism.draws)
+        found[node.name] = mechanism.abduct(node.encode(factual), factual[:, node.place], uniforms)
+    return found
+
+
+def act(fitted: Fitted, state: Floats, action: Mapping[str, int]) -> Floats:
+    """A copy of the state in which protected attributes are set and nothing else is changed yet."""
+    acted = state.copy()
+    for name, group in action.items():
+        acted[:, fitted.roots[name].place] = group
+    return acted
+
+
+def predict(fitted: Fitted, factual: Floats, acted: Floats, noise: Noise) -> tuple[Floats, dict[str, int]]:
+    """Make every column of the model again, causes first, from the causes as they now are and the noise.
+
+    A value none of whose causes has changed is the factual one to the last digit. Rounding and bounds are applied to
+    all values, the clip last, before a value becomes a cause of others.
+
+    Returns:
+        ``(r, p + r)`` state; and how many values of each column were clipped.
+    """
+    state, clipped = acted.copy(), {}
+    for node in fitted.nodes:
+        values = factual[:, node.place].copy()
+        changed = (state[:, node.places] != factual[:, node.places]).any(axis=1)
+        if node.setting.noise_decimals is not None:
+            # rounded noise no longer makes the factual value: in the authors' data it is made anew for everybody
+            changed[:] = True
+        if changed.any():
+            causes, own = node.encode(state[changed]), noise[node.name][changed]
+            values[changed] = fitted.mechanisms[node.name].predict(causes, own)
+        state[:, node.place], clipped[node.name] = _finish(values, node.setting)
+    return state, clipped
+
+
+def terms(fitted: Fitted) -> dict[str, dict[str, float]]:
+    """Intercept and coefficients of the mechanisms that are linear in their causes, by column and term."""
+    found = {}
+    for node in fitted.nodes:
+        regressor: Any = getattr(fitted.mechanisms[node.name], "regressor", None)
+        if hasattr(regressor, "coef_"):
+            names = ["intercept", *(term for cause in node.causes for term in cause.terms)]
+            found[node.name] = dict(
+                zip(names, [float(regressor.intercept_), *map(float, regressor.coef_)], strict=True)
+            )
+    return found
+
+
+def _finish(values: Floats, setting: Mechanism) -> tuple[Floats, int]:
+    rounded = values if setting.decimals is None else np.round(values, setting.decimals)
+    low, high = setting.bounds
+    inside = np.clip(rounded, -np.inf if low is None else low, np.inf if high is None else high)
+    return inside, int((inside != rounded).sum())
+
+
+def _uniforms(seed: int, place: int, rows: Longs, draws: int) -> Floats:
+    """Uniform numbers ``(r, draws)`` that depend on the row and the column, and not on which rows are asked for."""
+    if not draws or not len(rows):
+        return np.zeros((len(rows), draws))
+    return np.random.default_rng([seed, place]).random((int(rows.max()) + 1, draws))[rows]
+
+
+def _unseen(fitted: Fitted, state: Floats) -> Bools:
+    """``(r,)`` rows with a category or group, in a column of the model, that the fit has not met."""
+    found = np.zeros(len(state), dtype=np.bool_)
+    for place in {place for node in fitted.nodes for place in (node.place, *node.places)} & set(fitted.seen):
+        codes = np.nan_to_num(state[:, place]).astype(np.int64)
+        found |= ~fitted.seen[place][codes]
+    return found

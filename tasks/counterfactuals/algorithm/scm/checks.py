@@ -1,0 +1,215 @@
+"""What the data say of a causal model: how well each mechanism fits, what its noise still knows, what the graph denies.
+
+No check can prove a graph. Each looks for one way in which the data would contradict it: a mechanism that predicts
+nothing, noise that still goes with a cause (then holding it fixed carries the cause along), or two columns that still
+move together where the graph says that nothing joins them. Few rows find little, so n stands beside every check.
+
+Here belong the checks of mechanisms. Those of the graph's missing edges are in ``independence``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import fligner, kruskal
+from sklearn.metrics import log_loss, r2_score
+from sklearn.model_selection import KFold
+
+from schemas.audit.causal import CausalGraph
+from schemas.errors import TooFewError
+from tasks.counterfactuals.algorithm.scm.abduction import fit_node
+from tasks.counterfactuals.algorithm.scm.independence import covariance_test, implied, normal_scores
+from tasks.counterfactuals.algorithm.scm.mechanisms import FittedMechanism, Nominal, Ordinal
+from tasks.counterfactuals.algorithm.scm.nodes import Cause, Node, Roots, all_causes, nodes_of, state_of, unusable
+from tasks.numerics.arrays import Floats
+from tasks.numerics.columns import Columns
+from tasks.numerics.statistics.intervals import benjamini_hochberg
+
+ROWS = 5000
+"""Rows drawn for the checks: more would flag differences too small to matter."""
+
+FOLDS = 5
+ALPHA = 0.05
+
+_BINS = 10
+"""A numeric cause is cut into tenths, for its noise to be compared among them."""
+
+_FEWEST = 10
+"""Rows that a group or bin needs to be compared."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check of a causal model."""
+
+    name: str
+    """``held_out_fit``, ``noise_location``, ``noise_spread`` or ``independence``."""
+    node: str
+    other: str
+    """The cause, or the column that the graph keeps apart; empty for a fit."""
+    given: tuple[str, ...]
+    statistic: float
+    """R2 or share of log loss saved; Kruskal-Wallis H; Fligner-Killeen chi-square; largest z."""
+    p: float
+    """NaN for a fit, which is no test."""
+    q: float
+    """p after Benjamini-Hochberg over the checks of the same name."""
+    n: int
+    words: str
+
+
+def check_model(
+    graph: CausalGraph,
+    columns: Columns,
+    roots: Roots,
+    rng: np.random.Generator,
+    regressors: Mapping[str, Any] | None = None,
+    rows: int = ROWS,
+) -> tuple[Check, ...]:
+    """All checks of a causal model, by name, on at most ``rows`` rows drawn at random.
+
+    Args:
+        graph: As for ``scm.fit``; its mechanisms are fitted anew on four folds of five.
+        columns: ``n`` applicants.
+        roots: The protected attributes of the same rows.
+        rng: Draws rows, folds and the noise of categories and counts.
+        regressors: As for ``scm.fit``.
+        rows: Most rows used.
+
+    Raises:
+        SpecError: The graph does not fit the columns.
+        TooFewError: Fewer rows can be used than two per fold.
+    """
+    nodes, state = nodes_of(graph, columns, roots), state_of(columns, roots, graph)
+    usable = np.flatnonzero((unusable(nodes, state) == "") & np.isfinite(state).all(axis=1))
+    if len(usable) < 2 * FOLDS:
+        raise TooFewError(f"{len(usable)} rows are complete in the causal model; its checks need {2 * FOLDS}")
+    sample = state[np.sort(rng.choice(usable, min(rows, len(usable)), replace=False))]
+    found: list[Check] = []
+    for node in nodes:
+        score, noise = _hold_out(node, sample, rng, (regressors or {}).get(node.name))
+        found += [_fit_check(node, score, len(sample)), *_noise_checks(node, sample, noise)]
+    found += _independence_checks(graph, columns, roots, sample, rng)
+    return _with_q(found)
+
+
+def _hold_out(node: Node, state: Floats, rng: np.random.Generator, regressor: Any) -> tuple[float, Floats]:
+    """Mean score over folds that the fit has not seen, and the noise ``(n, d)`` of every row by the fit of the others.
+
+    Noise from a fit to the same rows would look more independent of the causes than it is.
+    """
+    seed, noise, scores = int(rng.integers(2**31)), [], []
+    order: list[NDArray[np.intp]] = []
+    for train, test in KFold(FOLDS, shuffle=True, random_state=seed).split(state):
+        mechanism = fit_node(node, state[train], seed, regressor)
+        causes, values = node.encode(state[test]), state[test, node.place]
+        noise.append(mechanism.abduct(causes, values, rng.random((len(test), mechanism.draws))))
+        scores.append(_score(mechanism, causes, values, state[train, node.place]))
+        order.append(test)
+    return float(np.mean(scores)), np.concatenate(noise)[np.argsort(np.concatenate(order))]
+
+
+def _score(mechanism: FittedMechanism, causes: Floats, values: Floats, known: Floats) -> float:
+    """R2 of numbers; of categories the share of log loss saved against their shares among the ``known`` rows."""
+    if not isinstance(mechanism, Ordinal | Nominal):
+        return float(r2_score(values, mechanism.expected(causes)))  # type: ignore[attr-defined]
+    labels = np.arange(mechanism.categories)
+    # one row of each category more: a category that the fold misses would else cost an endless loss
+    margin = np.bincount(np.concatenate([known, labels]).astype(np.int64)) / (len(known) + len(labels))
+    fitted = np.maximum(mechanism.probabilities(causes), 1 / (len(known) + len(labels)))
+    fitted /= fitted.sum(axis=1, keepdims=True)
+    lost = log_loss(values, fitted, labels=labels)
+    return float(1 - lost / log_loss(values, np.tile(margin, (len(values), 1)), labels=labels))
+
+
+def _fit_check(node: Node, score: float, n: int) -> Check:
+    measure = "share of log loss saved" if node.categories else "R2"
+    causes = ", ".join(cause.name for cause in node.causes)
+    words = f"On rows that it was not fitted to, {node.name} given {causes} has a {measure} of {score:.3f}."
+    return Check("held_out_fit", node.name, "", tuple(c.name for c in node.causes), score, np.nan, np.nan, n, words)
+
+
+def _noise_checks(node: Node, state: Floats, noise: Floats) -> list[Check]:
+    """Whether the noise has the same location and the same spread whatever each cause is.
+
+    Rank tests, since noise is seldom normal: Kruskal and Wallis (1952), Fligner and Killeen (1976). Over tenths of a
+    numeric cause they see a bent effect as well as noise that grows. Of nominal columns every category's noise is
+    tested, and the smallest p is multiplied by their number.
+    """
+    known = np.isfinite(noise).all(axis=1)
+    found = []
+    for cause in node.causes:
+        group = _bins(cause, state[known])
+        for name, test in (("noise_location", kruskal), ("noise_spread", fligner)):
+            results = [result for d in range(noise.shape[1]) if (result := _compare(test, noise[known, d], group))]
+            if results:
+                statistic, p = min(results, key=lambda result: result[1])
+                adjusted, n = min(1.0, p * len(results)), int(known.sum())
+                found.append(Check(name, node.name, cause.name, (), statistic, adjusted, np.nan, n, ""))
+    return found
+
+
+def _bins(cause: Cause, state: Floats) -> NDArray[np.int64]:
+    """Group or category of every row, or the tenth of its number where there are many."""
+    values = state[:, cause.place]
+    distinct, codes = np.unique(values, return_inverse=True)
+    if cause.labels or len(distinct) <= _BINS:
+        return codes.astype(np.int64)
+    edges = np.unique(np.quantile(values, np.linspace(0, 1, _BINS + 1)[1:-1]))
+    return np.searchsorted(edges, values, side="right").astype(np.int64)
+
+
+def _compare(test: Any, noise: Floats, group: NDArray[np.int64]) -> tuple[float, float] | None:
+    """Statistic and p of a test over the groups that are large enough; None where there is nothing to compare."""
+    samples = [noise[group == g] for g in np.unique(group)]
+    samples = [sample for sample in samples if len(sample) >= _FEWEST]
+    if len(samples) < 2 or np.ptp(np.concatenate(samples)) == 0:
+        return None
+    result = test(*samples)
+    return float(result.statistic), float(result.pvalue)
+
+
+def _independence_checks(
+    graph: CausalGraph, columns: Columns, roots: Roots, state: Floats, rng: np.random.Generator
+) -> list[Check]:
+    """The independences that the graph implies, one test each; those with the same conditions share regressions."""
+    causes = all_causes(columns, roots)
+    numbers = normal_scores(state, [cause.place for cause in causes.values() if not cause.labels])
+    found = []
+    for (name, given), claims in groupby(implied(graph, columns.names, roots.names), key=lambda c: (c.node, c.given)):
+        others = [claim.other for claim in claims]
+        tested = covariance_test(numbers, causes[name], [causes[o] for o in others], [causes[g] for g in given], rng)
+        for other, (statistic, p) in zip(others, tested, strict=True):
+            found.append(Check("independence", name, other, given, statistic, p, np.nan, len(state), ""))
+    return found
+
+
+def _with_q(checks: Sequence[Check]) -> tuple[Check, ...]:
+    """The checks by name with their q-values, and the tests with words that go by them."""
+    done: list[Check] = []
+    for name in dict.fromkeys(check.name for check in checks):
+        same = [check for check in checks if check.name == name]
+        q_values = benjamini_hochberg(np.array([check.p for check in same]))
+        done += [
+            replace(c, q=float(q), words=c.words or _words(c, q <= ALPHA)) for c, q in zip(same, q_values, strict=True)
+        ]
+    return tuple(done)
+
+
+def _words(check: Check, contradicted: bool) -> str:
+    """What a test found, for a reader who knows no statistics."""
+    if check.name == "independence":
+        pair = f"{check.node} and {check.other}" + (f", given {', '.join(check.given)}," if check.given else "")
+        if contradicted:
+            return f"{pair} go together, and the graph says that they do not: an edge or a common cause may be missing."
+        return f"{pair} were not seen to go together, as the graph says."
+    aspect, meaning = {
+        "noise_location": ("level", "the mechanism misses part of the effect, or the two have a common cause"),
+        "noise_spread": ("spread", "the noise is not merely added, and counterfactuals may be too near or too far"),
+    }[check.name]
+    if contradicted:
+        return f"The {aspect} of the noise of {check.node} goes with {check.other}: {meaning}."
+    return f"The {aspect} of the noise of {check.node} was not seen to go with {check.other}."

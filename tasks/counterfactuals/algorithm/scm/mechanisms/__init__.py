@@ -1,0 +1,80 @@
+"""Mechanisms: how one column comes about from its direct causes and from noise of its own.
+
+Each can be run both ways: ``abduct`` finds the noise behind an observed value, ``predict`` makes the value from causes
+and noise. Predicting from the causes that were abducted from gives the observed value back.
+
+Here belong what all mechanisms have in common and the choice among them. The graph that joins them is in ``scm``.
+"""
+
+from typing import Any, Protocol
+
+from schemas.audit.causal import Form, Mechanism
+from schemas.terms import Kind
+from tasks.counterfactuals.algorithm.scm.mechanisms.additive import REGRESSORS, Additive, fit_additive
+from tasks.counterfactuals.algorithm.scm.mechanisms.discrete import (
+    Count,
+    Nominal,
+    Ordinal,
+    fit_classifier,
+    fit_count,
+    fit_ordered,
+)
+from tasks.numerics.arrays import Floats
+
+__all__ = ["ALLOWED", "AUTO", "Additive", "Count", "FittedMechanism", "Nominal", "Ordinal", "fit_mechanism"]
+
+AUTO: dict[Kind, Form] = {
+    Kind.CONTINUOUS: "linear",
+    Kind.ORDINAL: "ordinal",
+    Kind.BINARY: "ordinal",
+    Kind.NOMINAL: "nominal",
+}
+"""The mechanism that a kind of column gets if none is named."""
+
+ALLOWED: dict[Kind, tuple[Form, ...]] = {
+    Kind.CONTINUOUS: ("linear", "forest", "boosting", "count"),
+    Kind.ORDINAL: ("ordinal", "nominal"),
+    Kind.BINARY: ("ordinal", "nominal"),
+    Kind.NOMINAL: ("nominal",),
+}
+"""The mechanisms that a kind of column can have."""
+
+
+class FittedMechanism(Protocol):
+    """A mechanism with its parameters. ``q`` encoded causes, ``d`` numbers of noise per row."""
+
+    @property
+    def draws(self) -> int:
+        """Uniform numbers that ``abduct`` needs per row."""
+        ...
+
+    def abduct(self, causes: Floats, values: Floats, uniforms: Floats) -> Floats:
+        """Noise ``(r, d)`` behind values ``(r,)``; not finite where no noise makes the value."""
+        ...
+
+    def predict(self, causes: Floats, noise: Floats) -> Floats:
+        """Values ``(r,)`` from causes ``(r, q)`` and noise ``(r, d)``."""
+        ...
+
+
+def fit_mechanism(
+    form: Form, setting: Mechanism, causes: Floats, values: Floats, categories: int, seed: int, regressor: Any = None
+) -> FittedMechanism:
+    """Fit one mechanism to all rows given, whatever their group.
+
+    Args:
+        form: Which mechanism, ``setting.kind`` where that names one.
+        setting: How the noise is rounded.
+        causes: ``(n, q)`` encoded direct causes.
+        values: ``(n,)`` numbers, or the numbers of categories.
+        categories: Categories that the column has; 0 for numbers.
+        seed: Of regressors that draw.
+        regressor: An unfitted scikit-learn regressor to use with additive noise instead of the one named.
+    """
+    if form == "count":
+        return fit_count(causes, values)
+    if form == "ordinal":
+        return Ordinal(fit_ordered(causes, values), categories)
+    if form == "nominal":
+        return Nominal(fit_classifier(causes, values), categories)
+    return fit_additive(regressor or REGRESSORS[form], causes, values, seed, setting.noise_decimals)

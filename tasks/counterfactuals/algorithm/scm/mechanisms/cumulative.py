@@ -1,0 +1,89 @@
+"""Cumulative logit: ordered categories whose odds of lying no higher than a category move alike for all of them.
+
+With one slope for all categories (McCullagh 1980, 'Regression Models for Ordinal Data'), a change of causes moves the
+whole distribution up or down, which is what the quantile coupling of an ordered column asks for; and a column of many
+bands needs few parameters. scikit-learn has no such model, and that of statsmodels takes minutes over 40,000 rows.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit
+
+from tasks.numerics.arrays import Floats, Longs
+
+
+@dataclass(frozen=True)
+class CumulativeLogit:
+    """The model with its parameters."""
+
+    classes_: Longs
+    """``(c,)`` the categories that the fit has met, ascending."""
+    slopes: Floats
+    """``(q,)`` of the scaled causes; a positive one moves towards higher categories."""
+    cuts: Floats
+    """``(c - 1,)`` ascending, where one category gives way to the next."""
+    centre: Floats
+    scale: Floats
+
+    def predict_proba(self, causes: Floats) -> Floats:
+        """``(r, c)`` probability of every category met."""
+        below = expit(self.cuts - (_scaled(causes, self.centre, self.scale) @ self.slopes)[:, None])
+        return np.diff(below, axis=1, prepend=0.0, append=1.0)
+
+
+def fit_cumulative(causes: Floats, codes: Floats) -> CumulativeLogit:
+    """Fit by maximum likelihood, with a slight penalty (half the squared slopes) that keeps separable data finite.
+
+    Args:
+        causes: ``(n, q)``, scaled here to mean 0 and standard deviation 1.
+        codes: ``(n,)`` numbers of categories; two at least occur.
+    """
+    classes, place = np.unique(codes.astype(np.int64), return_inverse=True)
+    centre, spread = causes.mean(axis=0), causes.std(axis=0)
+    scale = np.where(spread > 0, spread, 1.0)
+    x = _scaled(causes, centre, scale)
+    shares = np.cumsum(np.bincount(place))[:-1] / len(place)
+    first = np.log(shares / (1 - shares))
+    start = np.concatenate([np.zeros(x.shape[1]), first[:1], np.log(np.diff(first))])
+    found = minimize(_loss, start, (x, place, len(classes)), method="L-BFGS-B", jac=True, options=_ENOUGH)
+    slopes, cuts = found.x[: x.shape[1]], _cuts(found.x[x.shape[1] :])
+    return CumulativeLogit(classes, slopes, cuts, centre, scale)
+
+
+_ENOUGH = {"maxiter": 2000, "maxfun": 4000, "ftol": 1e-11, "gtol": 1e-6}
+
+
+def _scaled(causes: Floats, centre: Floats, scale: Floats) -> Floats:
+    scaled: Floats = (causes - centre) / scale
+    return scaled
+
+
+def _cuts(free: Floats) -> Floats:
+    """Ascending cuts from numbers that may be anything: the first, then logarithms of the steps."""
+    return np.cumsum(np.concatenate([free[:1], np.exp(free[1:])]))
+
+
+def _loss(parameters: Floats, x: Floats, place: Longs, categories: int) -> tuple[float, Floats]:
+    """Penalised negative log likelihood per row, and its gradient.
+
+    Log probability of a category between the cuts ``a`` (above) and ``b`` (below), both less the linear term, is
+    ``log F(a) + log F(-b) + log(1 - exp(b - a))`` for the logistic ``F``: no difference of nearly equal numbers.
+    """
+    q, n = x.shape[1], len(x)
+    slopes, free = parameters[:q], parameters[q:]
+    ends = np.concatenate([[-np.inf], _cuts(free), [np.inf]])
+    linear = x @ slopes
+    above, below = ends[place + 1] - linear, ends[place] - linear
+    with np.errstate(invalid="ignore"):
+        gap = np.where(np.isfinite(above) & np.isfinite(below), above - below, np.inf)
+    shrink = 1 / np.expm1(gap)
+    loss = -(log_expit(above) + log_expit(-below) + np.log(-np.expm1(-gap))).sum() + slopes @ slopes / 2
+    of_above, of_below = expit(-above) + shrink, -expit(below) - shrink
+    of_slopes = x.T @ (of_above + of_below) + slopes
+    of_ends = -np.bincount(place + 1, of_above, categories + 1) - np.bincount(place, of_below, categories + 1)
+    # a step moves its own cut and all that follow
+    following = np.cumsum(of_ends[1:-1][::-1])[::-1]
+    of_free = following * np.concatenate([[1.0], np.exp(free[1:])])
+    return float(loss) / n, np.concatenate([of_slopes, of_free]) / n

@@ -1,0 +1,152 @@
+"""Generators of mediators for the rows of an audit: who they learn from, and what they imagine.
+
+Every stage that asks generators makes them here, so that all imagine the same mediators. Importing this loads torch.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from schemas.audit.spec import Protected
+from tasks.counterfactuals.algorithm.conditional.quantiles import FEWEST_ROWS, fit_quantiles
+from tasks.counterfactuals.algorithm.diagnostics.convergence import Convergence, convergence, log_loss_alone
+from tasks.counterfactuals.algorithm.gan import groups
+from tasks.counterfactuals.algorithm.gan.checkpoint import Checkpoint
+from tasks.counterfactuals.algorithm.gan.groups import Categories, some
+from tasks.counterfactuals.algorithm.gan.settings import GanSettings
+from tasks.counterfactuals.algorithm.gan.training import train
+from tasks.counterfactuals.gan.settings import GeneratorSettings
+from tasks.counterfactuals.gan.states import States, of_bytes
+from tasks.numerics.arrays import Floats, Longs
+from tasks.numerics.columns import Columns
+from tasks.numerics.mediation import Mediation
+from tasks.pipeline.progress import progress
+from tasks.pipeline.scratch import Scratch
+from tasks.preprocessing.groups import Grouped, groups_of
+
+_TOLD = 10
+"""Times that a training tells how far it has come."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One protected attribute, and its applicants as generators take them."""
+
+    protected: Protected
+    number: int
+    """Of the attribute: its name may hold what a file's name may not."""
+    grouped: Grouped
+    columns: Columns
+    """All features of all applicants."""
+    categories: Categories
+    learnt: Longs
+    """The rows of all groups that were drawn to be learnt from; only those of categories are."""
+    settings: GeneratorSettings
+
+    @property
+    def places(self) -> list[int]:
+        """The mediators among the columns."""
+        return [self.columns.names.index(name) for name in self.settings.mediators_of(self.protected)]
+
+    @cached_property
+    def rows(self) -> Mediation:
+        """The applicants of all categories, in order."""
+        own = self.columns.rows(self.categories.rows)
+        covariates = [own.names.index(name) for name in self.settings.covariates_of(self.protected)]
+        known = self.categories.groups
+        names = tuple(self.grouped.groups[number] for number in known)
+        category = np.searchsorted(known, self.grouped.group[self.categories.rows])
+        return Mediation(some(own, covariates), category, names, some(own, self.places))
+
+    @property
+    def trained(self) -> Longs:
+        """Those of ``rows`` that generators learn from."""
+        return np.flatnonzero(np.isin(self.categories.rows, self.learnt))
+
+
+@dataclass(frozen=True)
+class Generated:
+    """What generators imagine of the applicants of a case."""
+
+    imagined: Floats
+    """``(s, k, n, p)``."""
+    state: Checkpoint | None = None
+    """Of adversarial generators, after the last epoch."""
+    convergence: Convergence | None = None
+
+
+def cases(
+    columns: Columns,
+    memberships: pa.Table,
+    ids: "np.ndarray[tuple[int], np.dtype[np.object_]]",
+    settings: GeneratorSettings,
+) -> Iterator[Case]:
+    """One case for each protected attribute."""
+    grouped, least = groups_of(memberships, ids, settings.protected), fewest(settings)
+    for number, attribute in enumerate(settings.protected):
+        own = grouped[attribute.name]
+        mediators = columns.values[:, [columns.names.index(name) for name in settings.mediators_of(attribute)]]
+        rng = np.random.default_rng([settings.seed, number])
+        learnt = groups.drawn(own.group, settings.gcfn.rows, least, rng)
+        known = groups.categories(own.group, len(own.groups), own.reference, mediators, learnt, least)
+        yield Case(attribute, number, own, columns, known, learnt, settings)
+
+
+def fewest(settings: GeneratorSettings) -> int:
+    """Rows that a category has to have: a batch, and enough for quantiles, which adversarial generators are held to."""
+    return max(FEWEST_ROWS, settings.gcfn.batch if settings.gcfn.generator == "gan" else 0)
+
+
+def generate(case: Case, scratch: Scratch) -> Generated:
+    """Train or fit generators, and let them imagine.
+
+    Raises:
+        DataQualityError: Training diverged; the last good state is kept in ``scratch``.
+        IntegrityError: What ``scratch`` holds is of another training run.
+    """
+    rows, seed = case.rows.rows(case.trained), case.settings.seed
+    if case.settings.gcfn.generator == "quantile":
+        return Generated(fit_quantiles(rows, seed).imagine(case.rows))
+    told = gan_settings(case.settings)
+    kept = States(scratch, f"generators {case.number}.safetensors", case.protected.name)
+    with kept.explained(), progress(_TOLD, f"generators for {case.protected.name}") as tell:
+
+        def on_epoch(state: Checkpoint) -> None:
+            kept.keep(state)
+            if state.epoch * _TOLD // told.epochs > (state.epoch - 1) * _TOLD // told.epochs:
+                tell(_said(state, told.epochs))
+
+        found = train(rows, told, on_epoch, kept.last())
+    settled = convergence(found.checkpoint, found.imaginer.encoder.width, log_loss_alone(rows, seed))
+    return Generated(found.imaginer.imagine(case.rows), found.checkpoint, settled)
+
+
+def regenerated(case: Case, content: bytes | None) -> Floats:
+    """What the generators of a case imagine, ``(s, k, n, p)``, from the state that ``generate`` left.
+
+    Args:
+        case: The same rows and settings.
+        content: The state; None for a map of quantiles, which is fitted again.
+
+    Raises:
+        IntegrityError: The state is damaged, or of other rows or settings.
+    """
+    rows = case.rows.rows(case.trained)
+    if content is None:
+        return fit_quantiles(rows, case.settings.seed).imagine(case.rows)
+    return train(rows, gan_settings(case.settings), resume=of_bytes(content)).imaginer.imagine(case.rows)
+
+
+def gan_settings(settings: GeneratorSettings) -> GanSettings:
+    """What a training is told: settings of the same names."""
+    told = {field.name: getattr(settings.gcfn, field.name, None) for field in fields(GanSettings)}
+    return GanSettings(**{name: value for name, value in told.items() if value is not None}, seed=settings.seed)
+
+
+def _said(state: Checkpoint, epochs: int) -> str:
+    """An epoch in a line."""
+    missed, _, accuracy = state.history[-1].mean(0).tolist()
+    return f"epoch {state.epoch} of {epochs}: reconstruction {missed:.3f}, discriminators right in {accuracy:.2f}"

@@ -1,0 +1,114 @@
+"""Counterfactuals of a protected attribute as arrays, whichever generator left them.
+
+``generate`` left whole applicants, imagined or real; ``mediate`` left mediators, and the decision on them as a change.
+Here belongs reading both. Who asks a generator again is ``applicants``.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schemas.audit.spec import Protected
+from schemas.terms import DecisionMaker, Kind
+from tasks.numerics.arrays import Bools, Floats, Longs
+from tasks.numerics.columns import Columns
+from tasks.numerics.encoding import category_codes
+from tasks.numerics.problem import Counterfactuals
+from tasks.pipeline.given import Generator, ProblemTables
+
+
+class Decided(NamedTuple):
+    """Decisions on the real applicants, and who made them."""
+
+    maker: str | None
+    """None for a model that cannot be asked about others."""
+    favourable: Bools
+    """``(n,)``."""
+
+
+def imagined(
+    given: ProblemTables, attribute: Protected, columns: Columns, decided: Decided, generator: Generator
+) -> Counterfactuals | None:
+    """What the generator left of an attribute, those refused excepted; None where it imagined nobody."""
+    if generator in ("gan", "quantile"):
+        return _mediated(given, attribute, columns, decided)
+    table = given.counterfactuals
+    table = table.filter(
+        pc.and_(pc.equal(table["generator"], generator), pc.equal(table["protected_attribute"], attribute.name))
+    )
+    if not table.num_rows:
+        return None
+    mine, row = _in_order(table.filter(pc.is_null(table["refusal"])), given)
+    values = [_column(mine, columns.names[i], columns, i) for i in range(len(columns.names))]
+    favourable = _favourable(given, attribute.name, generator, mine, decided)
+    return Counterfactuals(row, np.column_stack(values).astype(np.float64), favourable)
+
+
+def _favourable(given: ProblemTables, attribute: str, generator: str, mine: pa.Table, decided: Decided) -> Bools | None:
+    """The decisions on counterfactuals: the model's were asked for, the lender's are known of real applicants only."""
+    if decided.maker == DecisionMaker.MODEL:
+        table = given.reconsidered
+        same = pc.and_(pc.equal(table["generator"], generator), pc.equal(table["protected_attribute"], attribute))
+        asked = table.filter(same)
+        decision = dict(zip(asked["row_id"].to_pylist(), asked["favourable"].to_pylist(), strict=True))
+        return np.array([decision[i] for i in mine["row_id"].to_pylist()], dtype=bool)
+    if decided.maker == DecisionMaker.LENDER and generator == "nearest":
+        known: Bools = decided.favourable[_rows(mine["other_row_id"], given)]
+        return known
+    return None
+
+
+def _mediated(given: ProblemTables, attribute: Protected, columns: Columns, decided: Decided) -> Counterfactuals | None:
+    """Applicants with the mediators that the most typical network imagines of them in the reference group."""
+    table = given.mediated
+    table = table.filter(
+        pc.and_(
+            pc.equal(table["protected_attribute"], attribute.name), pc.equal(table["to_group"], attribute.reference)
+        )
+    )
+    if not table.num_rows:
+        return None
+    mine, row = _in_order(table.filter(pc.is_null(table["refusal"])), given)
+    values = columns.values[row]
+    for place, name in enumerate(columns.names):
+        if name in mine.column_names and name not in attribute.columns:
+            values[:, place] = _column(mine, name, columns, place)
+    if decided.maker != DecisionMaker.MODEL:
+        return Counterfactuals(row, values, None)
+    return Counterfactuals(row, values, decided.favourable[row] ^ _flipped(given.mediated_decisions, attribute, mine))
+
+
+def _flipped(decisions: pa.Table, attribute: Protected, mine: pa.Table) -> Bools:
+    """Whether the network whose mediators are shown has the model decide otherwise."""
+    known = decisions.filter(
+        pc.and_(
+            pc.equal(decisions["protected_attribute"], attribute.name),
+            pc.equal(decisions["to_group"], attribute.reference),
+        )
+    )
+    flips = dict(zip(known["row_id"].to_pylist(), known["flips"].to_pylist(), strict=True))
+    shown = zip(mine["row_id"].to_pylist(), mine["network"].to_pylist(), strict=True)
+    return np.array([flips[row_id][network or 0] == 1 for row_id, network in shown], dtype=bool)
+
+
+def _in_order(table: pa.Table, given: ProblemTables) -> tuple[pa.Table, Longs]:
+    """The rows of a table by ascending number of the applicant, and these numbers."""
+    row = _rows(table["row_id"], given)
+    order = np.argsort(row)
+    return table.take(order), row[order]
+
+
+def _rows(row_ids: pa.ChunkedArray, given: ProblemTables) -> Longs:
+    number = pd.Series(np.arange(len(given.ids)), index=given.ids)
+    found: Longs = number.loc[row_ids.to_pylist()].to_numpy(np.int64)
+    return found
+
+
+def _column(table: pa.Table, name: str, columns: Columns, place: int) -> Floats:
+    if columns.kinds[place] is Kind.CONTINUOUS:
+        values: Floats = table[name].to_numpy()
+        return values
+    return category_codes(table[name].to_pylist(), columns.categories[place]).astype(np.float64)

@@ -1,0 +1,100 @@
+"""Tables as the problems that methods look at: one for each decision maker and protected attribute.
+
+Here belong who is explained, who may serve as a counterfactual, and the arrays of both.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from schemas.audit.spec import Explain
+from schemas.terms import DecisionMaker
+from tasks.detection import applicants
+from tasks.detection.places import places_of
+from tasks.numerics.arrays import Bools, Ints
+from tasks.numerics.problem import FeasibilityGraph, Problem
+from tasks.pipeline.given import ProblemSettings, ProblemTables
+from tasks.preprocessing.groups import groups_of
+from tasks.scoring import explanations
+
+_NO_EDGES = np.zeros(0, np.int32), np.zeros(0)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem with what its arrays stand for."""
+
+    decision_maker: str
+    attribute: str
+    ids: "np.ndarray[Any, Any]"
+    problem: Problem
+
+
+def cases(given: ProblemTables, asked: ProblemSettings) -> Iterator[Case]:
+    """One case for each decision maker whose decisions are explained, and each protected attribute."""
+    ids = given.ids
+    encoded = np.column_stack([given.features[name].to_numpy() for name in given.features.column_names[1:]])
+    node, graph = _graph(given)
+    groups = groups_of(given.memberships, ids, asked.protected)
+    generator = applicants.asked_again(given, asked)
+    for maker, frame in decided(given.decisions, asked.explain):
+        made = pd.DataFrame({"row_id": ids}).merge(frame, on="row_id", validate="one_to_one")
+        factual, candidate = explained_and_candidates(made, maker, asked.explain)
+        shared = Problem(
+            encoded=encoded,
+            feature_of_column=given.encodings["feature_index"].to_numpy(),
+            features=tuple(dict.fromkeys(given.encodings["feature"].to_pylist())),
+            group=np.zeros(len(ids), np.int32),
+            groups=(),
+            reference=0,
+            factual=factual,
+            candidate=candidate,
+            node=node,
+            graph=graph,
+            resamples=asked.bootstrap.draws,
+            look_into=explanations.look_into(given, encoded, maker, asked.model),
+        )
+        problems = {
+            name: replace(shared, **vars(grouped), places=places_of(given.reranked, ids, maker, name))
+            for name, grouped in groups.items()
+        }
+        if given.applicants.num_rows:
+            problems = applicants.known(problems, given, made["favourable"].to_numpy(), maker, asked, generator)
+        yield from (Case(maker, name, ids, problem) for name, problem in problems.items())
+
+
+def decided(decisions: pa.Table, explain: Explain) -> list[tuple[str, pd.DataFrame]]:
+    """The decisions of every decision maker who is explained, by name."""
+    frames = decisions.to_pandas().groupby("decision_maker")
+    return [(str(maker), frame) for maker, frame in sorted(frames) if maker in explain.decision_makers]
+
+
+def explained_and_candidates(decided: pd.DataFrame, maker: str, explain: Explain) -> tuple[Bools, Bools]:
+    """Which rows are explained, and which may serve as their counterfactuals.
+
+    The lender's own decisions have no error to speak of, so all of its unfavourable decisions are explained.
+    """
+    favourable, open_ = decided["favourable"].to_numpy(), decided["explained"].to_numpy()
+    factual = ~favourable & open_
+    candidate = favourable & open_
+    if maker == DecisionMaker.MODEL:
+        if explain.factuals == "false_negatives":
+            factual &= decided["outcome"].to_numpy()
+        if explain.candidate_score is not None:
+            candidate &= decided["score"].to_numpy() > explain.candidate_score
+    return factual, candidate
+
+
+def _graph(given: ProblemTables) -> tuple[Ints, FeasibilityGraph]:
+    """The node of every row and the graph, whose edges are stored by ascending source and destination."""
+    rows, edges = given.features.num_rows, given.edges
+    if not given.nodes.num_rows:
+        return np.arange(rows, dtype=np.int32), FeasibilityGraph(np.zeros(rows + 1, np.int64), *_NO_EDGES)
+    frame = given.features.select(["row_id"]).to_pandas()
+    node = frame.merge(given.nodes.to_pandas(), on="row_id", validate="one_to_one")["node"].to_numpy()
+    indptr = np.searchsorted(edges["source"].to_numpy(), np.arange(int(node.max()) + 2)).astype(np.int64)
+    return node, FeasibilityGraph(indptr, edges["destination"].to_numpy(), edges["distance"].to_numpy())

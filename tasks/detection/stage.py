@@ -1,0 +1,118 @@
+"""Detect: one method looks at every decision maker and protected attribute; its arrays become tables.
+
+Which method it is makes no difference here: the registry names its module, and every module has the same ``detect``.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+
+from schemas.audit.causal import CausalGraph
+from schemas.audit.methods.matching import MatchingSettings
+from schemas.audit.model import Model
+from schemas.audit.spec import AuditSpec, Bootstrap, Decision, Explain, Methods, Protected, StageSettings
+from schemas.tables.applications import MODELS
+from schemas.tables.findings import AGGREGATES, DRAWS, EVIDENCE, FINDINGS, TALLIES
+from tasks.detection.problems import Case, cases
+from tasks.numerics.results import Detected
+from tasks.pipeline.given import READS, Generator, ProblemTables
+from tasks.pipeline.registry import METHODS, generator_of
+from tasks.pipeline.stage import Produced, stage
+from tasks.pipeline.statistics import Origin
+
+
+class DetectSettings(StageSettings):
+    """What decides the findings of one method."""
+
+    method: str
+    methods: Methods
+    """The settings of ``method`` alone; the others are null."""
+    explain: Explain
+    protected: tuple[Protected, ...]
+    bootstrap: Bootstrap
+    seed: int
+    model: Model | None
+    """Only for a method that asks the model again, or looks into it."""
+    decision: Decision | None
+    causal_graph: CausalGraph
+    """These two only for a method that imagines applicants anew."""
+    generator: Generator | None
+    """What makes the counterfactuals of a method that is given some."""
+
+    @property
+    def matching(self) -> MatchingSettings:
+        """How the generator ``nearest`` matches."""
+        matching: MatchingSettings = getattr(getattr(self.methods, self.method), "matching", MatchingSettings())
+        return matching
+
+
+def settings_of(spec: AuditSpec, method: str) -> DetectSettings:
+    """The stage's settings for one method: no change to another method's, or to what is trained, touches them."""
+    only = dict.fromkeys(Methods.model_fields) | {method: getattr(spec.methods, method).detecting()}
+    reads = METHODS[method].reads
+    generator = generator_of(spec, METHODS[method])
+    own: dict[str, Any] = {"decision": None, "model": None, "causal_graph": CausalGraph(), "generator": generator}
+    if MODELS in reads:
+        own["model"] = spec.model
+    if generator == "scm":
+        own |= {"decision": spec.decision, "causal_graph": spec.causal_graph}
+    return DetectSettings.of(spec, method=method, methods=Methods.model_validate(only), **own)
+
+
+@stage(reads=READS, writes=(FINDINGS, EVIDENCE, TALLIES, AGGREGATES, DRAWS))
+def detect(*given: pa.Table, settings: DetectSettings) -> Produced:
+    """The findings of one method, the evidence behind them, and what is needed to summarise them."""
+    method = METHODS[settings.method].load()
+    tables: dict[str, list[pa.Table]] = {t.name: [t.empty()] for t in detect.writes}
+    expected = 0
+    for case in cases(ProblemTables(*given), settings):
+        # both decision makers are looked at on the same subsamples and permutations
+        rng = np.random.default_rng([settings.seed, crc32(case.attribute.encode())])
+        found = method.detect(case.problem, getattr(settings.methods, settings.method), rng)
+        expected += int(method.units(case.problem).sum())
+        for name, table in _tables(settings.method, case, found).items():
+            tables[name].append(table)
+    return Produced({name: pa.concat_tables(parts) for name, parts in tables.items()}, rows_in=expected)
+
+
+def _tables(method: str, case: Case, found: Detected) -> Mapping[str, pa.Table]:
+    problem, ids = case.problem, case.ids
+    names = np.array(problem.groups, dtype=object)
+    origin = Origin(method, case.decision_maker, case.attribute, problem.groups)
+
+    def shared(n: int) -> dict[str, list[str]]:
+        return {
+            "method": [method] * n,
+            "decision_maker": [case.decision_maker] * n,
+            "protected_attribute": [case.attribute] * n,
+        }
+
+    f, e = found.findings, found.evidence
+    nothing = [None] * len(f.row)
+    tested = vars(f.tested) if f.tested else dict.fromkeys(("control", "test", "low", "high", "p", "q"), nothing)
+    return {
+        FINDINGS.name: FINDINGS.build(
+            **shared(len(f.row)),
+            row_id=ids[f.row],
+            group=names[problem.group[f.row]],
+            subgroup=f.subgroup,
+            verdict=f.verdict.astype(object),
+            statistic=f.statistic,
+            **tested,
+            refusal=[str(reason) or None for reason in f.refusal],
+        ),
+        EVIDENCE.name: EVIDENCE.build(
+            **shared(len(e.row)),
+            row_id=ids[e.row],
+            role=e.role.astype(object),
+            rank=e.rank,
+            other_row_id=ids[e.other],
+            value=e.value,
+        ),
+        TALLIES.name: origin.tallies(found.tallies),
+        AGGREGATES.name: origin.aggregates(found.aggregates),
+        DRAWS.name: origin.draws(found.draws),
+    }

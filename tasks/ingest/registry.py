@@ -1,0 +1,71 @@
+"""The sources by their kind in the audit spec."""
+
+from types import ModuleType
+
+from schemas.audit.source import Source
+from schemas.audit.spec import AuditSpec
+from schemas.errors import DataQualityError, Location, SpecError, nearest
+from tasks.ingest import hmda
+from tasks.ingest.sources import boston, delimited
+from tasks.ingest.synthetic import source as synthetic
+
+_KINDS: dict[str, ModuleType] = {
+    "boston1990": boston,
+    "csv": delimited,
+    "parquet": delimited,
+    "synthetic": synthetic,
+    "hmda": hmda,
+}
+
+
+def reader(source: Source) -> ModuleType:
+    """The module that reads a source: ``digest``, ``header`` and ``read``."""
+    return _KINDS[source.kind]
+
+
+def digest(source: Source) -> str:
+    """sha256 of the bytes of a source."""
+    return str(reader(source).digest(source))
+
+
+def check_columns(spec: AuditSpec) -> None:
+    """Hold the columns that the spec names against the header of its source, before anything is run.
+
+    Raises:
+        SpecError: the source lacks one; it is named with its place in the spec and the nearest that exists. Or a
+            derived column takes the name of one that the source has.
+        DataQualityError: HMDA knows the column, and this file does not give it.
+    """
+    known: list[str] = reader(spec.source).header(spec.source)
+    _check_derived(spec.source, known)
+    known = [*known, *spec.source.derive]
+    named: list[tuple[Location, str]] = [(("decision", "column"), spec.decision.column)]
+    if spec.row_id:
+        named.append((("row_id",), spec.row_id))
+    if spec.outcome:
+        named.append((("outcome", "column"), spec.outcome.column))
+    for i, p in enumerate(spec.protected):
+        named += [(("protected", i, "columns", j), column) for j, column in enumerate(p.columns)]
+    named += [(("columns", name), name) for name in spec.features()]
+    named += [(("source", "keep", name), name) for name in spec.source.keep]
+    if spec.source.year_column:
+        named.append((("source", "year_column"), spec.source.year_column))
+    for location, name in named:
+        if spec.source.kind == "hmda" and name not in known and (told := hmda.lacking(name)):
+            raise DataQualityError(told)
+        _check_known(name, known, location)
+
+
+def _check_known(name: str, known: list[str], location: Location) -> None:
+    if name not in known:
+        hint = "; is source.delimiter right?" if len(known) == 1 else ""
+        raise SpecError(f"the source has no column {name!r}; {nearest(name, known)}{hint}", location)
+
+
+def _check_derived(source: Source, known: list[str]) -> None:
+    """A derived column is made from a column of the source, and hides none of them."""
+    for name, derived in source.derive.items():
+        if name in known:
+            message = f"the source has a column {name!r} already; give the derived one a name of its own"
+            raise SpecError(message, ("source", "derive", name))
+        _check_known(derived.column, known, ("source", "derive", name, "column"))

@@ -1,0 +1,11 @@
+"""The synthetic twin of HMDA as files: rows in the layouts that HMDA is published in, and the truth about them beside.
+
+``codes`` says groups and loans in the codes of HMDA, ``modern`` and ``historic`` are the two families of layouts,
+``canonical`` is what a loader has to make of either, ``truth`` the counterfactuals, and ``writing`` the files.
+
+Here belongs how drawn rows are written down; what is drawn is in ``tasks.ingest.synthetic.twin.algorithm``.
+"""
+
+from tasks.ingest.synthetic.twin.writing import Written, write
+
+__all__ = ["Written", "write"]

@@ -1,0 +1,141 @@
+"""A lake's files in a directory of this machine, or of a drive that machines share.
+
+What is written lies under ``tmp`` until it is whole and flushed to disk, and then gets its name by renaming, which is
+one step on a POSIX file system.
+"""
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+
+from schemas.artifact import Partition
+from schemas.errors import InfrastructureError
+
+
+def sha256_of(path: Path) -> str:
+    """Hex digest of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def flush(path: Path) -> None:
+    """Wait until a file, or the names in a directory, are on disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_flushed(path: Path, content: bytes) -> None:
+    """Write a file and wait until it is on disk."""
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+class Directory:
+    """Files below one directory; as ``tasks.lake.storage.Storage`` says. Errors of the disk are left as they are."""
+
+    def __init__(self, root: Path) -> None:
+        """Nothing is made on disk before it is asked for."""
+        self.root = root.resolve()
+        self._checked: set[tuple[str, str]] = set()
+
+    @property
+    def location(self) -> str:
+        """The absolute path."""
+        return str(self.root)
+
+    @property
+    def local(self) -> Path:
+        """The directory itself."""
+        return self.root
+
+    def make(self) -> None:
+        """Make the directory, and see that it can be written."""
+        try:
+            for part in ("stages", "runs", "reports", "tmp", "locks"):
+                (self.root / part).mkdir(parents=True, exist_ok=True)
+            probe = self.root / "tmp" / f"probe-{os.getpid()}"
+            probe.write_bytes(b"")
+            probe.unlink(missing_ok=True)  # another thread of this process may have opened the same lake
+        except OSError as error:
+            raise InfrastructureError(
+                f"the lake {self.root} cannot be written ({error.strerror}); "
+                "give a directory that this user may write with --lake"
+            ) from error
+
+    def beside(self, name: str) -> "Directory":
+        """A directory in the same one."""
+        return Directory(self.root.parent / name)
+
+    def where(self, path: str) -> str:
+        """The absolute path."""
+        return str(self.root / path)
+
+    def exists(self, path: str) -> bool:
+        """Whether there is such a file or directory."""
+        return (self.root / path).exists()
+
+    def modified(self, path: str) -> int:
+        """The file's time of modification."""
+        return (self.root / path).stat().st_mtime_ns
+
+    def glob(self, pattern: str) -> list[str]:
+        """Files that fit."""
+        return sorted(p.relative_to(self.root).as_posix() for p in self.root.glob(pattern) if p.is_file())
+
+    def below(self, folder: str) -> list[str]:
+        """Files of a directory tree."""
+        return sorted(p.relative_to(self.root).as_posix() for p in (self.root / folder).rglob("*") if p.is_file())
+
+    def read(self, path: str) -> bytes | None:
+        """The content of a file."""
+        file = self.root / path
+        return file.read_bytes() if file.is_file() else None
+
+    def intact(self, path: str, digest: str) -> bool:
+        """Hashes a file once; what was found intact is not read again."""
+        if (path, digest) not in self._checked:
+            file = self.root / path
+            if not file.is_file() or sha256_of(file) != digest:
+                return False
+            self._checked.add((path, digest))
+        return True
+
+    def checked(self, path: str, digest: str) -> Path | None:
+        """The file itself."""
+        return self.root / path if self.intact(path, digest) else None
+
+    def write(self, path: str, content: bytes, draft: str | None = None) -> None:
+        """Flushes the draft to disk before it gets the name."""
+        target = self.root / path
+        written = self.root / draft if draft else target.with_name(f".{target.name}-{os.getpid()}")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_flushed(written, content)
+            written.replace(target)
+        except OSError:
+            written.unlink(missing_ok=True)
+            raise
+
+    def remove(self, folder: str) -> None:
+        """Remove a directory tree."""
+        shutil.rmtree(self.root / folder, ignore_errors=True)
+
+    def home_of(self, partition: str) -> str:
+        """The partition's own directory: a rename fills it in one step."""
+        return partition
+
+    def publish(self, draft: Path, partition: Partition, home: str) -> None:
+        """Rename the draft; a directory at its place is one without its record."""
+        target = self.root / home
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(target, ignore_errors=True)
+        draft.rename(target)
+        flush(target.parent)
+        self._checked.update((a.path, a.sha256) for a in partition.tables)
+        self._checked.update(partition.files.items())

@@ -1,0 +1,217 @@
+"""A lake's files on any file system that pyarrow opens (``s3://``, ``gs://``, ``abfs://``, ...), or else fsspec.
+
+There is no rename here, and no lock that dies with its holder. A partition's files are therefore written under a folder
+that no other writer has, and its record, which names them, comes last and in one step. Two machines that compute the
+same key at once both publish whole partitions; the record written last counts, and says the same.
+"""
+
+import hashlib
+import shutil
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import platformdirs
+import pyarrow as pa
+from pyarrow import fs
+
+from schemas.artifact import Partition
+from schemas.errors import InfrastructureError
+from tasks.lake.local_directory import sha256_of
+
+_WHOLE_OR_NOT = frozenset({"s3", "gcs", "abfs"})
+"""Object stores: a file appears when it has been written to its end, and folders need not be made."""
+
+_CHUNK = 2**22
+
+_KEPT_SECONDS = 7 * 24 * 3600
+"""How long a copy of a file stays on this machine after it was used last."""
+
+_WRITTEN: set[str] = set()
+"""Locations that this process has written to: a stage opens its lake again and again."""
+
+
+class ObjectStore:
+    """Files below one place of a file system; as ``tasks.lake.storage.Storage`` says."""
+
+    def __init__(self, location: str, system: fs.FileSystem, root: str) -> None:
+        """``root`` is the place as the file system names it."""
+        self.location, self._system, self._root = location, system, root
+        digest = hashlib.sha256(location.encode()).hexdigest()[:12]
+        self.local = platformdirs.user_state_path("evenhand") / "lakes" / f"{PurePosixPath(root).name}-{digest}"
+        self.copies = self.local / "copies"
+        self._checked: set[tuple[str, str]] = set()
+
+    def make(self) -> None:
+        """Make the local directory, for its owner only, and see that a file can be written to the place."""
+        try:
+            self.local.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for part in ("tmp", "locks", "copies"):
+                (self.local / part).mkdir(exist_ok=True)
+        except OSError as error:
+            raise InfrastructureError(
+                f"{self.local}, which keeps locks for the lake {self.location}, cannot be made ({error.strerror}); "
+                "set XDG_STATE_HOME to a directory that this user may write"
+            ) from error
+        if self.location not in _WRITTEN:
+            probe = f"tmp/probe-{uuid.uuid4().hex}"
+            self.write(probe, b"")
+            with self._reached():
+                self._system.delete_file(self._at(probe))
+            _WRITTEN.add(self.location)
+            _remove_unused(self.copies)
+
+    def beside(self, name: str) -> "ObjectStore":
+        """A folder in the same one."""
+        head, sign, options = self.location.partition("?")
+        location = f"{head.rstrip('/').rpartition('/')[0]}/{name}{sign}{options}"
+        return ObjectStore(location, self._system, f"{self._root.rpartition('/')[0]}/{name}")
+
+    def where(self, path: str) -> str:
+        """The URI, without what it says on how to connect."""
+        return f"{self.location.partition('?')[0].rstrip('/')}/{path}"
+
+    def exists(self, path: str) -> bool:
+        """Whether the file system knows the path."""
+        return bool(self._info(path).type != fs.FileType.NotFound)
+
+    def modified(self, path: str) -> int:
+        """When the file was written."""
+        return self._info(path).mtime_ns or 0
+
+    def glob(self, pattern: str) -> list[str]:
+        """Files that fit, of all that lie below the part of the pattern that is no pattern."""
+        wanted = pattern.split("/")
+        fixed = next((i for i, part in enumerate(wanted) if "*" in part), len(wanted) - 1)
+        return [path for path in self.below("/".join(wanted[:fixed])) if _fits(path.split("/"), wanted)]
+
+    def below(self, folder: str) -> list[str]:
+        """Files whose path begins with the folder's."""
+        selector = fs.FileSelector(self._at(folder).rstrip("/"), allow_not_found=True, recursive=True)
+        with self._reached():
+            found = [i.path for i in self._system.get_file_info(selector) if i.type == fs.FileType.File]
+        return sorted(path[path.index(self._root) + len(self._root) + 1 :] for path in found)
+
+    def read(self, path: str) -> bytes | None:
+        """The content of a file."""
+        with self._reached():
+            try:
+                with self._system.open_input_stream(self._at(path)) as stream:
+                    return bytes(stream.read())
+            except FileNotFoundError:
+                return None
+
+    def intact(self, path: str, digest: str) -> bool:
+        """Reads the file from end to end, every time."""
+        found = hashlib.sha256()
+        with self._reached():
+            for chunk in self._chunks(path):
+                found.update(chunk)
+        return found.hexdigest() == digest
+
+    def checked(self, path: str, digest: str) -> Path | None:
+        """A copy at a path that stays the same, hashed while it is made; one that is there is hashed again."""
+        copy = self.copies / path
+        if (path, digest) in self._checked:
+            return copy
+        if copy.is_file() and sha256_of(copy) == digest:
+            copy.touch()
+        elif not self._copied(path, digest, copy):
+            return None
+        self._checked.add((path, digest))
+        return copy
+
+    def _copied(self, path: str, digest: str, copy: Path) -> bool:
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        found, draft = hashlib.sha256(), copy.with_name(f"{copy.name}.{uuid.uuid4().hex}")
+        try:
+            with self._reached(), draft.open("wb") as file:
+                for chunk in self._chunks(path):
+                    found.update(chunk)
+                    file.write(chunk)
+            if found.hexdigest() == digest:
+                draft.replace(copy)
+        finally:
+            draft.unlink(missing_ok=True)
+        return found.hexdigest() == digest
+
+    def write(self, path: str, content: bytes, draft: str | None = None) -> None:  # noqa: ARG002 nothing to rename
+        """Write a file so that readers see the old one or the new one."""
+        with self._writing(path) as stream:
+            stream.write(content)
+
+    def remove(self, folder: str) -> None:
+        """Remove all files below a folder."""
+        with self._reached():
+            try:
+                self._system.delete_dir(self._at(folder))
+            except FileNotFoundError:
+                return
+
+    def home_of(self, partition: str) -> str:
+        """A folder of this writer alone."""
+        return f"{partition}/{uuid.uuid4().hex[:12]}"
+
+    def publish(self, draft: Path, partition: Partition, home: str) -> None:
+        """Copy the files that the record names, and then the record."""
+        for path in (*(artifact.path for artifact in partition.tables), *partition.files):
+            with (draft / PurePosixPath(path).name).open("rb") as file, self._writing(path) as stream:
+                shutil.copyfileobj(file, stream, _CHUNK)
+        self.write(f"{home}/partition.json", (draft / "partition.json").read_bytes())
+        shutil.rmtree(draft)
+
+    def _at(self, path: str) -> str:
+        return f"{self._root}/{path}"
+
+    def _info(self, path: str) -> fs.FileInfo:
+        with self._reached():
+            return self._system.get_file_info(self._at(path))
+
+    def _chunks(self, path: str) -> Iterator[bytes]:
+        """The content of a file; nothing, which no digest fits, where there is none."""
+        try:
+            with self._system.open_input_stream(self._at(path)) as stream:
+                while chunk := stream.read(_CHUNK):
+                    yield chunk
+        except FileNotFoundError:
+            return
+
+    @contextmanager
+    def _writing(self, path: str) -> Iterator[Any]:
+        """A stream whose content appears at a path when it is closed."""
+        target = self._at(path)
+        written = target if self._system.type_name in _WHOLE_OR_NOT else f"{target}.{uuid.uuid4().hex}"
+        with self._reached():
+            if written != target:
+                self._system.create_dir(str(PurePosixPath(target).parent), recursive=True)
+            with self._system.open_output_stream(written) as stream:
+                yield stream
+            if written != target:
+                self._system.move(written, target)
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        """Name the lake in whatever the file system complains of."""
+        try:
+            yield
+        except (OSError, pa.ArrowException) as error:
+            raise InfrastructureError(
+                f"{self.location} could not be read or written: {error}; see that its bucket is there, that its server "
+                "answers, and that the credentials are set (for s3 AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)"
+            ) from error
+
+
+def _remove_unused(copies: Path) -> None:
+    """Copies hold applicants' rows: none stays longer than it is of use."""
+    for copy in copies.rglob("*"):
+        with suppress(FileNotFoundError):  # another process has removed it
+            if copy.is_file() and time.time() - copy.stat().st_mtime > _KEPT_SECONDS:
+                copy.unlink()
+
+
+def _fits(parts: list[str], wanted: list[str]) -> bool:
+    return len(parts) == len(wanted) and all(map(fnmatchcase, parts, wanted))

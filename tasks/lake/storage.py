@@ -1,0 +1,100 @@
+"""What holds a lake's files: a directory, or a place on any file system that pyarrow or fsspec opens.
+
+Here belongs the choice between the two, and what the lake asks of both. Paths are relative to the lake's root, with
+forward slashes.
+"""
+
+import re
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import unquote, urlsplit
+
+from schemas.artifact import Partition
+from schemas.errors import SpecError
+from tasks.lake.local_directory import Directory
+
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+"""A scheme has two letters or more: a single one is a drive."""
+
+
+class Storage(Protocol):
+    """What the lake asks of the place where it lies.
+
+    Every method raises ``InfrastructureError`` where the place cannot be reached.
+    """
+
+    @property
+    def location(self) -> str:
+        """An absolute path or a URI: opens the same place from every working directory."""
+
+    @property
+    def local(self) -> Path:
+        """A directory of this machine, for locks, drafts and whatever else need not be shared."""
+
+    def make(self) -> None:
+        """Make the place where it is not there, and see that it can be written."""
+
+    def beside(self, name: str) -> "Storage":
+        """The place of another name in the folder that this one lies in."""
+
+    def where(self, path: str) -> str:
+        """A path as it is told to people."""
+
+    def exists(self, path: str) -> bool:
+        """Whether there is such a file, or a folder with something in it."""
+
+    def modified(self, path: str) -> int:
+        """When a file was written last, in nanoseconds; 0 where the file system does not tell."""
+
+    def glob(self, pattern: str) -> list[str]:
+        """All paths of files that fit, sorted; ``*`` stands for anything within one folder's name."""
+
+    def below(self, folder: str) -> list[str]:
+        """All paths of files below a folder, however deep, sorted."""
+
+    def read(self, path: str) -> bytes | None:
+        """The content of a file; None where there is none."""
+
+    def intact(self, path: str, digest: str) -> bool:
+        """Whether a file is there and has that sha256."""
+
+    def checked(self, path: str, digest: str) -> Path | None:
+        """A file of this machine with the content of one that is intact; None where it is not."""
+
+    def write(self, path: str, content: bytes, draft: str | None = None) -> None:
+        """Write a file in one step over the one that was there; ``draft`` is where it may lie until then."""
+
+    def remove(self, folder: str) -> None:
+        """Remove a folder and all that is in it; nothing where there is none."""
+
+    def home_of(self, partition: str) -> str:
+        """The folder in which a new partition's files are to lie, ``partition`` being the folder of its record."""
+
+    def publish(self, draft: Path, partition: Partition, home: str) -> None:
+        """Give what a directory holds its place; readers see the record in ``home`` once all else is there."""
+
+
+def storage_at(root: Path | str) -> Storage:
+    """What lies at a path or a URI.
+
+    Raises:
+        SpecError: it is no place for a lake.
+        InfrastructureError: it cannot be reached.
+    """
+    text = str(root)
+    if not _URI.match(text):
+        return Directory(Path(text))
+    if "://" not in text:
+        raise SpecError(
+            f"{text!r} has a slash too few for a URI such as 's3://bucket/lake', or was given to a command that takes "
+            "a lake in a directory only"
+        )
+    parts = urlsplit(text)
+    if parts.scheme != "file":
+        from tasks.lake.object_store import ObjectStore
+        from tasks.lake.remote_filesystem import filesystem_at  # loads libraries, and only where a URI asks for them
+
+        return ObjectStore(text, *filesystem_at(text))
+    if parts.netloc not in ("", "localhost") or not parts.path.startswith("/"):
+        raise SpecError(f"{text!r}: a lake on this machine is a path, or file:///absolute/path")
+    return Directory(Path(unquote(parts.path)))

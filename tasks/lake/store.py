@@ -1,0 +1,252 @@
+"""The lake: a place in which every file was validated before it got its name.
+
+A stage's output is one partition, ``stages/<stage>/<key>``. It is drafted on this machine's disk and published in one
+step: ``partition.json`` lists the sha256 of every file, and a folder without it does not exist for readers. A killed
+run leaves only a draft under ``tmp``, which the next holder of the key's lock removes. What a long stage has worked out
+so far lies under ``unfinished`` (``pipeline.scratch``).
+
+Here belong partitions, digests, locks. Where the files lie, and how one gets its name, is in ``storage``. What a stage
+is, and when it runs, is in ``pipeline.stage``.
+"""
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from filelock import FileLock
+
+from schemas.artifact import Artifact, Partition
+from schemas.errors import InfrastructureError, IntegrityError, SpecError
+from tasks.lake.local_directory import Directory, sha256_of, write_flushed
+from tasks.lake.local_directory import flush as _flush
+from tasks.lake.storage import Storage, storage_at
+
+__all__ = ["Lake", "open_lake", "sha256_of"]
+
+_SPARE_BYTES = 64 * 2**20
+"""Left free on the disk whatever is written, so that records and locks can still be."""
+
+
+class Lake:
+    """A lake at an absolute path, or at a URI."""
+
+    def __init__(self, root: Path | str) -> None:
+        """Open or make the lake.
+
+        Raises:
+            SpecError: that is no place for a lake.
+            InfrastructureError: it cannot be made or written.
+        """
+        self.storage: Storage = storage_at(root)
+        self.storage.make()
+
+    @property
+    def location(self) -> str:
+        """An absolute path or a URI, with which another process opens this lake."""
+        return self.storage.location
+
+    @property
+    def root(self) -> Path:
+        """The directory of a lake that lies in one.
+
+        Raises:
+            SpecError: it does not.
+        """
+        if not isinstance(self.storage, Directory):
+            raise SpecError(
+                f"the lake {self.location} is no directory of this machine, and what was asked for needs one; "
+                "copy the lake into a directory and name that with --lake"
+            )
+        return self.storage.root
+
+    @contextmanager
+    def lock(self, name: str) -> Iterator[None]:
+        """Hold the lock of a name; another process waits for it. The system frees it when its holder dies.
+
+        It holds wherever ``storage.local`` is seen: on all machines that share a directory, on one otherwise.
+        """
+        with FileLock(self.storage.local / "locks" / f"{name}.lock"):
+            yield
+
+    def find(self, stage: str, key: str) -> Partition | None:
+        """The partition of a key, or None. Its files are checked against their digests.
+
+        Raises:
+            IntegrityError: a file is missing or has been altered.
+        """
+        record = f"{_home(stage, key)}/partition.json"
+        content = self.storage.read(record)
+        if content is None:
+            return None
+        try:
+            partition = Partition.model_validate_json(content)
+        except ValueError as error:
+            raise self.altered(record) from error
+        for path, digest in _digests(partition).items():
+            self.require(path, digest)
+        return partition.model_copy(update={"reused": True})
+
+    def require(self, path: str, digest: str) -> None:
+        """See that the file at a path of the lake is the one that was written.
+
+        Raises:
+            IntegrityError: it is missing or has been altered.
+        """
+        if not self.storage.intact(path, digest):
+            raise self.altered(path)
+
+    def check(self, path: str, digest: str) -> Path:
+        """A file of this machine with the content of the one at a path of the lake, once its digest agrees.
+
+        Raises:
+            IntegrityError: it is missing or has been altered.
+        """
+        file = self.storage.checked(path, digest)
+        if file is None:
+            raise self.altered(path)
+        return file
+
+    def read(self, artifact: Artifact, columns: Sequence[str] | None = None) -> pa.Table:
+        """The table behind an artifact.
+
+        Raises:
+            IntegrityError: the file is missing, altered or not Parquet.
+            InfrastructureError: the disk fails.
+        """
+        file = self.check(artifact.path, artifact.sha256)
+        try:
+            return pq.read_table(file, columns=columns, partitioning=None)
+        except pa.ArrowException as error:
+            raise self.altered(artifact.path) from error
+        except OSError as error:
+            raise InfrastructureError(f"{file} could not be read: {error.strerror or error}") from error
+
+    def publish(
+        self,
+        stage: str,
+        key: str,
+        tables: Mapping[str, pa.Table],
+        files: Mapping[str, bytes],
+        record: Mapping[str, Any],
+    ) -> Partition:
+        """Write a partition beside its place, flush it, and give it its name in one step.
+
+        ``record`` is stored as ``lineage.json``; its bytes are not part of any key.
+
+        Raises:
+            InfrastructureError: the disk is full or fails.
+        """
+        self.require_space(sum(t.nbytes for t in tables.values()) + sum(len(b) for b in files.values()), stage)
+        home, draft = _home(stage, key), self.storage.local / "tmp" / f"{stage}-{key}"
+        try:
+            shutil.rmtree(draft, ignore_errors=True)
+            draft.mkdir(parents=True)
+            whole = {**files, "lineage.json": json.dumps(record, indent=1).encode()}
+            artifacts, digests = _write(draft, self.storage.home_of(home), tables, whole)
+            partition = Partition(stage=stage, key=key, tables=artifacts, files=digests)
+            write_flushed(draft / "partition.json", partition.model_dump_json(indent=1).encode())
+            _flush(draft)
+            self.storage.publish(draft, partition, home)
+        except OSError as error:
+            raise _storage_error(error, self.location) from error
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+        return partition
+
+    def require_space(self, size: int, what: str) -> None:
+        """Refuse a write that would not fit on the disk of this machine, before it is begun.
+
+        Raises:
+            InfrastructureError: too little space is free.
+        """
+        place = self.storage.local
+        free = shutil.disk_usage(place).free
+        if free < size + _SPARE_BYTES:
+            raise InfrastructureError(
+                f"the disk of {place} has {free // 2**20} MB free and {what} needs up to "
+                f"{(size + _SPARE_BYTES) // 2**20} MB; free some, or give another directory with --lake"
+            )
+
+    def write_file(self, path: str, content: bytes, draft: str | None = None) -> str:
+        """Write a file of the lake in one step, over the one that was there; gives its place, as people are told it.
+
+        ``draft`` is the path under which it is written first; beside other drafts if there is none.
+
+        Raises:
+            InfrastructureError: the disk is full or fails.
+        """
+        name = PurePosixPath(path).name
+        try:
+            self.storage.write(path, content, draft or f"tmp/{name}-{os.getpid()}")
+        except OSError as error:
+            raise _storage_error(error, self.location) from error
+        return self.storage.where(path)
+
+    def lineage(self, partition: Partition) -> dict[str, Any]:
+        """The lineage record of a partition: seconds, memory, rows and versions of the run that made it."""
+        path = next(p for p in partition.files if p.endswith("/lineage.json"))
+        record: dict[str, Any] = json.loads(self.check(path, partition.files[path]).read_text())
+        return record
+
+    def altered(self, path: str) -> IntegrityError:
+        """The error of a file that is missing or is not the one that was written, with the next step."""
+        parts = path.split("/")
+        home = "/".join(parts[:3]) if parts[0] == "stages" else path
+        return IntegrityError(
+            f"{self.storage.where(path)} is missing or is not the file that was written; restore it from a copy, "
+            f"or remove {self.storage.where(home)} and run the audit again to recompute it"
+        )
+
+
+def open_lake(root: Path | str) -> Lake:
+    """A lake that is there already: reading makes none.
+
+    Raises:
+        SpecError: there is none at that place.
+    """
+    place = storage_at(root)
+    if not (place.exists("stages") or place.exists("backfills")):  # at a URI no folder is there before its first file
+        raise SpecError(f"no lake at {str(root)!r}; name the one that `evenhand audit` wrote with --lake")
+    return Lake(root)
+
+
+def _home(stage: str, key: str) -> str:
+    return f"stages/{stage}/{key}"
+
+
+def _digests(partition: Partition) -> dict[str, str]:
+    """Path -> sha256 of every file of a partition."""
+    return {artifact.path: artifact.sha256 for artifact in partition.tables} | partition.files
+
+
+def _write(
+    draft: Path, home: str, tables: Mapping[str, pa.Table], files: Mapping[str, bytes]
+) -> tuple[tuple[Artifact, ...], dict[str, str]]:
+    """Write tables and files into a draft, to lie in ``home``; gives what the record says of them."""
+    artifacts = []
+    for name, table in tables.items():
+        path = draft / f"{name}.parquet"
+        pq.write_table(table, path, compression="zstd", store_schema=False)
+        _flush(path)
+        artifacts.append(Artifact(table=name, path=f"{home}/{path.name}", sha256=sha256_of(path), rows=table.num_rows))
+    digests = {}
+    for name, content in files.items():
+        write_flushed(draft / name, content)
+        digests[f"{home}/{name}"] = hashlib.sha256(content).hexdigest()
+    return tuple(artifacts), digests
+
+
+def _storage_error(error: OSError, location: str) -> InfrastructureError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return InfrastructureError(
+            f"the disk of {location} is full; free some space and run again: finished stages are kept"
+        )
+    return InfrastructureError(f"the lake {location} could not be written: {error}")

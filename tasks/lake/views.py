@@ -1,0 +1,175 @@
+"""DuckDB views over the lake, one per table, each row with the run that it belongs to.
+
+Every reader of the lake opens its tables here. Arrow reads the files whose digests were checked; DuckDB itself may open
+no file, whatever a statement says. DuckDB keeps its temporary directory open to statements, so it is fresh, private and
+removed with the connection.
+"""
+
+import json
+import os
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
+
+import duckdb
+import psutil
+import pyarrow as pa
+from pyarrow.fs import LocalFileSystem
+
+from schemas.artifact import Partition
+from schemas.errors import IntegrityError, SpecError, nearest
+from tasks.lake.store import Lake
+
+_MOST_MEMORY = 8 * 10**9
+_TIME = "%Y-%m-%dT%H:%M:%SZ"
+"""How manifests write when a run was finished."""
+
+# lock_configuration comes last: settings after it are refused
+_SANDBOX = """
+    SET python_enable_replacements = false;
+    SET allow_persistent_secrets = false;
+    SET autoinstall_known_extensions = false;
+    SET autoload_known_extensions = false;
+    SET enable_external_access = false;
+    SET lock_configuration = true;
+"""
+
+
+def default_memory() -> int:
+    """Bytes that a query may use unless told otherwise: a quarter of the machine's, at most 8 GB."""
+    return int(min(psutil.virtual_memory().total // 4, _MOST_MEMORY))
+
+
+@contextmanager
+def open_views(lake: Lake, run: str | None = None, memory: int | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection with one view per table, of one run or of all; it has no file but the lake's tables.
+
+    Every file is checked against its digest first. Of all runs, those of which a file was removed are left out.
+    What does not fit into ``memory`` bytes is spilled to a temporary directory that goes with the connection.
+
+    Raises:
+        SpecError: the lake holds no such run.
+        IntegrityError: a manifest or a file is not the one that was written.
+    """
+    files: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for name, partitions in _runs(lake, run).items():
+        for artifact in (a for p in partitions for a in p.tables):
+            files[artifact.table].append((name, str(lake.check(artifact.path, artifact.sha256))))
+    with TemporaryDirectory(prefix="evenhand-sql-") as scratch, duckdb.connect() as connection:
+        connection.execute("CREATE SCHEMA internal")
+        for table, entries in files.items():
+            _add_view(connection, table, entries)
+        connection.execute("SET temp_directory = $scratch", {"scratch": scratch})
+        connection.execute("SET memory_limit = $size", {"size": f"{(memory or default_memory()) // 1000}KB"})
+        connection.execute("SET threads = $threads", {"threads": os.cpu_count() or 1})
+        connection.execute(_SANDBOX)
+        yield connection
+
+
+def latest_run(lake: Lake) -> str:
+    """The run that was finished last.
+
+    Raises:
+        SpecError: the lake holds no run.
+    """
+    manifests = _manifests(lake)
+    return max(manifests, key=lambda run: _finished(lake, manifests[run]))
+
+
+def _finished(lake: Lake, path: str) -> tuple[str, int]:
+    """When a run was finished, by its manifest; the file's time, which a copy changes, serves where that says nothing.
+
+    The manifest counts seconds: of two runs in one second, the file that was written last is the later one.
+    """
+    written = lake.storage.modified(path)
+    try:
+        said = json.loads(lake.storage.read(path) or b"")["finished"]
+    except (ValueError, KeyError, TypeError):
+        said = None
+    return said if isinstance(said, str) else time.strftime(_TIME, time.gmtime(written // 10**9)), written
+
+
+def _manifests(lake: Lake) -> dict[str, str]:
+    """Run -> path of its manifest."""
+    found = lake.storage.glob("runs/*/manifest.json")
+    if not found:
+        raise SpecError(f"the lake {lake.location} holds no run yet; `evenhand audit` makes one")
+    return {path.split("/")[1]: path for path in found}
+
+
+def _runs(lake: Lake, run: str | None) -> dict[str, list[Partition]]:
+    manifests = _manifests(lake)
+    if run is not None and run not in manifests:
+        raise SpecError(f"the lake {lake.location} holds no run {run!r}; {nearest(run, list(manifests))}")
+    runs = {}
+    for name in manifests if run is None else [run]:
+        path = manifests[name]
+        try:
+            content = json.loads(lake.storage.read(path) or b"")
+            partitions = [Partition.model_validate(p) for p in content["partitions"]]
+        except (ValueError, KeyError) as error:
+            where = lake.storage.where(path)
+            raise IntegrityError(f"{where} cannot be read as a manifest; run that audit again to rewrite it") from error
+        if run is not None or all(lake.storage.exists(a.path) for p in partitions for a in p.tables):
+            runs[name] = partitions
+    return runs
+
+
+def _add_view(connection: duckdb.DuckDBPyConnection, table: str, entries: Sequence[tuple[str, str]]) -> None:
+    """Make the view of a table of which ``entries`` are the runs and files.
+
+    Audits of different columns have tables of different columns: one dataset for each set of columns.
+    """
+    from pyarrow import dataset  # loads pandas, and every command imports this module
+
+    schemas = {
+        path: dataset.dataset(path, format="parquet", filesystem=LocalFileSystem()).schema
+        for path in {path for _, path in entries}
+    }
+    alike: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for run, path in entries:
+        alike[repr([(field.name, field.type) for field in schemas[path]])].append((run, path))
+    selects = []
+    for number, some in enumerate(alike.values()):
+        schema, name = schemas[some[0][1]], f"{table} {number}"
+        mark = _free_name("run", schema.names)
+        connection.execute("USE internal")
+        connection.from_arrow(_marked(some, schema, mark)).create_view(name)
+        connection.execute("USE memory.main")
+        selects.append(_select(name, schema.names, mark))
+    connection.execute(f"CREATE VIEW {_quoted(table)} AS {' UNION ALL BY NAME '.join(selects)}")
+
+
+def _marked(entries: Sequence[tuple[str, str]], schema: pa.Schema, mark: str) -> "pa.dataset.Dataset":
+    """Files of one schema, each row with its run in the column ``mark``.
+
+    The run is Arrow's partition of the file, as one file may serve several runs (stages are shared by content): a
+    condition on the run then opens the files of that run only.
+    """
+    from pyarrow import dataset
+
+    format_, local = dataset.ParquetFileFormat(), LocalFileSystem()
+    parts = [format_.make_fragment(path, local, dataset.field(mark) == run) for run, path in entries]
+    return dataset.FileSystemDataset(parts, schema.append(pa.field(mark, pa.string())), format_, local)
+
+
+def _select(name: str, columns: Sequence[str], mark: str) -> str:
+    """The rows of a dataset, the run first; a column of the data with that name becomes ``run_1``."""
+    own = [column for column in columns if column.lower() == "run"]
+    renamed = ", ".join(f"{_quoted(c)} AS {_quoted(_free_name(f'{c}_1', columns))}" for c in own[:1])
+    rest = f"* EXCLUDE ({_quoted(mark)})" + (f" RENAME ({renamed})" if renamed else "")
+    return f"SELECT {_quoted(mark)} AS run, {rest} FROM internal.{_quoted(name)}"  # noqa: S608
+
+
+def _free_name(wanted: str, taken: Sequence[str]) -> str:
+    """The name, or the next longer one that no column has."""
+    known = {name.lower() for name in taken}
+    while wanted.lower() in known:
+        wanted += "_"
+    return wanted
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,122 @@
+"""Counterfactual explanation consistency (CEC; Popoola and Sheppard 2026): the method.
+
+A model may give two comparable applicants of different groups the same answer for different reasons. Every row outside
+the reference group is matched with the most comparable member of the reference group who has the same outcome; the
+model's attributions for both, from one baseline, are reduced to directions and held against each other. The score is
+printed beside its matching floor, what a model that knows only the financial features scores on the very same pairs:
+no score says anything without it.
+
+Here belongs the order of the method. Matching is in ``nearest``, pairs in ``pairs``, the score in ``score``;
+what is said of a group is in ``tallies``, and what goes on file for each row in ``findings``. How models are
+trained to be consistent is in ``training``.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import permutations
+
+import numpy as np
+
+from schemas.audit.methods.cec import CecSettings
+from tasks.counterfactuals.algorithm.nearest.matching import Matching
+from tasks.methods.cec.algorithm import pairs as cec_pairs
+from tasks.methods.cec.algorithm import tallies as cec_tallies
+from tasks.methods.cec.algorithm.findings import evidence, findings
+from tasks.methods.cec.algorithm.pairs import Scored, View
+from tasks.numerics.arrays import Bools, Ints
+from tasks.numerics.explanation import ModelView
+from tasks.numerics.problem import Problem
+from tasks.numerics.results import Aggregate, Detected, Tally
+
+
+@dataclass(frozen=True)
+class Audited:
+    """Models, and the groups whose explanations are compared."""
+
+    explained: ModelView
+    group: Ints
+    """``(n,)`` index into ``groups``."""
+    groups: tuple[str, ...]
+    reference: int
+    resamples: int = 0
+    """Bootstrap replicates that every aggregate is to carry."""
+
+
+def detect(problem: Problem, settings: CecSettings, rng: np.random.Generator) -> Detected:
+    """Compare the reasons of every row outside the reference group with those of its match in it.
+
+    Args:
+        problem: One decision maker and one protected attribute; ``explained`` is needed. A decision maker that cannot
+            be looked into, as a lender's own decisions cannot, has no findings.
+        settings: All of the method.
+        rng: Draws pairs anew for the intervals of shares of features; nothing else is left to chance.
+
+    Returns:
+        Findings and evidence by ascending row. Groups of whom nobody has a score have findings (refusals) and no score.
+
+    Raises:
+        DataQualityError: If a financial feature is constant or not finite, a model learnt from one label alone, or an
+            attribution is not a finite number.
+    """
+    if problem.look_into is None:
+        return Detected(findings([], settings), evidence([], ()), (), ())
+    explained = problem.look_into(settings.substitute)
+    audited = Audited(explained, problem.group, problem.groups, problem.reference, problem.resamples)
+    return assess(audited, settings, rng)
+
+
+def units(problem: Problem) -> Bools:
+    """Who gets a finding, ``(n,)``: rows outside the reference group; nobody where no model can be looked into."""
+    outside: Bools = problem.group != problem.reference
+    return outside if problem.look_into is not None else np.zeros(len(problem.group), np.bool_)
+
+
+def assess(audited: Audited, settings: CecSettings, rng: np.random.Generator) -> Detected:
+    """As ``detect``, of models and groups alone."""
+    seen = cec_pairs.views(audited.explained, audited.group, Matching.of(settings))
+    others = [int(g) for g in np.unique(audited.group) if g != audited.reference]
+    scored = {group: pairs(audited, seen, group, audited.reference) for group in others}
+    tallies: list[Tally] = []
+    aggregates: list[Aggregate] = []
+    for group, each in scored.items():
+        within = _within(audited, seen, group)
+        tallies += [replace(t, group=group) for t in _told(each, within, audited, settings)]
+        told = cec_tallies.aggregates(each, audited.explained.features, audited.resamples, rng)
+        aggregates += [replace(a, group=group) for a in told]
+    tallies += _of_other_pairs(audited, seen, settings)
+    of_groups = list(scored.values())
+    found = findings(of_groups, settings), evidence(of_groups, audited.explained.features)
+    return Detected(*found, tuple(tallies), (), tuple(aggregates))
+
+
+def pairs(audited: Audited, seen: tuple[View, ...], group: int, to: int) -> Scored:
+    """The rows of one group matched with another group and scored."""
+    return cec_pairs.score(audited.explained, seen, np.flatnonzero(audited.group == group), to)
+
+
+def _within(audited: Audited, seen: tuple[View, ...], group: int) -> Scored | None:
+    """The rows of a group matched with their own group; None where they would find themselves, as under a rule."""
+    rows = np.flatnonzero(audited.group == group)
+    explainer = audited.explained.explainer[rows]
+    if any(pool[rows[explainer == model]].any() for model, pool in enumerate(audited.explained.pools)):
+        return None
+    return cec_pairs.score(audited.explained, seen, rows, group)
+
+
+def _told(scored: Scored, within: Scored | None, audited: Audited, settings: CecSettings) -> Iterator[Tally]:
+    yield from cec_tallies.scores(scored, settings, {}, headline=True)
+    if within is not None:
+        yield from cec_tallies.within(scored, within)
+    yield from cec_tallies.theta_curve(scored, settings)
+    yield from cec_tallies.features(scored, audited.explained.features)
+
+
+def _of_other_pairs(audited: Audited, seen: tuple[View, ...], settings: CecSettings) -> Iterator[Tally]:
+    """Pairs of groups that no finding is about. Seen from the other side a pair of groups has other matches."""
+    present = np.unique(audited.group).tolist()
+    for group, to in permutations(present, 2):
+        wanted = settings.pairs == "all" or (settings.pairs == "both_ways" and group == audited.reference)
+        if wanted and to != audited.reference:
+            scored = pairs(audited, seen, group, to)
+            for t in cec_tallies.scores(scored, settings, {"matched_with": audited.groups[to]}, headline=False):
+                yield replace(t, group=group)

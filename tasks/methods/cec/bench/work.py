@@ -1,0 +1,179 @@
+"""CEC on rows that are prepared already: what ``evenhand bench cec`` starts as a process of its own.
+
+Nets are trained, held-out pairs scored and drawn rows matched here, so that the process's peak memory is that of the
+work. Numba's kernels are compiled, or loaded from its cache, on few rows before anything is timed.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from tasks.counterfactuals.algorithm.nearest import matching
+from tasks.counterfactuals.algorithm.nearest.matching import Matching
+from tasks.methods.cec.algorithm.training import folds
+from tasks.methods.cec.algorithm.training.folds import Fold, Population
+from tasks.methods.cec.algorithm.training.held_out import Bridge, Lending, summary
+from tasks.numerics.networks import path, training
+from tasks.numerics.networks.settings import PAPER, TrainingSettings
+from tasks.numerics.networks.training import TrainingRows, train
+
+FOLDS, WARM_ROWS, REPETITIONS = 5, 640, 7
+
+DEFAULT = TrainingSettings(device="cpu")
+VARIANTS = {
+    "plain": replace(DEFAULT, lambda_eo=0.0, lambda_cec=0.0),
+    "default": DEFAULT,
+    "paper": replace(DEFAULT, **PAPER),
+    "paper, double backward": replace(DEFAULT, **PAPER),
+}
+"""What is trained: by prediction alone, by all three losses, and by these with T = 32 and all pairs of a batch."""
+
+
+def write(rows: Lending, file: Path) -> None:
+    """Leave rows in a file, to be read by another process."""
+    people, said = rows.population, json.dumps([rows.features, rows.financial_names])
+    arrays = (people.features, people.favourable, people.protected, rows.feature_of_input, rows.financial)
+    np.savez(file, *arrays, said=np.array(said))
+
+
+def read(file: Path, most: int) -> Lending:
+    """The rows that ``write`` left, or so many drawn from them."""
+    with np.load(file) as stored:
+        features, favourable, protected, feature_of_input, financial = (stored[f"arr_{at}"] for at in range(5))
+        names, financial_names = json.loads(str(stored["said"]))
+    n = len(features)
+    kept = np.sort(np.random.default_rng(0).choice(n, min(most, n), replace=False))
+    return Lending(
+        Population(features[kept], favourable[kept], protected[kept]),
+        feature_of_input,
+        tuple(names),
+        financial[kept],
+        tuple(financial_names),
+    )
+
+
+def epoch(file: str, variant: str, rows: str, device: str) -> dict[str, Any]:
+    """Least time of several epochs, one of them after the other and each from fresh weights."""
+    bridge = Bridge(read(Path(file), int(rows)), Matching())
+    given = _training_rows(bridge, next(_folds(bridge)))
+    settings = replace(VARIANTS[variant], epochs=1, device=device)  # type: ignore[arg-type] # a name of a device
+    with _differentiated_twice() if variant.endswith("double backward") else nullcontext():
+        train(_first(given, WARM_ROWS), settings)
+        seconds, cpu_s = zip(*(_timed(given, settings) for _ in range(REPETITIONS)), strict=True)
+    return {"rows": len(given.inputs), "seconds": min(seconds), "cpu_s": min(cpu_s), "peak_mb": _peak_mb()}
+
+
+def quality(file: str, variant: str, rows: str, number: str) -> dict[str, Any]:
+    """Consistency on the rows held out of so many of five folds, trained to the end: means over the folds."""
+    bridge = Bridge(read(Path(file), int(rows)), Matching())
+    told, start = [], time.process_time()
+    for fold, _ in zip(_folds(bridge), range(int(number)), strict=False):
+        net = train(_training_rows(bridge, fold), VARIANTS[variant]).net
+        told.append(bridge.score(net, fold))
+    means = {name: float(np.mean([each[name] for each in told])) for name in told[0]}
+    return {"rows": len(bridge.rows.financial), "cpu_s": time.process_time() - start, **means}
+
+
+def score(file: str, pairs: str, rows: str) -> dict[str, Any]:
+    """So many pairs matched, explained exactly and scored, of a net that was trained for an epoch."""
+    bridge = Bridge(read(Path(file), int(rows)), Matching())
+    fold = next(_folds(bridge))
+    net = train(_training_rows(bridge, fold), replace(VARIANTS["plain"], epochs=1)).net
+    bridge.scored(net, fold, fold.test[:WARM_ROWS])
+    asked = np.resize(np.arange(len(fold.inputs)), int(pairs))  # over again where there are fewer rows
+    start, cpu = time.perf_counter(), time.process_time()
+    said = summary(bridge.scored(net, fold, asked))
+    return {
+        "rows": len(fold.inputs),
+        "seconds": time.perf_counter() - start,
+        "cpu_s": time.process_time() - cpu,
+        "peak_mb": _peak_mb(),
+        **said,
+    }
+
+
+def match(rows: str, features: str) -> dict[str, Any]:
+    """Every one of so many drawn rows matched with the other group, of which a third are."""
+    rng, n = np.random.default_rng(1), int(rows)
+    financial = rng.normal(size=(n, int(features))) + 0.7 * rng.normal(size=(n, 1))
+    group, label = (rng.random(n) < 1 / 3).astype(np.int32), rng.random(n) < 0.7
+    everybody = np.ones(n, np.bool_)
+    start, cpu = time.perf_counter(), time.process_time()
+    names = tuple(f"feature {number + 1}" for number in range(int(features)))
+    at = matching.standardise(financial, names, everybody, Matching().winsorise)
+    index = matching.index(at, label, group, everybody, Matching())
+    found = [matching.match(index, np.flatnonzero(group != to), to) for to in (0, 1)]
+    return {
+        "rows": n,
+        "seconds": time.perf_counter() - start,
+        "cpu_s": time.process_time() - cpu,
+        "peak_mb": _peak_mb(),
+        "matched": int(sum(each.matched.sum() for each in found)),
+        "median": float(np.median(np.concatenate([each.distance for each in found]))),
+    }
+
+
+def device() -> dict[str, Any]:
+    """The accelerator that torch sees, or none."""
+    return {"cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None}
+
+
+@contextmanager
+def _differentiated_twice() -> Iterator[None]:
+    """Train through integrated gradients as autograd does it, and not by the closed form."""
+    closed = training.integrated_gradients  # type: ignore[attr-defined] # which loop itself imports
+    training.integrated_gradients = path.twice_differentiated  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        training.integrated_gradients = closed  # type: ignore[attr-defined]
+
+
+def _folds(bridge: Bridge) -> Iterator[Fold]:
+    return folds.split(bridge.rows.population, FOLDS, DEFAULT.seed)
+
+
+def _training_rows(bridge: Bridge, fold: Fold) -> TrainingRows:
+    people, fitted = bridge.rows.population, fold.train
+    return TrainingRows(fold.inputs[fitted], people.favourable[fitted], people.protected[fitted], bridge.match(fold))
+
+
+def _first(given: TrainingRows, most: int) -> TrainingRows:
+    """The first rows, and those of their matches that are among them."""
+    match = given.match[:most]
+    within = np.where(match < most, match, training.UNMATCHED)
+    return TrainingRows(given.inputs[:most], given.favourable[:most], given.protected[:most], within)
+
+
+def _timed(given: TrainingRows, settings: TrainingSettings) -> tuple[float, float]:
+    start, cpu = time.perf_counter(), time.process_time()
+    train(given, settings)
+    return time.perf_counter() - start, time.process_time() - cpu
+
+
+def _peak_mb() -> float:
+    """Most memory that this process has held; ``resource.getrusage`` would count the process that started it, too."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) / 1024
+
+
+RUNS = {each.__name__: each for each in (epoch, quality, score, match, device)}
+
+
+def main(words: Sequence[str]) -> None:
+    """Print as JSON what one run came to; words are the run and what it is about."""
+    run, *about = words
+    sys.stdout.write(json.dumps(RUNS[run](*about)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,77 @@
+"""What CEC will measure: of a model, which can be looked into as a lender cannot."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from schemas.audit.methods.cec_training import CecTraining
+from schemas.audit.spec import AuditSpec
+from tasks.pipeline.planned import Form, Values, share, without_interval
+
+_REGIMES: Values = ("A", "B", "C", "D")
+_QUANTILES: Values = (0.5, 0.9, 0.99)
+_MODEL, _LENDER = ("model",), ("lender",)
+
+
+def measures(spec: AuditSpec) -> Iterator[Form]:
+    """The planned measures."""
+    asked = spec.methods.cec
+    if asked is None:
+        return
+    scores = list(_of_scores())
+    yield from scores
+    if asked.pairs != "reference":
+        yield from (replace(form, parameters={**form.parameters, "matched_with": None}) for form in scores)
+    yield from _of_groups(asked.theta_steps, tuple(spec.features()))
+    if asked.training is not None:
+        yield from map(without_interval, _of_training(asked.training))
+
+
+def _of_scores() -> Iterator[Form]:
+    for measure in ("cec", "cec_floor", "flip_share", "unmatched_share", "no_direction_share", "incomplete_share"):
+        yield share(measure, makers=_MODEL)
+    yield Form("cec_above_floor", {}, -1.0, 1.0, makers=_MODEL)
+    yield share("regime_share", {"regime": _REGIMES}, makers=_MODEL)
+    for measure in ("match_distance", "completeness_error"):
+        yield Form(measure, makers=_MODEL)
+
+
+def _of_groups(steps: int, features: Values) -> Iterator[Form]:
+    yield share("cec_within_group", makers=_MODEL)
+    yield Form("cec_above_within_group", {}, -1.0, 1.0, makers=_MODEL)
+    if steps:
+        thetas = tuple(step / steps for step in range(steps + 1))
+        yield share("regime_share_at", {"regime": _REGIMES, "theta": thetas}, makers=_MODEL)
+    yield Form("attribution_divergence", {"feature": features}, makers=_MODEL)
+    yield share("attribution_share", {"feature": features}, makers=_MODEL)
+    yield without_interval(Form("match_distance_quantile", {"quantile": _QUANTILES}, makers=_MODEL))
+    for measure in ("match_reuse", "match_reuse_largest"):
+        yield without_interval(Form(measure, makers=_MODEL))
+
+
+def _of_training(asked: CecTraining) -> Iterator[Form]:
+    """Of nets and mitigations on the rows held out of each fold; deviations are of the same size as shares."""
+    of: dict[str, Values] = {"model": None, "lambda_eo": None, "lambda_cec": None}
+    over: dict[str, Values] = {"over_folds": ("mean", "sd")}
+    for name in (
+        "auc",
+        "f1",
+        "balanced_accuracy",
+        "positive_rate",
+        "eo_gap",
+        "sp_gap",
+        "cec",
+        "cec_floor",
+        "flip_share",
+    ):
+        yield share(f"trained_{name}", {**of, **over}, makers=_LENDER)
+    yield Form("trained_cec_above_floor", {**of, **over}, -1.0, 1.0, makers=_LENDER)
+    yield share("trained_regime_share", {**of, **over, "regime": _REGIMES}, makers=_LENDER)
+    yield share("trained_collapsed", {**of, "over_folds": ("mean",)}, makers=_LENDER)
+    yield share(
+        "trained_non_dominated", {"model": None, **_own_lambdas(asked), "over_folds": ("mean",)}, makers=_LENDER
+    )
+
+
+def _own_lambdas(asked: CecTraining) -> dict[str, Values]:
+    """No model of the grid is held against the others."""
+    return {"lambda_eo": (0.0, asked.lambda_eo), "lambda_cec": (0.0, asked.lambda_cec)}

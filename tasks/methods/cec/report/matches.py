@@ -1,0 +1,152 @@
+"""What the pairs are worth: who could be matched, how far matches are, how often they are used, and the attributions.
+
+Reasons are compared only as well as applicants are. Here belong the matches and the attributions themselves; what was
+found with them is in the other parts.
+"""
+
+from tasks.methods.cec.algorithm.score import INCOMPLETE
+from tasks.methods.cec.report.lookups import PAIR_HEADER, Reasons
+from tasks.methods.cec.report.scores import events_cell
+from tasks.reporting.comparison import capital
+from tasks.reporting.material import Material, Shown
+from tasks.reporting.numbers import n_cell, value_cell
+from tasks.reporting.section import TableView
+
+MEASURES = {
+    "match_distance": Shown("mean distance of matches, in standard deviations", "number"),
+    "match_distance_quantile": Shown("quantile of the distances of matches, in standard deviations", "number"),
+    "match_reuse": Shown("pairs that a match serves, on average", "number"),
+    "match_reuse_largest": Shown("pairs that the match used most serves", "count"),
+    "unmatched_share": Shown("share of applicants without a match", "rate"),
+    "no_direction_share": Shown("share of matched pairs without a direction", "rate"),
+    "incomplete_share": Shown("share of pairs with incomplete attributions", "rate"),
+    "completeness_error": Shown("completeness error", "number"),
+}
+GLOSSARY = {
+    "match": "of those of the other group with the same outcome whom the model learnt from, the one whose financial "
+    "features are nearest",
+    "attribution": "what each input adds to the model's logit on the straight way from the baseline to the applicant",
+    "baseline": "the mean input of those with the applicant's own outcome and group; the match is explained from the "
+    "same one",
+    "without a direction": "an applicant who is the baseline itself has no attributions, and so no reasons to compare",
+    "completeness error": "how far attributions are from adding up to the change of the logit from the baseline: in "
+    "logits where that change is below 1, else as a share of it",
+}
+QUANTILES = (0.5, 0.9, 0.99)
+
+EXACT = ("rule", "logistic_regression")
+SUBSTITUTED = {"random_forest": "random forest", "gradient_boosting": "model of boosted trees"}
+"""Kinds of models by how their attributions are made; those without a gradient in words."""
+PIECEWISE, GIVEN = "net", "file"
+"""The kind whose attributions are exact piece by piece, and the one that does not tell how they were made."""
+
+_DIFFERENCES = (
+    "Of a model without a gradient they are differences of its log odds along the straight way, the substitute that "
+    "was chosen for this audit: these always add up, and that says nothing of their quality."
+)
+_MATCHING = {
+    True: "One applicant may be the match of several.",
+    False: "No applicant is the match of more than one: later ones are matched with whoever is left.",
+}
+
+
+def attributions(material: Material) -> str:
+    """How the attributions of the audited model were made, as far as its kind tells."""
+    kind = material.settings.model.kind
+    if kind in EXACT:
+        return (
+            f"The attributions are exact: integrated gradients in closed form, which a {material.model} that is linear "
+            "in its inputs allows."
+        )
+    if kind in SUBSTITUTED:
+        return (
+            f"The attributions are a substitute: a {SUBSTITUTED[kind]} has no gradient to integrate. Differences "
+            "of its log odds along the straight way from the baseline stand in. They always add up, and that says "
+            "nothing of their quality."
+        )
+    if kind == PIECEWISE:
+        return (
+            "The attributions are exact: integrated gradients of a network of ReLUs, in closed form piece by piece of "
+            "the straight way. Such a network is not linear in its inputs, so that what an input adds hangs on the "
+            "baseline and on the other inputs."
+        )
+    chosen = material.settings.methods.cec is not None and material.settings.methods.cec.substitute
+    return (
+        "How the attributions were made depends on what the file holds. Those of linear models and of chains of ReLU "
+        "layers are integrated gradients in closed form, and so exact; those of other networks are by quadrature, "
+        "whose error stands with the attributions below."
+    ) + (f" {_DIFFERENCES}" if chosen else "")
+
+
+def words(s: Reasons) -> tuple[str, ...]:
+    """How applicants were matched."""
+    settings = s.settings
+    limit = "" if settings.maximum_distance is None else f" Nobody further away than {settings.maximum_distance:g} is."
+    clipped = "" if settings.winsorise is None else ", clipped at quantiles {:g} and {:g}".format(*settings.winsorise)
+    return (
+        "Distances are Euclidean, in standard deviations of the financial features among those whom the model learnt "
+        f"from{clipped}. {_MATCHING[settings.replacement]}{limit}",
+    )
+
+
+def tables(s: Reasons) -> tuple[TableView, ...]:
+    """Matches and attributions of every pair of groups."""
+    return tuple(t for t in (_matches(s), _reuse(s), _attributions(s)) if t.rows)
+
+
+def _matches(s: Reasons) -> TableView:
+    rows = tuple(
+        (
+            *pair.cells,
+            n_cell(s.get(pair, "unmatched_share")),
+            events_cell(s.get(pair, "unmatched_share")),
+            value_cell(s.get(pair, "unmatched_share"), "rate"),
+            events_cell(s.get(pair, "no_direction_share")),
+            value_cell(s.get(pair, "match_distance"), "number"),
+        )
+        for pair in s.pairs
+    )
+    header = (*PAIR_HEADER, "Applicants", "Unmatched", "Share unmatched", "Without a direction", "Mean distance")
+    note = (
+        "Applicants whom no model explains, having learnt from them, are not counted here. Without a direction: "
+        "matched, but in no score and no regime. Distances in standard deviations; in brackets: intervals."
+    )
+    return TableView(f"Matches, by {s.view.attribute}", header, rows, note)
+
+
+def _reuse(s: Reasons) -> TableView:
+    """How far the furthest matches are, and how often one is used: of the headline's pairs only."""
+    rows = tuple(
+        (
+            *pair.cells,
+            n_cell(s.get(pair, "match_reuse")),
+            *(value_cell(s.get(pair, "match_distance_quantile", quantile=q), "number") for q in QUANTILES),
+            value_cell(s.get(pair, "match_reuse"), "number"),
+            value_cell(s.get(pair, "match_reuse_largest"), "count"),
+        )
+        for pair in s.headline
+        if s.get(pair, "match_reuse")
+    )
+    far = (f"Distance, {'median' if q == QUANTILES[0] else f'{100 * q:g} % quantile'}" for q in QUANTILES)
+    header = (*PAIR_HEADER, "Matched", *far, "Pairs per match", "Most used match")
+    note = (
+        "Pairs per match: how many applicants one match serves, on average over the matches; at the end the largest "
+        "number. Pairs that share a match are not independent. Of pairs in the other direction this is not measured; "
+        "there a large group shares the few members of a small one."
+    )
+    return TableView(f"Distances and reuse of matches, by {s.view.attribute}", header, rows, note)
+
+
+def _attributions(s: Reasons) -> TableView:
+    rows = tuple(
+        (
+            *pair.cells,
+            n_cell(s.get(pair, "completeness_error")),
+            value_cell(s.get(pair, "completeness_error"), "number"),
+            value_cell(s.get(pair, "incomplete_share"), "rate"),
+        )
+        for pair in s.pairs
+    )
+    header = (*PAIR_HEADER, "Pairs", "Mean completeness error", f"Error above {INCOMPLETE:g}")
+    note = f"{capital(GLOSSARY['completeness error'])}. Of the two members of a pair the larger error counts."
+    return TableView(f"Attributions, by {s.view.attribute}", header, rows, note)

@@ -1,0 +1,177 @@
+"""Training for every group beside the reference group: tables in, aggregates and nets out, states kept on the way.
+
+The nets learn the lender's outcomes, so that all is said of the lender's applications and of no audited model.
+"""
+
+import json
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from schemas.errors import DataQualityError, IntegrityError
+from schemas.tables.applications import TRAINED_NETS
+from schemas.tables.findings import AGGREGATES
+from schemas.terms import DecisionMaker
+from tasks.methods.cec.algorithm.training import figures
+from tasks.methods.cec.algorithm.training import models as compared_models
+from tasks.methods.cec.algorithm.training.folds import Population
+from tasks.methods.cec.algorithm.training.held_out import Lending
+from tasks.methods.cec.algorithm.training.models import Trial
+from tasks.methods.cec.train.settings import TrainSettings
+from tasks.numerics.networks.checkpoint import Checkpoint, of_bytes, to_bytes
+from tasks.numerics.networks.parameters import to_safetensors
+from tasks.numerics.networks.training import DivergedError
+from tasks.numerics.results import Aggregate
+from tasks.pipeline.progress import Tell, progress
+from tasks.pipeline.scratch import Scratch
+from tasks.pipeline.stage import Produced
+from tasks.pipeline.statistics import Origin
+from tasks.preprocessing.columns import columns_of, inputs_of
+from tasks.preprocessing.groups import Grouped, groups_of
+from tasks.scoring.explanations import financial
+
+log = logging.getLogger("evenhand")
+
+METHOD = "cec"
+
+
+@dataclass(frozen=True)
+class States:
+    """States of training runs as files; names of runs are those of one group."""
+
+    scratch: Scratch
+    group: str
+    """Told from others in the names of files."""
+
+    def kept(self, run: str) -> Checkpoint | None:
+        """The last state of a run; None where there is none that is whole, so that it is trained from the start."""
+        content = self.scratch.read(self._file(run))
+        if content is None:
+            return None
+        try:
+            return of_bytes(content)
+        except IntegrityError as error:
+            log.warning("%s: %s", self.path(run), error)
+            return None
+
+    def keep(self, run: str, state: Checkpoint) -> None:
+        """Keep a state in place of the one before."""
+        self.scratch.write(self._file(run), to_bytes(state))
+
+    def path(self, run: str) -> Path | str | None:
+        """Where the state of a run is."""
+        return self.scratch.path(self._file(run))
+
+    def _file(self, run: str) -> str:
+        return f"{self.group} {run}.safetensors"
+
+
+@dataclass(frozen=True)
+class _Case:
+    """One group of one protected attribute, to be trained on beside the reference group."""
+
+    attribute: str
+    grouped: Grouped
+    group: int
+    number: str
+    """Number of the attribute and of the group: names may hold what names of files may not."""
+
+    @property
+    def said(self) -> str:
+        """How messages call it."""
+        return f"{self.attribute}: {self.grouped.groups[self.group]}"
+
+
+def trained(
+    applicants: pa.Table,
+    encodings: pa.Table,
+    memberships: pa.Table,
+    applications: pa.Table,
+    *,
+    settings: TrainSettings,
+    scratch: Scratch,
+) -> Produced:
+    """As the stage ``train`` says."""
+    everyone, inputs = _everyone(applicants, encodings, applications)
+    cases = list(_cases(memberships, applicants["row_id"].to_numpy(), settings))
+    models = compared_models.models(settings.training)
+    aggregates, nets = [AGGREGATES.empty()], [TRAINED_NETS.empty()]
+    for case in cases:
+        rows = compared_models.beside(everyone, case.grouped.group, case.group, case.grouped.reference)
+        rows = compared_models.drawn(rows, settings.training.rows, settings.seed)
+        reason = compared_models.refusal(rows, settings.training.folds, settings.seed)
+        if reason:
+            log.info("%s: nothing is trained: %s", case.said, reason)
+            n = len(rows.population.favourable)
+            aggregates.append(_table(case, list(figures.refused(models, case.group, n, reason))))
+            continue
+        with progress(len(models) * settings.training.folds, f"training for {case.said}") as tell:
+            trials = list(_trials(rows, case, settings, scratch, tell))
+        aggregates.append(_table(case, list(figures.aggregates(trials, case.group))))
+        nets.append(_nets(case, trials, inputs))
+    tables = {AGGREGATES.name: pa.concat_tables(aggregates), TRAINED_NETS.name: pa.concat_tables(nets)}
+    return Produced(tables)
+
+
+def _everyone(applicants: pa.Table, encodings: pa.Table, applications: pa.Table) -> tuple[Lending, tuple[str, ...]]:
+    """All complete applications, of no group yet; and the names of the inputs."""
+    columns = columns_of(applicants, encodings)
+    inputs = inputs_of(columns, encodings, "one_hot")
+    outcome = applications.select(["row_id", "outcome"]).to_pandas().set_index("row_id")["outcome"]
+    label = outcome.loc[applicants["row_id"].to_numpy()].to_numpy(dtype=bool)
+    population = Population(inputs.x, label, np.zeros(len(label), dtype=bool))
+    return Lending(population, inputs.column, columns.names, *financial(columns, encodings)), inputs.names
+
+
+def _cases(
+    memberships: pa.Table, ids: "np.ndarray[tuple[int], np.dtype[np.object_]]", settings: TrainSettings
+) -> Iterator[_Case]:
+    grouped = groups_of(memberships, ids, settings.protected)
+    for position, (name, of) in enumerate(grouped.items()):
+        for group in range(len(of.groups)):
+            if group != of.reference:
+                yield _Case(name, of, group, f"{position}-{group}")
+
+
+def _trials(rows: Lending, case: _Case, settings: TrainSettings, scratch: Scratch, tell: Tell) -> Iterator[Trial]:
+    """Every model on every fold, telling of each; an error says where states are kept."""
+    states = States(scratch, case.number)
+    try:
+        for trial in compared_models.trials(rows, settings.cec, settings.seed, states):
+            tell(_said(trial, settings.training.folds))
+            yield trial
+    except DivergedError as error:
+        kept = states.path(error.run)
+        where = "" if kept is None else f" (in {kept})"
+        message = f"{case.said}, {error.run}: {error}{where}"
+        raise DataQualityError(f"{message}. These are settings of methods.cec.training") from error
+    except IntegrityError as error:
+        home = scratch.path("")
+        raise IntegrityError(f"{case.said}: {error}; remove {home} to train from the start") from error
+
+
+def _said(trial: Trial, parts: int) -> str:
+    """A trial in a line."""
+    found = trial.consistency
+    cec = f"CEC {found.cec:.3f}" if found else "no CEC"
+    return f"fold {trial.fold + 1} of {parts}, {trial.model.name}: {cec}"
+
+
+def _table(case: _Case, found: list[Aggregate]) -> pa.Table:
+    return Origin(METHOD, DecisionMaker.LENDER, case.attribute, case.grouped.groups).aggregates(found)
+
+
+def _nets(case: _Case, trials: list[Trial], inputs: tuple[str, ...]) -> pa.Table:
+    kept = [(trial, trial.net) for trial in trials if trial.net is not None]
+    return TRAINED_NETS.build(
+        protected_attribute=[case.attribute] * len(kept),
+        group=[case.grouped.groups[case.group]] * len(kept),
+        fold=[trial.fold for trial, _ in kept],
+        model=[trial.model.name for trial, _ in kept],
+        inputs=[json.dumps(inputs)] * len(kept),
+        content=[to_safetensors(net) for _, net in kept],
+    )

@@ -1,0 +1,50 @@
+"""Settings of the stage ``train``."""
+
+from schemas.audit.methods.cec import CecSettings
+from schemas.audit.methods.cec_training import CecTraining
+from schemas.audit.spec import AuditSpec, Protected, StageSettings
+from schemas.errors import SpecError, nearest
+
+
+class TrainSettings(StageSettings):
+    """What decides the nets."""
+
+    protected: tuple[Protected, ...]
+    """The attributes whose groups nets are trained for."""
+    cec: CecSettings
+    """``training``, how rows are matched and ``theta``; all else as by default, since it decides nothing here."""
+    seed: int
+
+    @property
+    def training(self) -> CecTraining:
+        """What is trained."""
+        if self.cec.training is None:
+            raise ValueError("nothing is to be trained: the settings have no `training`")
+        return self.cec.training
+
+
+def settings_of(spec: AuditSpec) -> TrainSettings | None:
+    """The stage's settings; None where no training is asked for.
+
+    Raises:
+        SpecError: An attribute is not known, or all of them cross columns and none was named.
+    """
+    asked = spec.methods.cec
+    if asked is None or asked.training is None:
+        return None
+    decides = ("theta", "winsorise", "maximum_distance", "replacement", "training")
+    own = CecSettings.model_validate({name: getattr(asked, name) for name in decides})
+    return TrainSettings.of(spec, protected=_chosen(spec.protected, asked.training.attributes), cec=own)
+
+
+def _chosen(protected: tuple[Protected, ...], wanted: tuple[str, ...]) -> tuple[Protected, ...]:
+    """The attributes named, or all of a single column if none is."""
+    where = ("methods", "cec", "training", "attributes")
+    known = [p.name for p in protected]
+    for position, name in enumerate(wanted):
+        if name not in known:
+            raise SpecError(f"no protected attribute {name!r}; {nearest(name, known)}", (*where, position))
+    chosen = tuple(p for p in protected if (p.name in wanted if wanted else len(p.columns) == 1))
+    if not chosen:
+        raise SpecError("all protected attributes cross columns; name those that nets are to be trained for", where)
+    return chosen

@@ -1,0 +1,42 @@
+"""Train: nets that learn the outcome of applications, with and without consistent reasons, for each group (CEC).
+
+Training takes long, so that it has to be asked for and goes on where it was stopped. Here belong its settings and its
+declaration; what it does is in ``nets``, which loads torch and is itself loaded only when something is trained.
+"""
+
+import pyarrow as pa
+
+from schemas.tables.applications import APPLICANTS, APPLICATIONS, ENCODINGS, MEMBERSHIPS, TRAINED_NETS
+from schemas.tables.findings import AGGREGATES
+from tasks.methods.cec.train.settings import TrainSettings, settings_of
+from tasks.pipeline.scratch import NOWHERE, Scratch
+from tasks.pipeline.stage import Produced, stage
+
+__all__ = ["settings_of", "train"]
+
+
+@stage(
+    reads=(APPLICANTS, ENCODINGS, MEMBERSHIPS, APPLICATIONS),
+    writes=(AGGREGATES, TRAINED_NETS),
+    balanced=False,
+    resumable=True,
+)
+def train(
+    applicants: pa.Table,
+    encodings: pa.Table,
+    memberships: pa.Table,
+    applications: pa.Table,
+    *,
+    settings: TrainSettings,
+    scratch: Scratch = NOWHERE,
+) -> Produced:
+    """What the nets of every group are on held-out rows, beside mitigations of a kept library; and the nets.
+
+    Raises:
+        SpecError: No column is financial.
+        DataQualityError: A loss is no longer finite; the last good state is kept in ``scratch``.
+        IntegrityError: What ``scratch`` holds is of another training run.
+    """
+    from tasks.methods.cec.train.nets import trained  # torch and fairlearn take seconds to load
+
+    return trained(applicants, encodings, memberships, applications, settings=settings, scratch=scratch)

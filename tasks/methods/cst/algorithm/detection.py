@@ -1,0 +1,130 @@
+"""Counterfactual situation testing (CST; Alvarez and Ruggieri, EAAMO 2023): the method.
+
+Every row outside the reference group is a complainant, whatever was decided on it. Its control group are those of its
+own group who are most like it, its test group those of the reference group who are most like what it would have been,
+had it belonged there. Where the first were refused more often than the second, the complainant is detected; whether
+that is more than chance is tested for each, and q-values account for the number of complainants. Situation testing
+(ST), whose test groups are around the complainants as they are, and counterfactual fairness (CF) stand beside it.
+
+Here belongs the order of the method. Searches are in ``comparisons``, counts in ``situations``, tests in
+``significance``; what is said of a group is in ``tallies``, chance in ``null``, several attributes in
+``several_attributes``, and what goes on file for each complainant in ``findings``.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from schemas.audit.methods.cst import CstSettings
+from tasks.methods.cst.algorithm import null, several_attributes
+from tasks.methods.cst.algorithm import tallies as cst_tallies
+from tasks.methods.cst.algorithm.comparisons import Comparison, SearchSpace, applicants_of, compare, cst_pair, lay
+from tasks.methods.cst.algorithm.findings import evidence, findings
+from tasks.methods.cst.algorithm.neighbours import distance
+from tasks.methods.cst.algorithm.significance import Tests, judge
+from tasks.numerics.arrays import Bools
+from tasks.numerics.problem import Problem
+from tasks.numerics.results import Detected, Draws, Tally
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found in one group."""
+
+    group: int
+    compared: Comparison
+    judged: dict[str, Tests]
+    """By variant, the one that findings are about first."""
+
+    @property
+    def main(self) -> Tests:
+        """The tests that findings are about."""
+        return next(iter(self.judged.values()))
+
+
+def detect(problem: Problem, settings: CstSettings, rng: np.random.Generator) -> Detected:
+    """Test every complainant of every group, and say how much of it chance finds.
+
+    Args:
+        problem: One decision maker and one protected attribute; ``applicants`` are needed, the feasibility graph is
+            not. Without counterfactuals there is situation testing only; where their decisions are not known there are
+            neither centres nor counterfactual fairness.
+        settings: All of the method.
+        rng: Permutes labels; nothing else is left to chance.
+
+    Returns:
+        Findings and evidence by ascending row. Groups without anybody who could be tested have findings (refusals)
+        and no tallies. Draws (``null``) are of shares detected and significant at ``settings.k``.
+
+    Raises:
+        ValueError: If the problem has no applicants.
+    """
+    ground = _laid(problem, settings)
+    found = [_found(ground, group, settings) for group in _complainants(problem)]
+    singles = [_laid(single, settings) for single in ground.applicants.singles]
+    tallies = [*_tallies(found, settings), *_sensitivity(problem, found, ground), *_clipped(found, ground)]
+    for each in found:
+        multiple = several_attributes.tallies(singles, each.compared.row, settings)
+        tallies += [replace(t, group=each.group) for t in multiple]
+    draws = _draws(problem, ground, rng)
+    tested = [(each.compared, each.main) for each in found]
+    return Detected(findings(tested, settings), evidence(tested), tuple(tallies), tuple(draws))
+
+
+def units(problem: Problem) -> Bools:
+    """The complainants, ``(n,)``: every row outside the reference group, whatever was decided on it."""
+    outside: Bools = problem.group != problem.reference
+    return outside
+
+
+def _laid(problem: Problem, settings: CstSettings) -> SearchSpace:
+    return lay(problem, settings, problem.group, applicants_of(problem).counterfactuals)
+
+
+def _complainants(problem: Problem) -> list[int]:
+    return [int(group) for group in np.unique(problem.group[units(problem)])]
+
+
+def _found(ground: SearchSpace, group: int, settings: CstSettings) -> Found:
+    compared = compare(ground, group, np.flatnonzero(ground.group == group))
+    return Found(group, compared, {variant: judge(pair, settings) for variant, pair in compared.pairs.items()})
+
+
+def _tallies(found: Sequence[Found], settings: CstSettings) -> Iterator[Tally]:
+    for each in found:
+        of_cf = () if each.compared.unfair is None else cst_tallies.of_unfair(each.compared.unfair)
+        of_main = cst_tallies.without_width(each.main, settings)
+        for t in (*cst_tallies.of_variants(each.judged, settings), *of_main, *of_cf):
+            yield replace(t, group=each.group)
+
+
+def _clipped(found: Sequence[Found], ground: SearchSpace) -> Iterator[Tally]:
+    """Whose values were clipped before distances were taken."""
+    applicants = ground.applicants
+    looked_at = distance.looked_at(applicants.columns, ground.settings, applicants.attribute_columns)
+    names, beyond = distance.beyond(looked_at, ground.settings)
+    for each in found:
+        for t in cst_tallies.clipped(names, beyond[each.compared.row]):
+            yield replace(t, group=each.group)
+
+
+def _sensitivity(problem: Problem, found: Sequence[Found], ground: SearchSpace) -> Iterator[Tally]:
+    """The same with each edge of the causal graph left out; control groups stay as they are."""
+    imagine, settings = ground.applicants.imagine, ground.settings
+    if imagine is None or ground.imagined is None or not settings.sensitivity:
+        return
+    at, once = settings.ks.index(settings.k), settings.model_copy(update={"ks": (settings.k,)})
+    everyone = np.flatnonzero(units(problem))
+    for edge in ground.applicants.edges:
+        left = lay(problem, once, problem.group, imagine(everyone, problem.group, edge))
+        for each in found:
+            tests = judge(cst_pair(left, each.group, each.compared.row, each.compared.control.alone.only(at)), once)
+            yield from (replace(t, group=each.group) for t in cst_tallies.without(edge, tests, once))
+
+
+def _draws(problem: Problem, ground: SearchSpace, rng: np.random.Generator) -> Iterator[Draws]:
+    """The null calibration, at ``settings.k`` alone."""
+    settings = ground.settings.model_copy(update={"ks": (ground.settings.k,)})
+    if settings.null_permutations:
+        yield from null.draws(problem, settings, rng)

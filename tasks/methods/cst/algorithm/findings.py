@@ -1,0 +1,82 @@
+"""What goes on file for each complainant: the test and its verdict, and the rows that it was compared with.
+
+Here belong the rows of findings and evidence. Means over them are in ``tallies``.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from schemas.audit.methods.cst import CstSettings
+from schemas.terms import Refusal
+from tasks.methods.cst.algorithm.comparisons import Comparison
+from tasks.methods.cst.algorithm.neighbours.search import Neighbours
+from tasks.methods.cst.algorithm.significance import Tests
+from tasks.methods.cst.algorithm.situations import NOBODY
+from tasks.numerics.arrays import Floats, Longs
+from tasks.numerics.results import Evidence, Findings, Tested
+
+CONTROL, TEST = "control", "test"
+"""Roles in the evidence."""
+
+DETECTED, NOT_DETECTED, NOT_TESTED = "detected", "not_detected", "not_tested"
+"""Verdicts; a complainant who was refused was not tested."""
+
+
+def findings(of_groups: Sequence[tuple[Comparison, Tests]], settings: CstSettings) -> Findings:
+    """One entry per complainant of any group, by row: the test at ``settings.k``, or why there is none."""
+    at = settings.ks.index(settings.k)
+    row = np.concatenate([np.zeros(0, np.int64), *(compared.row for compared, _ in of_groups)])
+    order = np.argsort(row)
+
+    def of_all(values: Sequence[Floats]) -> Floats:
+        return np.concatenate([np.zeros(0), *(each[at] for each in values)])[order]
+
+    judged = [tests for _, tests in of_groups]
+    delta = of_all([tests.delta for tests in judged])
+    refusal = [_refusal(compared, tests.delta[at]) for compared, tests in of_groups]
+    return Findings(
+        row=row[order],
+        subgroup=np.zeros(len(row), np.int32),
+        verdict=np.where(np.isnan(delta), NOT_TESTED, np.where(delta > settings.tau, DETECTED, NOT_DETECTED)),
+        statistic=delta,
+        refusal=np.concatenate([np.zeros(0, dtype=str), *refusal])[order],
+        tested=Tested(
+            control=of_all([tests.pair.control_share for tests in judged]),
+            test=of_all([tests.pair.test_share for tests in judged]),
+            low=of_all([tests.low for tests in judged]),
+            high=of_all([tests.high for tests in judged]),
+            p=of_all([tests.p for tests in judged]),
+            q=of_all([tests.q for tests in judged]),
+        ),
+    )
+
+
+def _refusal(compared: Comparison, delta: Floats) -> NDArray[np.str_]:
+    """Why each of ``(c,)`` complainants was not tested; empty for those who were."""
+    imagined = np.zeros(len(delta), dtype=bool)
+    imagined[compared.tested] = True
+    reason = np.where(imagined, str(Refusal.TOO_FEW_NEIGHBOURS), str(Refusal.NO_COUNTERFACTUAL))
+    return np.where(np.isnan(delta), reason, "")
+
+
+def evidence(of_groups: Sequence[tuple[Comparison, Tests]]) -> Evidence:
+    """Control and test group of every complainant at ``settings.k``, by row and role. Ranks count from 1."""
+    empty = _listed(np.zeros(0, np.int64), CONTROL, Neighbours(np.zeros((0, 1), np.int64), np.zeros((0, 1))))
+    parts = [empty]
+    for compared, _ in of_groups:
+        parts.append(_listed(compared.row, CONTROL, compared.control.members))
+        parts.append(_listed(compared.row[compared.tested], TEST, compared.test.members))
+    row, role, rank, other, value = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.lexsort((rank, role == TEST, row))
+    return Evidence(row[order], role[order], rank[order], other[order], value[order])
+
+
+def _listed(
+    row: Longs, role: str, members: Neighbours
+) -> tuple[Longs, NDArray[np.str_], NDArray[np.int32], Longs, Floats]:
+    """The members of each complainant's group, one after the other."""
+    who, rank = np.nonzero(members.rows != NOBODY)
+    other, value = members.rows[who, rank], members.distances[who, rank]
+    return row[who], np.full(len(who), role), rank.astype(np.int32) + 1, other, value

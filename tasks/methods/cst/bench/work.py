@@ -1,0 +1,219 @@
+"""CST on applicants that are imagined already: what ``evenhand bench cst`` starts as a process of its own.
+
+It imports neither frames nor stages of an audit, so that the process's peak memory is that of the method. Numba's
+kernels are compiled, or loaded from its cache, on few rows before anything is timed.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.neighbors import NearestNeighbors
+from sklearn.preprocessing import OneHotEncoder
+
+from schemas.audit.methods.cst import CstSettings
+from schemas.terms import Kind
+from tasks.methods.cst.algorithm import detection as cst
+from tasks.methods.cst.algorithm.comparisons import applicants_of
+from tasks.methods.cst.algorithm.neighbours import search as neighbours
+from tasks.methods.cst.algorithm.neighbours.distance import Space
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.columns import Columns
+from tasks.numerics.problem import Applicants, Counterfactuals, FeasibilityGraph, Problem
+from tasks.numerics.results import Tally
+
+WARM_ROWS = 400
+SAMPLE = 100
+"""Queries that scikit-learn is asked, too."""
+
+NUMERIC, CATEGORIES = 7, (2, 3, 4, 5, 6)
+"""Columns of the applicants that are drawn."""
+
+QUERIES = 10
+"""Every so many-th of the rows that are drawn is asked for its neighbours."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem of CST as plain arrays, to be handed from one process to another."""
+
+    values: Floats
+    """``(n, p)`` as ``Columns.values``."""
+    group: Ints
+    favourable: Bools
+    imagined_row: Longs
+    imagined_values: Floats
+    imagined_favourable: Bools
+    said: NDArray[np.str_]
+    """Names, kinds and categories of the columns, columns of the protected attribute and reference group, as JSON."""
+
+    @classmethod
+    def of(cls, problem: Problem) -> "Case":
+        """The arrays of a problem whose complainants are imagined and decided on."""
+        applicants = applicants_of(problem)
+        columns, imagined = applicants.columns, applicants.counterfactuals
+        if imagined is None or imagined.favourable is None:
+            raise ValueError("the benchmark needs counterfactuals and the decisions on them")
+        said = {
+            "columns": [columns.names, columns.kinds, columns.categories],
+            "attribute_columns": applicants.attribute_columns,
+            "reference": problem.reference,
+        }
+        arrays = (imagined.row, imagined.values, imagined.favourable)
+        return cls(columns.values, problem.group, applicants.favourable, *arrays, np.array(json.dumps(said)))
+
+    @classmethod
+    def read(cls, file: Path) -> "Case":
+        """The case that ``write`` left in a file."""
+        with np.load(file) as stored:
+            return cls(**stored)
+
+    def write(self, file: Path) -> None:
+        """Leave the case in a file."""
+        np.savez(file, **{each.name: getattr(self, each.name) for each in fields(self)})
+
+    def sample(self, size: int) -> "Case":
+        """``size`` rows drawn without replacement, or all if there are no more."""
+        rng, total = np.random.default_rng(0), len(self.group)
+        rows = np.sort(rng.choice(total, min(size, total), replace=False))
+        kept = np.isin(self.imagined_row, rows)
+        return replace(
+            self,
+            **{name: getattr(self, name)[rows] for name in ("values", "group", "favourable")},
+            imagined_row=np.searchsorted(rows, self.imagined_row[kept]),
+            imagined_values=self.imagined_values[kept],
+            imagined_favourable=self.imagined_favourable[kept],
+        )
+
+    @property
+    def problem(self) -> Problem:
+        """The problem again, with nothing in it that CST does not look at."""
+        said, n, nothing = json.loads(str(self.said)), len(self.group), np.zeros(0, np.int64)
+        names, kinds, categories = said["columns"]
+        columns = Columns(tuple(names), tuple(map(Kind, kinds)), tuple(map(tuple, categories)), self.values)
+        imagined = Counterfactuals(self.imagined_row, self.imagined_values, self.imagined_favourable)
+        return Problem(
+            encoded=np.zeros((n, 0)),
+            feature_of_column=np.zeros(0, np.int32),
+            features=(),
+            group=self.group,
+            groups=tuple(str(number) for number in range(int(self.group.max()) + 1)),
+            reference=said["reference"],
+            factual=~self.favourable,
+            candidate=self.favourable,
+            node=np.zeros(0, np.int32),
+            graph=FeasibilityGraph(nothing, nothing.astype(np.int32), np.zeros(0)),
+            applicants=Applicants(columns, self.favourable, tuple(said["attribute_columns"]), counterfactuals=imagined),
+        )
+
+
+def detect(file: str, settings: str, rows: str) -> dict[str, Any]:
+    """Every complainant of a case searched, counted, tested and put on file."""
+    asked, case = CstSettings.model_validate_json(settings), Case.read(Path(file))
+    problem, rng = case.sample(int(rows)).problem, np.random.default_rng(0)
+    cst.detect(case.sample(WARM_ROWS).problem, asked, rng)
+    wall, cpu = time.perf_counter(), time.process_time()
+    found = cst.detect(problem, asked, rng)
+    seconds, cpu_s = time.perf_counter() - wall, time.process_time() - cpu
+    return {
+        "peak_mb": _peak_mb(),
+        "rows": len(problem.group),
+        "complainants": len(found.findings.row),
+        "refused": int((found.findings.refusal != "").sum()),
+        "seconds": seconds,
+        "cpu_s": cpu_s,
+        "detected": detected(found.tallies),
+    }
+
+
+def detected(tallies: Sequence[Tally]) -> dict[str, list[int]]:
+    """How many complainants of all groups are detected, by variant and then by number of neighbours."""
+    counts: dict[str, dict[float | str, int]] = {}
+    for tally in tallies:
+        if tally.measure == "share_detected" and "variant" in tally.parameters:
+            of = counts.setdefault(str(tally.parameters["variant"]), {})
+            k = tally.parameters.get("k", 0)
+            of[k] = of.get(k, 0) + int(tally.counts[tally.values == 1].sum())
+    return {variant: list(of.values()) for variant, of in counts.items()}
+
+
+def search(rows: str, k: str, memory_mb: str) -> dict[str, Any]:
+    """Neighbours of every tenth of so many drawn applicants, and of a sample by scikit-learn's brute force."""
+    rng, settings = np.random.default_rng(1), CstSettings(memory_mb=int(memory_mb))
+    space = drawn(int(rows), rng)
+    queries = space.rows(np.sort(rng.choice(int(rows), max(int(rows) // QUERIES, 1), replace=False)))
+    sample = np.sort(rng.choice(len(queries.numeric), min(SAMPLE, len(queries.numeric)), replace=False))
+    few = space.rows(slice(0, WARM_ROWS))
+    neighbours.nearest(neighbours.index(few, np.arange(len(few.numeric))), few, 2, settings)
+    before, start = _peak_mb(), time.perf_counter()
+    blocks = neighbours.index(space, np.arange(int(rows)))
+    indexed, indexed_mb = time.perf_counter(), _peak_mb()
+    kept = []
+    for some, near in neighbours.in_batches(blocks, queries, int(k), settings):
+        kept.append(near.distances[sample[(sample >= some.start) & (sample < some.stop)] - some.start])
+    done, peak_mb = time.perf_counter(), _peak_mb()
+    theirs, brute_s = brute_force(space, queries.rows(sample), int(k))
+    return {
+        "rows": int(rows),
+        "queries": len(queries.numeric),
+        "index_s": indexed - start,
+        "search_s": done - indexed,
+        "data_mb": before,
+        "indexed_mb": indexed_mb,
+        "peak_mb": peak_mb,
+        "sample": len(sample),
+        "brute_s": brute_s,
+        "furthest_apart": float(np.abs(theirs - np.concatenate(kept)).max()),
+    }
+
+
+def drawn(rows: int, rng: np.random.Generator) -> Space:
+    """Applicants with correlated numbers in [0, 1], some of them at its ends, and with categories."""
+    latent = rng.normal(size=(rows, 1))
+    numeric = np.clip(rng.normal(size=(rows, NUMERIC)) + 0.7 * latent, -2.5, 2.5)
+    shares = [rng.dirichlet(np.full(size, 2.0)) for size in CATEGORIES]
+    nominal = np.column_stack([rng.choice(len(share), rows, p=share) for share in shares]).astype(np.float64)
+    return Space((numeric + 2.5) / 5, nominal, overlap=True, divisor=float(NUMERIC + len(CATEGORIES)))
+
+
+def brute_force(space: Space, queries: Space, k: int) -> tuple[Floats, float]:
+    """Distances ``(q, k)`` by scikit-learn on all cores, and the seconds they took.
+
+    Of a category a row has an indicator of one half, so that two that differ are one apart.
+    """
+    encoder = OneHotEncoder(sparse_output=False).fit(space.nominal)
+    everyone, asked = (np.hstack([of.numeric, encoder.transform(of.nominal) / 2]) for of in (space, queries))
+    search = NearestNeighbors(n_neighbors=k, algorithm="brute", metric="manhattan", n_jobs=-1).fit(everyone)
+    search.kneighbors(asked[:1])
+    start = time.perf_counter()
+    distances = search.kneighbors(asked)[0] / space.divisor
+    return distances, time.perf_counter() - start
+
+
+def _peak_mb() -> float:
+    """Most memory that this process has held.
+
+    ``resource.getrusage`` would also count the process that started this one, from before it became this one.
+    """
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) / 1024
+
+
+RUNS = {each.__name__: each for each in (detect, search)}
+
+
+def main(words: Sequence[str]) -> None:
+    """Print as JSON what one run came to; words are the run and what it is about."""
+    run, *about = words
+    sys.stdout.write(json.dumps(RUNS[run](*about)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

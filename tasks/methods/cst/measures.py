@@ -1,0 +1,55 @@
+"""What CST will measure: of the groups other than the reference group, and so without comparisons."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from schemas.audit.methods.cst import CstSettings
+from schemas.audit.spec import AuditSpec
+from tasks.pipeline.planned import RANGE, Form, Values, share
+
+_VARIANTS: Values = ("cst", "cst_with_centres", "st")
+_CF = {"variant": ("cf",)}
+_MODEL = ("model",)
+"""Counterfactual fairness asks a model anew, which a lender cannot be."""
+
+
+def measures(spec: AuditSpec) -> Iterator[Form]:
+    """The planned measures."""
+    asked = spec.methods.cst
+    if asked is None:
+        return
+    yield from _of_variants(asked)
+    yield from _of_null(asked)
+    if asked.sensitivity and asked.generator == "scm":
+        lifted = tuple(" -> ".join(edge) for edge in spec.causal_graph.edges)
+        for measure in ("share_detected_without", "share_significant_without"):
+            yield share(measure, {"k": (asked.k,), "variant": ("cst",), "without": lifted})
+    if asked.clip:
+        yield share("clipped_share", {"attribute": tuple(spec.features())})
+    if asked.interval == "wald":
+        yield share("no_width_share")
+    if any(len(p.columns) > 1 for p in spec.protected):
+        for measure in ("share_multiple", "share_multiple_significant"):
+            yield share(measure, {"k": asked.ks, "variant": _VARIANTS})
+        yield share("share_multiple", _CF, makers=_MODEL)
+
+
+def _of_variants(asked: CstSettings) -> Iterator[Form]:
+    of: dict[str, Values] = {"k": asked.ks, "variant": _VARIANTS}
+    for measure in ("share_significant", "share_detected", "share_positive"):
+        yield share(measure, of)
+    yield Form("delta", of, -1.0, 1.0)
+    yield share("delta_share", {"from": None, "to": None})
+    yield share("share_detected_at", {"k": (asked.k,), "variant": _VARIANTS, "tau": asked.taus})
+    for measure in ("share_detected", "share_positive"):
+        yield share(measure, _CF, makers=_MODEL)
+
+
+def _of_null(asked: CstSettings) -> Iterator[Form]:
+    """The headline forms, and what is found under permuted labels."""
+    drawn = asked.null_permutations > 0
+    yield share("share_significant", beside=("null", "null_difference") if drawn else ())
+    yield share("share_detected", beside=("null",) if drawn else ())
+    if drawn:
+        for measure in ("share_significant_null", "share_detected_null"):
+            yield replace(share(measure, {"k": (asked.k,), "variant": ("cst", "st")}), unjudged=RANGE)

@@ -1,0 +1,34 @@
+"""What CST declares of itself: the registry reads nothing else of it."""
+
+from schemas.tables.applications import APPLICANTS, MODELS
+from schemas.tables.counterfactuals import COUNTERFACTUAL_DECISIONS, COUNTERFACTUALS, MEDIATED, MEDIATED_DECISIONS
+from tasks.pipeline.method import Method
+
+METHOD = Method(
+    "cst",
+    "Counterfactual situation testing (CST)",
+    "tasks.methods.cst.algorithm.detection",
+    "tasks.methods.cst.report.section",
+    (APPLICANTS, MODELS),
+    "tasks.methods.cst.measures",
+    (
+        *("share_significant", "share_detected", "share_positive", "delta", "delta_share", "share_detected_at"),
+        *(
+            "share_detected_without",
+            "share_significant_without",
+            "share_multiple",
+            "share_multiple_significant",
+        ),
+        *("clipped_share", "no_width_share"),
+    ),
+    {
+        "share_significant": "significant (situation tests)",
+        "share_significant_null": "with labels permuted",
+    },
+    partitions={"delta_share": ("from", "to")},
+    generators={
+        **dict.fromkeys(("scm", "nearest"), (COUNTERFACTUALS, COUNTERFACTUAL_DECISIONS)),
+        **dict.fromkeys(("gan", "quantile"), (MEDIATED, MEDIATED_DECISIONS)),
+    },
+    of_reference=False,
+)

@@ -1,0 +1,115 @@
+"""How far the two groups around a complainant are apart: the distribution of delta, its mean, and who is better off.
+
+Delta is spread over both sides of 0 whatever is going on, so that its whole distribution is drawn, and those refused
+less often than their test group (positive discrimination) are told beside the others.
+"""
+
+from typing import Any
+
+from tasks.methods.cst.report.lookups import Situations, name
+from tasks.reporting.charts.bins import bins
+from tasks.reporting.charts.vega import QUIET, WARM
+from tasks.reporting.material import Measure, Shown, undrawn
+from tasks.reporting.numbers import MINUS, number_cell, value, value_cell
+from tasks.reporting.section import Cell, Figure, Panel, Row, Swatch, TableView
+
+MEASURES = {
+    "delta": Shown("mean delta", "number"),
+    "share_positive": Shown("share with positive discrimination", "rate"),
+    "delta_share": Shown("share by size of delta", "rate"),
+}
+_BINS = "delta_share"
+
+_MORE, _LESS = "control group refused more often", "as often, or less often"
+_KINDS = {_MORE: Swatch(_MORE, WARM, shape="square"), _LESS: Swatch(_LESS, QUIET, shape="square")}
+
+Bin = tuple[float, float]
+
+
+def figures(s: Situations) -> tuple[Figure, ...]:
+    """The distribution of delta in every group, on one scale."""
+    found = {group: _points(s, group) for group in s.groups}
+    drawn = {group: rows for group, rows in found.items() if rows}
+    most = max((row["high"] for rows in drawn.values() for row in rows), default=0.0)
+    order = [_words(ends) for ends in _bins(s)]
+    panels = tuple(_panel(group, rows, order, most) for group, rows in drawn.items())
+    caption = (
+        "Share of the complainants by delta, the share of refusals in the control group less that in the test group "
+        f"({name(s.main)}, {s.settings.k} nearest each). A bin holds its upper end, so that a delta of 0 is in the bin "
+        "that ends there. Chance alone puts about as many above 0 as below."
+    )
+    title = f"Distribution of delta, by {s.view.attribute}"
+    legend = tuple(_KINDS.values())
+    return (Figure(title, panels, caption + s.counted + undrawn(s.groups, set(drawn)), legend),) if panels else ()
+
+
+def _bins(s: Situations) -> list[Bin]:
+    return sorted({_ends(m) for m in s.view.all(_BINS)}, reverse=True)
+
+
+def _ends(m: Measure) -> Bin:
+    return float(m.said["from"]), float(m.said["to"])
+
+
+def _words(ends: Bin) -> str:
+    return " to ".join(f"{end:g}".replace("-", MINUS) for end in ends)
+
+
+def _found(s: Situations, group: str) -> dict[Bin, Measure]:
+    return {_ends(m): m for m in s.view.all(_BINS) if m.group == group}
+
+
+def _points(s: Situations, group: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "bin": _words(ends),
+            "kind": _MORE if ends[1] > 0 else _LESS,
+            "value": m.value,
+            "low": m.value if m.low is None else m.low,
+            "high": m.value if m.high is None else m.high,
+            "shown": value(m, "rate"),
+        }
+        for ends, m in _found(s, group).items()
+        if m.value is not None
+    ]
+
+
+def _panel(group: str, rows: list[dict[str, Any]], order: list[str], most: float) -> Panel:
+    label = f"Distribution of delta in {group}. " + "; ".join(f"{row['bin']}: {row['shown']}" for row in rows)
+    return bins(group, label, rows, order, _KINDS, most, "delta")
+
+
+def tables(s: Situations) -> tuple[TableView, ...]:
+    """Positive discrimination and mean delta by number of neighbours, and the numbers of the figure."""
+    tau = f", by more than tau = {s.settings.tau:g}" if s.settings.tau else ""
+    positive = (
+        f"Share of the complainants whose control group was refused less often than their test group{tau}. It is told "
+        "apart because a share detected says nothing of the other side."
+    )
+    made = (
+        _by_k(s, "share_positive", "Positive discrimination: complainants better off than their test group", positive),
+        _by_k(s, "delta", "Mean delta of all complainants", "Between −1 and 1; 0 if both groups are refused alike."),
+        _distribution(s),
+    )
+    return tuple(t for t in made if t.rows)
+
+
+def _by_k(s: Situations, measure: str, title: str, note: str) -> TableView:
+    variants = [v for v in s.variants if any(m.said["variant"] == v for m in s.view.all(measure))]
+    folded, unit = measure == "delta", MEASURES[measure].unit
+    rows: list[Row] = [
+        (Cell(group), Cell(name(v)), *(value_cell(s.get(group, measure, v, k), unit) for k in s.ks))
+        for group in s.groups
+        for v in s.having(group, measure, variants)
+    ]
+    return TableView(title, ("Group", "Variant", *(f"k = {k}" for k in s.ks)), tuple(rows), note, folded)
+
+
+def _distribution(s: Situations) -> TableView:
+    found = {group: _found(s, group) for group in s.groups}
+    rows: list[Row] = [
+        (number_cell(_words(ends)), *(value_cell(found[group].get(ends), "rate") for group in s.groups))
+        for ends in _bins(s)
+    ]
+    title = f"Distribution of delta, {name(s.main)}, k = {s.settings.k}: the numbers of the figure"
+    return TableView(title, ("Delta", *s.groups), tuple(rows), folded=True)

@@ -1,0 +1,143 @@
+"""CST's section: what is assumed, what speaks against it, and whose refusals are not those of comparable applicants.
+
+Here belongs the order of the chapter. Assumptions come before results, since these hold under them only; the headline
+is the share significant beside permuted labels, and all that it depends on stands below it. Each part is a module of
+its own.
+"""
+
+from collections.abc import Iterator
+
+from tasks.methods.cst.report import (
+    causes,
+    counterfactuals,
+    differences,
+    reliability,
+    sensitivity,
+    several_attributes,
+    significance,
+)
+from tasks.methods.cst.report import limits as situation_limits
+from tasks.methods.cst.report.lookups import CF, CST, Situations, situations
+from tasks.reporting.material import Material, anchor
+from tasks.reporting.section import Section
+
+__all__ = ["GLOSSARY", "MEASURES", "QUESTION", "chapter", "limits"]
+
+QUESTION = "Would comparable applicants have been decided on alike, had they belonged to the reference group?"
+_PARTS = (significance, differences, sensitivity, several_attributes, reliability)
+MEASURES = {measure: shown for part in _PARTS for measure, shown in part.MEASURES.items()}
+GLOSSARY = {
+    "complainant": "a member of a group other than the reference group, whatever was decided on it",
+    "control group": "the k applicants of a complainant's own group who are most like it",
+    "test group": "the k applicants of the reference group most like what the complainant would have been there",
+    "delta": "share of unfavourable decisions in the control group less that in the test group",
+    "detected": "delta is above tau; chance alone brings that about for many, so that it is no finding by itself",
+    "significant": "the test of a complainant's delta is significant after Benjamini-Hochberg over its group",
+    "tau": "difference of the two shares above which a complainant is detected",
+    "ST": "situation testing: as CST, with the test group around the complainant as it is",
+    "CST": "counterfactual situation testing: with the test group around the imagined applicant",
+    "CST with centres": "as CST, with the complainant and the imagined applicant counted in their groups",
+    "CF": "counterfactual fairness: refused, and as the imagined applicant not",
+    "positive discrimination": "the control group was refused less often than the test group, by more than tau",
+    "labels permuted": "group membership dealt out at random among applicants alike in the categories that it does not "
+    "reach, and the same search run again: what the method finds where there is nothing to find",
+    "imagined applicant": "the complainant as it would have been as a member of the reference group (its "
+    "counterfactual), under the causal graph of the audit spec; or who stands for it, where the audit asks for another "
+    "generator: the most comparable real applicant, or one with the mediators that GCFN's generators imagine",
+    "causal graph": "what is assumed to cause what; arrows lead from causes to effects",
+    "mechanism": "how a column comes about from its causes and from noise of its own",
+    "noise": "what a column's causes do not explain; it is kept as the applicant's own",
+}
+
+
+def limits(material: Material) -> tuple[str, ...]:
+    """What situation testing cannot show."""
+    return tuple(situation_limits.limits(material))
+
+
+def chapter(material: Material) -> Section:
+    """The question, the assumptions, then the model's decisions and the lender's."""
+    before = (causes.section(material), counterfactuals.section(material))
+    makers = (_maker(material, maker) for maker in material.makers("cst"))
+    parts = (*(part for part in before if part.words), *makers)
+    return Section("Situations: counterfactual situation testing (CST)", "cst", _question(material), parts=parts)
+
+
+def _question(material: Material) -> tuple[str, ...]:
+    settings = material.settings.methods.cst
+    k = settings.k if settings else 0
+    return (
+        f"{QUESTION} For every applicant of another group (complainant), whatever was decided on it, two groups of {k} "
+        "are set side by side. The control group are those of its own group who are most like it. The test group are "
+        "those of the reference group who are most like what it would have been there: who compares like with like "
+        "takes what membership did to an application before it was made as given.",
+        "p is the share of unfavourable decisions in a group, and delta is p in the control group less p in the test "
+        "group. Above 0, members of the complainant's group were refused more often. Beside it stand situation testing "
+        "(ST), whose test group is around the complainant as it is, and counterfactual fairness (CF), which asks if "
+        "the complainant was refused and the imagined applicant would not be.",
+        "What is printed are findings to look into, case by case. The headline is the share of complainants whose test "
+        "is significant, beside the same with labels permuted. Delta above 0 alone is no headline: chance brings it "
+        "about for many. What this method cannot tell stands on the first page.",
+    )
+
+
+def _maker(material: Material, maker: str) -> Section:
+    found = tuple(situations(material, maker))
+    title = material.whose(maker)
+    parts = tuple(_attribute(material, s) for s in found)
+    return Section(title[0].upper() + title[1:], f"cst-{maker}", tuple(_left_out(found)), parts=parts)
+
+
+def _left_out(found: tuple[Situations, ...]) -> Iterator[str]:
+    """Why variants are missing."""
+    if any(CST in s.variants and CF not in s.variants for s in found):
+        yield (
+            "Only ST and CST without centres stand here: who made these decisions cannot be asked what it would have "
+            "decided on an imagined applicant. Counting the centres, and CF, need the decision on the applicant and on "
+            "the imagined one from the same decision maker; a fitted model's errors would else pass for findings."
+        )
+
+
+def _attribute(material: Material, s: Situations) -> Section:
+    name = anchor("cst", s.view.maker, s.view.attribute)
+    return Section(
+        f"By {s.view.attribute}",
+        name,
+        tuple(_of_attribute(material, s)),
+        points=significance.readings(s),
+        figures=significance.figures(s),
+        tables=significance.tables(s),
+        parts=tuple(part for part in _below(material, s, name) if part.figures or part.tables),
+    )
+
+
+def _of_attribute(material: Material, s: Situations) -> Iterator[str]:
+    if CST not in s.variants and s.settings.generator == "scm" and material.settings.causal_graph.edges:
+        yield (
+            f"No arrow of the causal graph leads out of {s.view.attribute}, so that nobody is imagined in another "
+            "group: situation testing (ST) only."
+        )
+    if s.crossed:
+        yield (
+            "Several attributes are crossed here. The test group of a complainant are its nearest among everybody "
+            f"outside its own group, and not only among {s.view.reference}; it is imagined as a member of that group."
+        )
+
+
+def _below(material: Material, s: Situations, name: str) -> Iterator[Section]:
+    yield Section(
+        "Differences: how far apart the two groups are",
+        f"{name}-1",
+        figures=differences.figures(s),
+        tables=differences.tables(s),
+    )
+    yield Section(
+        "Settings: what depends on k and tau",
+        f"{name}-2",
+        figures=sensitivity.figures(s),
+        tables=sensitivity.tables(s),
+    )
+    figures, tables = sensitivity.arrows(material, s)
+    yield Section("Assumptions: without an arrow", f"{name}-3", figures=figures, tables=tables)
+    yield Section("Several attributes at once", f"{name}-4", tables=several_attributes.tables(s))
+    yield Section("Worth: what was clipped, and intervals without width", f"{name}-5", tables=reliability.tables(s))

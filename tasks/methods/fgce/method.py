@@ -1,0 +1,27 @@
+"""What FGCE declares of itself: the registry reads nothing else of it."""
+
+from schemas.tables.feasibility import FEASIBILITY_EDGES, FEASIBILITY_NODES
+from tasks.pipeline.method import Method
+
+METHOD = Method(
+    "fgce",
+    "Feasible group counterfactual explanations (FGCE)",
+    "tasks.methods.fgce.algorithm.detection",
+    "tasks.methods.fgce.report.section",
+    (FEASIBILITY_NODES, FEASIBILITY_EDGES),
+    "tasks.methods.fgce.measures",
+    (
+        *("infeasible_share", "burden", "burden_at_k", "coverage", "coverage_at_k", "kauc", "dauc", "acf"),
+        *("cost_over_face", "k0", "d0", "d0_at_k0", "least_cost", "cauc", "coverage_optimum", "greedy_gap"),
+        *("kauc_saturation", "dauc_saturation", "cauc_saturation"),
+        *("component_nodes", "component_candidates"),
+        *("components", "strong_components", "singletons", "density"),
+        *("infeasible_share_without", "burden_without"),
+    ),
+    {
+        "infeasible_share": "no feasible path",
+        "infeasible_share_size_matched": "reference at its size",
+        "burden": "burden",
+    },
+    stages=("tasks.methods.fgce.ablate.stage",),
+)

@@ -1,0 +1,34 @@
+"""Who has no recourse and what it costs the others: what a reader of FGCE's chapter meets first.
+
+Every group has its row, with the size-matched reference and the difference from it.
+"""
+
+from dataclasses import replace
+
+from tasks.reporting.comparison import BRACKETS, RANK, beside_words, dots, dots_legend, headline
+from tasks.reporting.material import Shown, View, undrawn
+from tasks.reporting.section import Figure, TableView
+
+MEASURES = {
+    "infeasible_share": Shown("infeasible share", "rate"),
+    "burden": Shown("burden", "number"),
+}
+
+
+def figures(view: View) -> tuple[Figure, ...]:
+    """Infeasible share and burden of every group, each above the size-matched reference."""
+    panels = []
+    for measure, shown in MEASURES.items():
+        title = shown.words.capitalize() + (f" ({view.cost_unit})" if shown.unit == "number" else "")
+        panels += dots(view, title, measure, shown, {})
+    caption = f"Each group's own value with its interval above. {beside_words(view)}"
+    title = f"Who has no recourse, and what it costs the others, by {view.attribute}"
+    drawn = {m.group for m in view.all("infeasible_share") if m.value is not None}
+    return (Figure(title, tuple(panels), caption + undrawn(view.groups, drawn), dots_legend(view)),) if panels else ()
+
+
+def tables(view: View) -> tuple[TableView, ...]:
+    """The same as tables, with differences."""
+    share, burden = (headline(view, measure, shown) for measure, shown in MEASURES.items())
+    made = (replace(share, note=f"{BRACKETS} {RANK}"), burden)
+    return tuple(t for t in made if t.rows)

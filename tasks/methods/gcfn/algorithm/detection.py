@@ -1,0 +1,124 @@
+"""Generative counterfactual fairness network (GCFN; Ma, Melnychuk, Frauen and Feuerriegel): the audit of a given model.
+
+Generators imagined what the mediators of every applicant would have been in another group, and the very model that
+decided on the applicant decided again. Here the two decisions are held against each other: whose would change, how far
+scores move, and whom the generators do not agree about. The lender cannot be asked, so that it has no findings.
+
+Here belong the order of the method and the verdict on each row. What is said of a group is in ``tallies``, and
+generators are in ``gan`` and ``counterfactuals.algorithm.conditional.quantiles``. Fair predictors are in
+``fair_prediction``.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from schemas.audit.methods.gcfn import GcfnSettings
+from tasks.methods.gcfn.algorithm import tallies as gcfn_tallies
+from tasks.methods.gcfn.algorithm.tallies import Moved
+from tasks.numerics.arrays import Bools, Floats, Longs
+from tasks.numerics.problem import Mediated, Problem
+from tasks.numerics.results import Aggregate, Detected, Evidence, Findings, Tally
+
+KEPT, CHANGES, NOT_IDENTIFIED, NOT_TESTED = "decision_kept", "decision_changes", "not_identified", "not_tested"
+"""Verdicts; a row that could not be imagined was not tested."""
+
+
+def units(problem: Problem) -> Bools:
+    """Who gets a finding, ``(n,)``: rows outside the reference group; nobody where no model was asked."""
+    outside: Bools = problem.group != problem.reference
+    return outside if _mediated(problem) is not None else np.zeros(len(problem.group), np.bool_)
+
+
+def detect(problem: Problem, settings: GcfnSettings, rng: np.random.Generator) -> Detected:
+    """Hold the decisions on applicants against those on their counterfactuals.
+
+    Args:
+        problem: One decision maker and one protected attribute. A decision maker that could not be asked about
+            imagined applicants, as a lender cannot, has no findings.
+        settings: ``wide`` and ``quantile``; generators were trained before.
+        rng: Draws rows anew for the interval of the quantile; nothing else is left to chance.
+
+    Returns:
+        Findings by ascending row. Members of the reference group have none, and are measured beside the others.
+    """
+    found = _mediated(problem)
+    if found is None or problem.applicants is None:
+        return Detected(_findings(problem, None, np.zeros(0, np.bool_)), _no_evidence(), (), ())
+    doubtful = unidentified(found, settings.wide)
+    tallies: list[Tally] = []
+    aggregates: list[Aggregate] = []
+    for group in np.unique(problem.group).tolist():
+        moved = of_rows(found, doubtful, problem.applicants.favourable, np.flatnonzero(problem.group == group))
+        tallies += [replace(t, group=group) for t in gcfn_tallies.tallies(moved)]
+        told = gcfn_tallies.aggregates(moved, settings, problem.resamples, rng)
+        aggregates += [replace(a, group=group) for a in told]
+    return Detected(_findings(problem, found, doubtful), _no_evidence(), tuple(tallies), (), tuple(aggregates))
+
+
+def unidentified(found: Mediated, wide: float) -> Bools:
+    """``(m,)`` whether networks disagree about the decision, or part too far about mediators."""
+    disagree: Bools = found.flips.any(axis=0) != found.flips.all(axis=0)
+    return disagree | (found.spread > wide)
+
+
+def of_rows(found: Mediated, doubtful: Bools, favourable: Bools, rows: Longs) -> Moved:
+    """What was found of some rows ``(n,)``, ascending, as means over the groups that each was imagined in."""
+    known = (found.refusal == "") & np.isin(found.row, rows)
+    place = np.searchsorted(rows, found.row[known])
+
+    def over(values: Floats) -> Floats:
+        return np.array([_mean_by(place, each, len(rows)) for each in values])
+
+    change = found.change[:, known]
+    return Moved(
+        favourable=favourable[rows],
+        flips=over(found.flips[:, known].astype(np.float64)),
+        change=over(change),
+        absolute=over(np.abs(change)),
+        squared=over(np.square(change)),
+        spread=_mean_by(place, found.spread[known], len(rows)),
+        unidentified=_mean_by(place, doubtful[known].astype(np.float64), len(rows)),
+    )
+
+
+def _mean_by(place: Longs, values: Floats, n: int) -> Floats:
+    """Means of values ``(m,)`` by place, ``(n,)``; NaN where there is none."""
+    total, count = np.bincount(place, values, n), np.bincount(place, minlength=n)
+    found: Floats = np.divide(total, count, out=np.full(n, np.nan), where=count > 0)
+    return found
+
+
+def _mediated(problem: Problem) -> Mediated | None:
+    return None if problem.applicants is None else problem.applicants.mediated
+
+
+def _findings(problem: Problem, found: Mediated | None, doubtful: Bools) -> Findings:
+    """One entry per row outside the reference group, which was imagined in it and nowhere else."""
+    if found is None:
+        nothing = np.zeros(0, dtype=str)
+        return Findings(np.zeros(0, np.int64), np.zeros(0, np.int32), nothing, np.zeros(0), nothing)
+    outside = problem.group[found.row] != problem.reference
+    refusal, flips = found.refusal[outside], np.asarray(found.flips[:, outside].all(axis=0))
+    cases = list(_cases(refusal != "", doubtful[outside], flips))
+    return Findings(
+        row=found.row[outside],
+        subgroup=np.zeros(int(outside.sum()), np.int32),
+        verdict=np.select([met for met, _ in cases], [verdict for _, verdict in cases], KEPT),
+        statistic=found.change[:, outside].mean(axis=0),
+        refusal=refusal,
+    )
+
+
+def _cases(refused: Bools, doubtful: Bools, flips: Bools) -> Iterator[tuple[Bools, str]]:
+    """Verdicts in the order in which they come first."""
+    yield refused, NOT_TESTED
+    yield doubtful, NOT_IDENTIFIED
+    yield flips, CHANGES
+
+
+def _no_evidence() -> Evidence:
+    """Behind a finding stands no other row."""
+    rows = np.zeros(0, np.int64)
+    return Evidence(rows, np.zeros(0, dtype=str), np.zeros(0, np.int32), rows, np.zeros(0))

@@ -1,0 +1,124 @@
+"""``evenhand bench gcfn``: what an ensemble of generators costs, how that grows, and how good the generators are.
+
+Rows are drawn. Every measurement runs in a process of its own (``work``), and training works on one thread.
+
+Here belong what is run and the targets. What is timed is in ``work``.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from statistics import mean
+from typing import Any
+
+import psutil
+
+from schemas.errors import InfrastructureError, SpecError
+from tasks.proof.processes import against, apart, row
+
+Row = dict[str, Any]
+
+MOST_CPU_S = 72.0
+MOST_OF_ONE = 4.0
+LEAST_SLOPE = {0.5: 0.9, 0.1: 0.7}
+"""By the standard deviation of the noise."""
+MOST_ERROR = {0.5: 0.05}
+
+NETWORKS, EPOCHS = 10, 300
+ROWS, MANY_ROWS, FEWEST_ROWS = 10_000, 101_570, 1_000
+"""Of the paper's synthetic and semi-synthetic data; and what lets either group fill a batch."""
+EPOCHS_ON_MANY, EPOCHS_ON_CUDA = 10, 30
+SEEDS = 5
+FREE_MB = 1_500
+"""Memory that has to be free: 101,570 rows, and what torch needs."""
+
+DRAWN = "equation 72"
+TITLES = {
+    "default": "ten GANs, default settings",
+    "paper": "ten GANs, paper's settings",
+    "quantile map": "quantile map",
+}
+
+_run = partial(apart, "tasks.methods.gcfn.bench.work")
+
+
+def gcfn(rows: int | None = None) -> list[Row]:
+    """Times, memory and quality, each beside its target.
+
+    Args:
+        rows: At most so many rows and one seed, for a quick look; the targets, which are for the sizes said, are then
+            not held against it.
+
+    Raises:
+        SpecError: With so few rows a group would not fill a batch.
+        InfrastructureError: Memory is short.
+    """
+    if rows is not None and rows < FEWEST_ROWS:
+        raise SpecError(f"--rows {rows}: bench gcfn needs {FEWEST_ROWS} rows, so that either group fills a batch")
+    free = psutil.virtual_memory().available // 2**20
+    if free < FREE_MB:
+        raise InfrastructureError(f"{free} MB of memory are free and the benchmark needs up to {FREE_MB}; free some")
+    said = [*_speed(rows or MANY_ROWS), *_quality(min(rows or ROWS, ROWS), SEEDS if rows is None else 1)]
+    said += _accelerator(min(rows or ROWS, ROWS))
+    return said if rows is None else [{**each, "target": None, "met": None} for each in said]
+
+
+def _speed(limit: int) -> Iterator[Row]:
+    """Ten networks in one batch, one alone, and ten on ten times as many rows."""
+    n = min(limit, ROWS)
+    ten, one = (_run("speed", n, networks, EPOCHS, "cpu") for networks in (NETWORKS, 1))
+    met = against(f"at most {MOST_CPU_S:g} CPU s", ten["cpu_s"] <= MOST_CPU_S)
+    yield row(DRAWN, n, f"{NETWORKS} networks in one batch, {EPOCHS} epochs", **_took(ten), **met)
+    yield row(DRAWN, n, f"one network alone, {EPOCHS} epochs", **_took(one))
+    ratio = ten["cpu_s"] / one["cpu_s"]
+    met = against(f"at most {MOST_OF_ONE:g}", ratio <= MOST_OF_ONE)
+    yield row(DRAWN, n, f"{NETWORKS} in one batch against one alone", ratio=ratio, found="CPU seconds", **met)
+    many = _run("speed", min(limit, MANY_ROWS), NETWORKS, EPOCHS_ON_MANY, "cpu")
+    at = (DRAWN, many["rows"])
+    yield row(*at, f"{NETWORKS} networks in one batch, {EPOCHS_ON_MANY} epochs", **_took(many))
+    growth = many["epoch_cpu_s"] / ten["epoch_cpu_s"]
+    found = f"CPU seconds of an epoch, for {many['rows'] / n:.2f} times the rows"
+    yield row(*at, "growth", ratio=growth, found=found)
+    left = (EPOCHS - EPOCHS_ON_MANY) * many["epoch_cpu_s"]
+    found = f"extrapolated: not run, {EPOCHS - EPOCHS_ON_MANY} more epochs at {many['epoch_cpu_s']:.2f} CPU s"
+    yield row(*at, f"{NETWORKS} networks in one batch, {EPOCHS} epochs", cpu_s=many["cpu_s"] + left, found=found)
+
+
+def _quality(rows: int, seeds: int) -> Iterator[Row]:
+    """Slope on the true noise and normalised error of the counterfactual, by settings and noise."""
+    for noise, least in LEAST_SLOPE.items():
+        for variant, title in TITLES.items():
+            said = _run("quality", variant, noise, rows, seeds)
+            slope, error = mean(said["slopes"]), mean(said["errors"])
+            each = " ".join(f"{value:.3f}" for value in said["slopes"])
+            errors = " ".join(f"{value:.4f}" for value in said["errors"])
+            found = f"slope {slope:.3f} ({each}), error {error:.4f} ({errors})"
+            met = _good_enough(slope, error, least, MOST_ERROR.get(noise)) if variant == "default" else {}
+            yield row(
+                DRAWN,
+                rows,
+                f"noise {noise:g}, {title}, mean of seeds: {seeds}",
+                cpu_s=said["cpu_s"],
+                found=found,
+                **met,
+            )
+
+
+def _good_enough(slope: float, error: float, least: float, most: float | None) -> Row:
+    target = f"slope at least {least:g}" + (f", error at most {most:g}" if most is not None else "")
+    return against(target, slope >= least and (most is None or error <= most))
+
+
+def _accelerator(rows: int) -> Iterator[Row]:
+    """The same training on CUDA, where there is a device; nothing is aimed at there."""
+    cuda = _run("device")["cuda"]
+    if cuda is None:
+        yield row("device", None, "CUDA", found="no device: nothing measured")
+        return
+    here, there = (_run("speed", rows, NETWORKS, EPOCHS_ON_CUDA, device) for device in ("cpu", "cuda"))
+    what = f"{NETWORKS} networks in one batch, {EPOCHS_ON_CUDA} epochs"
+    found = "times the speed of the CPU, an epoch by the clock"
+    yield row(cuda, rows, what, seconds=there["seconds"], ratio=here["epoch_s"] / there["epoch_s"], found=found)
+
+
+def _took(said: Mapping[str, Any]) -> Row:
+    return {name: said[name] for name in ("seconds", "cpu_s", "peak_mb")}

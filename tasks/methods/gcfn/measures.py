@@ -1,0 +1,53 @@
+"""What GCFN will measure: of a model, which is asked anew; and of mediators, which are nobody's decisions."""
+
+import math
+from collections.abc import Iterator
+
+from schemas.audit.methods.gcfn import GcfnPrediction, GcfnSettings
+from schemas.audit.spec import AuditSpec
+from schemas.terms import Role
+from tasks.pipeline.planned import COMPARED, NAMES_OF_BAND, Form, Values, share, without_interval
+
+_MODEL, _LENDER = ("model",), ("lender",)
+_BY: dict[str, Values] = {"by": ("score", "mediator"), "mediator": None, **NAMES_OF_BAND}
+
+
+def measures(spec: AuditSpec) -> Iterator[Form]:
+    """The planned measures."""
+    asked = spec.methods.gcfn
+    if asked is None:
+        return
+    mediators = tuple(name for name, column in spec.features().items() if Role.MEDIATOR in column.role)
+    yield from _of_model(asked)
+    for measure in ("mediator_share", "imagined_mediator_share"):
+        yield share(measure, {"mediator": mediators, "from": None, "to": None}, makers=_LENDER)
+    if asked.prediction is not None:
+        yield from _of_prediction(asked.prediction)
+
+
+def _of_model(asked: GcfnSettings) -> Iterator[Form]:
+    yield share("decision_flip_share", beside=COMPARED, makers=_MODEL)
+    yield share("decision_flip_share", {"over": ("networks",)}, makers=_MODEL)
+    yield share("flip_direction_share", {"direction": ("to_favourable", "to_unfavourable")}, makers=_MODEL)
+    yield Form("score_change", {}, -1.0, 1.0, makers=_MODEL)
+    for measure in ("score_change_absolute", "score_change_squared", "unmediated_share"):
+        yield share(measure, makers=_MODEL)
+    yield share("score_change_quantile", {"quantile": (asked.quantile,)}, makers=_MODEL)
+    if asked.networks > 1 and asked.generator == "gan":
+        yield share("not_identified_share", makers=_MODEL)
+        yield Form("mediator_spread", makers=_MODEL)
+        yield share("mediator_spread_share", {"from": None, "to": None}, makers=_MODEL)
+    yield share("flip_share_by_band", _BY, makers=_MODEL)
+    yield share("large_change_share_by_band", {"above": None, **_BY}, makers=_MODEL)
+
+
+def _of_prediction(asked: GcfnPrediction) -> Iterator[Form]:
+    of: dict[str, Values] = {"model": None, "lambda": (0.0, *asked.lambdas)}
+    shares = ("accuracy", "ppv", "fpr", "fnr", "unfairness", "score_change")
+    for name in shares:
+        yield share(f"fair_{name}", of, makers=_LENDER)
+    yield Form("fair_utility", {**of, "gamma": asked.gammas}, -math.inf, 1.0, makers=_LENDER)
+    yield share("fair_score_share", {**of, "from": None, "to": None}, makers=_LENDER)
+    yield without_interval(share("noise_abducted_share", {"mediator": None}, makers=_LENDER))
+    yield share("treated_differently_share", of, makers=_LENDER)
+    yield share("treated_differently_by_band", {**of, **_BY}, makers=_LENDER)

@@ -1,0 +1,49 @@
+"""Mediate: what the mediators of applicants would have been in another group, and what would have been decided (GCFN).
+
+Training generators takes long, so that it goes on where it was stopped. Here belong the stage's settings and its
+declaration; what it does is in ``mediators``, which loads torch and is itself loaded only when something is imagined.
+"""
+
+import pyarrow as pa
+
+from schemas.tables.applications import APPLICANTS, DECISIONS, ENCODINGS, MEMBERSHIPS, MODELS
+from schemas.tables.counterfactuals import (
+    GENERATOR_CHECKS,
+    GENERATOR_HISTORY,
+    GENERATORS,
+    MEDIATED,
+    MEDIATED_DECISIONS,
+    MEDIATOR_EFFECTS,
+)
+from schemas.tables.findings import TALLIES
+from tasks.methods.gcfn.mediate.settings import MediateSettings, settings_of
+from tasks.pipeline.scratch import NOWHERE, Scratch
+from tasks.pipeline.stage import Produced, stage
+
+__all__ = ["mediate", "settings_of"]
+
+
+@stage(
+    reads=(APPLICANTS, ENCODINGS, MEMBERSHIPS, DECISIONS, MODELS),
+    writes=(MEDIATED, MEDIATED_DECISIONS, MEDIATOR_EFFECTS, GENERATOR_CHECKS, GENERATOR_HISTORY, GENERATORS, TALLIES),
+    resumable=True,
+)
+def mediate(
+    applicants: pa.Table,
+    encodings: pa.Table,
+    memberships: pa.Table,
+    decisions: pa.Table,
+    models: pa.Table,
+    *,
+    settings: MediateSettings,
+    scratch: Scratch = NOWHERE,
+) -> Produced:
+    """The mediators of applicants outside the reference group as in it, and of its members as in the other groups.
+
+    Raises:
+        DataQualityError: The training of generators diverged; the last good state is kept in ``scratch``.
+        IntegrityError: What ``scratch`` holds is of another training run.
+    """
+    from tasks.methods.gcfn.mediate.mediators import mediated  # torch takes seconds to load
+
+    return mediated(applicants, encodings, memberships, decisions, models, settings=settings, scratch=scratch)

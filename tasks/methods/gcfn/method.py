@@ -1,0 +1,38 @@
+"""What GCFN declares of itself: the registry reads nothing else of it."""
+
+from schemas.tables.applications import APPLICANTS
+from schemas.tables.counterfactuals import MEDIATED, MEDIATED_DECISIONS
+from tasks.pipeline.method import Method
+
+METHOD = Method(
+    "gcfn",
+    "Generative counterfactual fairness network (GCFN)",
+    "tasks.methods.gcfn.algorithm.detection",
+    "tasks.methods.gcfn.report.section",
+    (APPLICANTS, MEDIATED, MEDIATED_DECISIONS),
+    "tasks.methods.gcfn.measures",
+    (
+        *("decision_flip_share", "flip_direction_share"),
+        *("score_change", "score_change_absolute", "score_change_squared", "score_change_quantile"),
+        *("not_identified_share", "mediator_spread", "mediator_spread_share", "unmediated_share"),
+        *("flip_share_by_band", "large_change_share_by_band", "mediator_share", "imagined_mediator_share"),
+        *("fair_accuracy", "fair_ppv", "fair_fpr", "fair_fnr", "fair_unfairness", "fair_utility"),
+        *("fair_score_change", "fair_score_share", "noise_abducted_share"),
+        *("treated_differently_share", "treated_differently_by_band"),
+    ),
+    {
+        "decision_flip_share": "decision changes (GCFN)",
+        "not_identified_share": "not identified",
+    },
+    partitions={
+        "flip_direction_share": ("direction",),
+        "mediator_spread_share": ("from", "to"),
+        "fair_score_share": ("from", "to"),
+        **dict.fromkeys(("mediator_share", "imagined_mediator_share"), ("from", "to")),
+        **dict.fromkeys(
+            ("flip_share_by_band", "large_change_share_by_band", "treated_differently_by_band"),
+            ("from", "to", "category"),
+        ),
+    },
+    stages=("tasks.methods.gcfn.mediate.stage", "tasks.methods.gcfn.predict_fairly.stage"),
+)

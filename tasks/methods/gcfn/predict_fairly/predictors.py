@@ -1,0 +1,191 @@
+"""Fair predictors for every protected attribute: tables in, tallies and aggregates of held-out rows out.
+
+They learn the lender's outcomes, so that all is said of the lender's applications; the audited model stands beside them
+as ``given``. Where the audit spec has a causal graph, the noise behind mediators is what the structural causal model
+abducts.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schemas.errors import DataQualityError
+from schemas.tables.counterfactuals import GENERATORS
+from schemas.tables.findings import AGGREGATES, TALLIES
+from schemas.terms import DecisionMaker, Refusal
+from tasks.counterfactuals.gan.ensembles import Case, cases, regenerated
+from tasks.counterfactuals.scm import World
+from tasks.methods.gcfn.algorithm import people, predictor_tallies, predictors
+from tasks.methods.gcfn.algorithm.people import Sorting
+from tasks.methods.gcfn.algorithm.predictor_tallies import Predicted
+from tasks.methods.gcfn.algorithm.predictors import Lending
+from tasks.methods.gcfn.predict_fairly.settings import PredictSettings
+from tasks.numerics.arrays import Bools, Floats, Longs
+from tasks.numerics.results import Aggregate, Tally
+from tasks.pipeline.progress import progress
+from tasks.pipeline.stage import Produced
+from tasks.pipeline.statistics import Origin
+from tasks.preprocessing.columns import columns_of
+
+METHOD = "gcfn"
+
+GIVEN = {"model": "given"}
+"""Names the audited model."""
+
+_WHY: Mapping[str, str] = {
+    Refusal.TOO_FEW_IN_CATEGORY: "the group, or the reference group, has fewer rows than generators learn from",
+    Refusal.CONSTANT_MEDIATOR: "a mediator has a single value within the group, or within the reference group",
+}
+
+
+class _Audited(NamedTuple):
+    """The audited model on some rows, ``(n,)``."""
+
+    favourable: Bools
+    score: Floats
+
+    def rows(self, chosen: Longs) -> "_Audited":
+        """The same on some of them."""
+        return _Audited(self.favourable[chosen], self.score[chosen])
+
+
+@dataclass(frozen=True)
+class _HeldOut:
+    """The ``n`` rows that predictors are measured on."""
+
+    at: Longs
+    """``(n,)`` among the rows of a case."""
+    label: Bools
+    given: _Audited | None
+    by: tuple[Sorting, ...]
+    """What tells them apart, as the audited model sees them; nothing without a model."""
+
+    @classmethod
+    def of(cls, case: Case, known: "_Known", settings: PredictSettings) -> "_HeldOut":
+        """Those of a case."""
+        rows = case.categories.rows
+        _, at = predictors.split(case.rows, known.label[rows], settings.prediction.test, settings.seed)
+        given = None if known.given is None else known.given.rows(rows[at])
+        by = () if given is None else people.sortings(case.rows.rows(at).mediators, given.score)
+        return cls(at, known.label[rows[at]], given, by)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is known by row of the audit."""
+
+    label: Bools
+    given: _Audited | None
+    """None without a model."""
+    world: World | None
+    """None where nothing is assumed to cause anything."""
+
+    def noise(self, case: Case) -> dict[str, Floats]:
+        """Mediator -> the noise behind it, for the rows of a case; none of those that the causal model knows not."""
+        found = {} if self.world is None else self.world.noise(case.protected.name)
+        mediators = set(case.rows.mediators.names)
+        return {name: noise[case.categories.rows] for name, noise in found.items() if name in mediators}
+
+    def reached(self, case: Case) -> tuple[str, ...]:
+        """The features that the attribute of a case reaches in the causal graph."""
+        return () if self.world is None else self.world.reached(case.protected.name)
+
+
+def predictions(
+    applicants: pa.Table,
+    encodings: pa.Table,
+    memberships: pa.Table,
+    applications: pa.Table,
+    decisions: pa.Table,
+    generators: pa.Table,
+    *,
+    settings: PredictSettings,
+) -> Produced:
+    """As the stage ``stage`` says."""
+    ids = applicants["row_id"].to_numpy()
+    outcome = applications.select(["row_id", "outcome"]).to_pandas().set_index("row_id")["outcome"]
+    columns = columns_of(applicants, encodings)
+    world = World.of(columns, memberships, ids, settings) if settings.causal_graph.edges else None
+    known = _Known(outcome.loc[ids].to_numpy(dtype=bool), _given(decisions), world)
+    tallies, aggregates = [TALLIES.empty()], [AGGREGATES.empty()]
+    for case in cases(columns, memberships, ids, settings):
+        origin = Origin(METHOD, DecisionMaker.LENDER, case.protected.name, case.grouped.groups)
+        told, given = _of_case(case, known, generators, settings)
+        tallies.append(origin.tallies(told))
+        aggregates.append(origin.aggregates([*given, *_refused(case, known, settings)]))
+    return Produced({TALLIES.name: pa.concat_tables(tallies), AGGREGATES.name: pa.concat_tables(aggregates)})
+
+
+def _given(decisions: pa.Table) -> _Audited | None:
+    """The audited model's decisions, in the order of the rows."""
+    own = decisions.filter(pc.equal(decisions["decision_maker"], str(DecisionMaker.MODEL)))
+    return _Audited(own["favourable"].to_numpy(), own["score"].to_numpy()) if own.num_rows else None
+
+
+def _of_case(
+    case: Case, known: _Known, generators: pa.Table, settings: PredictSettings
+) -> tuple[list[Tally], list[Aggregate]]:
+    """All that is said of one attribute; nothing where its groups cannot be learnt from."""
+    if not len(case.categories.groups):
+        return [], []
+    label, imagined = known.label[case.categories.rows], regenerated(case, _state(case, generators))
+    lending, held = Lending(case.rows, imagined, label, known.noise(case)), _HeldOut.of(case, known, settings)
+    found, rng = _trained(case, lending, settings), np.random.default_rng([settings.seed, case.number])
+    gammas, draws = settings.prediction.gammas, settings.bootstrap.draws
+    tallies: list[Tally] = []
+    aggregates: list[Aggregate] = []
+    for number, group in enumerate(case.categories.groups.tolist()):
+        rows = np.flatnonzero(case.rows.category[held.at] == number)
+        tallies += [replace(t, group=group) for t in _told(found, rows, held, settings)]
+        made = predictor_tallies.aggregates(found, rows, held.label, gammas, draws, rng)
+        abducted = predictors.abducted_shares(lending, held.at[rows])
+        aggregates += [replace(a, group=group) for a in (*made, *abducted)]
+    return tallies, aggregates
+
+
+def _trained(case: Case, lending: Lending, settings: PredictSettings) -> list[Predicted]:
+    """Every model of the comparison, telling of each."""
+    number = len(predictors.variants(case.rows, settings.prediction, lending.abducted))
+    found: list[Predicted] = []
+    try:
+        with progress(number, f"predictors for {case.protected.name}") as tell:
+            for one in predictors.predicted(lending, settings.prediction, settings.gcfn.device, settings.seed):
+                found.append(one)
+                tell(f"{one.model}, lambda {one.fairness:g}")
+    except DataQualityError as error:
+        raise DataQualityError(f"{case.protected.name}: {error} (methods.gcfn.prediction)") from error
+    return found
+
+
+def _told(found: list[Predicted], rows: Longs, held: _HeldOut, settings: PredictSettings) -> Iterator[Tally]:
+    """What is said of every predictor, and of the audited model, on the rows of a group."""
+    given = None if held.given is None else held.given.favourable
+    for one in found:
+        yield from predictor_tallies.tallies(one, rows, held.label, given, settings.prediction)
+    if given is not None:
+        yield from predictor_tallies.rates(given[rows], held.label[rows], GIVEN)
+        fairest, by = max(found, key=lambda one: one.fairness), [sorting.rows(rows) for sorting in held.by]
+        differs = (fairest.favourable[rows] != given[rows]).astype(np.float64)
+        yield from people.by_band("treated_differently_by_band", fairest.named, differs, by)
+
+
+def _refused(case: Case, known: _Known, settings: PredictSettings) -> Iterator[Aggregate]:
+    """Groups that nothing is trained for."""
+    compared = predictors.variants(case.rows, settings.prediction, known.reached(case))
+    models = [(v.name, v.fairness) for v in compared]
+    reasons = case.categories.reasons
+    for group, own in enumerate(reasons):
+        reason = own or reasons[case.grouped.reference]
+        if reason:
+            n = int((case.grouped.group == group).sum())
+            yield from (replace(a, group=group) for a in predictor_tallies.refused(models, n, _WHY[reason]))
+
+
+def _state(case: Case, generators: pa.Table) -> bytes | None:
+    """The generators of an attribute; a map of quantiles leaves none."""
+    mine = generators.filter(pc.equal(generators[GENERATORS.key[0]], case.protected.name))
+    return mine["content"][0].as_py() if mine.num_rows else None

@@ -1,0 +1,181 @@
+"""Whose decision would change had its mediators been those of another group, and how far scores would move.
+
+The headline is of the network under which most decisions change, never of one that was picked: the mean over networks
+stands beside it. Here belong the figure, the tables and the readings of the audited model; how well anybody was
+identified is in ``identification``.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tasks.methods.gcfn.report.charts import shares
+from tasks.methods.gcfn.report.lookups import HEADLINE, MEAN, ROUNDED, TO_FAVOURABLE, TO_UNFAVOURABLE, WORST, Mediated
+from tasks.reporting.charts.vega import ACCENT, QUIET, WARM
+from tasks.reporting.material import Material, Measure, Shown, undrawn
+from tasks.reporting.numbers import count, missing_words, n_cell, p_cell, value, value_cell
+from tasks.reporting.section import Cell, Figure, Panel, Row, Swatch, TableView
+
+MEASURES = {
+    HEADLINE: Shown("share decided otherwise as a member of another group", "rate"),
+    "flip_direction_share": Shown("share decided otherwise, in one direction", "rate"),
+    "score_change": Shown("mean change of the score", "number"),
+    "score_change_absolute": Shown("mean size of the score's change", "number"),
+    "score_change_squared": Shown("mean squared change of the score (CF)", "number"),
+    "score_change_quantile": Shown("quantile of the size of the score's change", "number"),
+}
+_LARGEST, _MEAN = "most of all networks", "mean over networks"
+_SHARES: Mapping[str, Swatch] = {
+    _LARGEST: Swatch(f"{_LARGEST}, with interval", ACCENT, shape="circle"),
+    _MEAN: Swatch(_MEAN, QUIET, shape="diamond"),
+}
+_TURNED = "In which direction"
+_UP, _DOWN = "then favourable", "then unfavourable"
+_DIRECTIONS: Mapping[str, Swatch] = {
+    _UP: Swatch(f"unfavourable now, {_UP}", WARM, shape="triangle"),
+    _DOWN: Swatch(f"favourable now, {_DOWN}", ACCENT, shape="square"),
+}
+Parts = Mapping[str, tuple[str, Mapping[str, float | str]]]
+"""Kind of a mark -> measure and parameters."""
+
+
+def figures(m: Mediated) -> tuple[Figure, ...]:
+    """The share of every group, and its two directions."""
+    flips = {_LARGEST: (HEADLINE, WORST)} | ({_MEAN: (HEADLINE, MEAN)} if m.several else {})
+    directions = {_UP: ("flip_direction_share", TO_FAVOURABLE), _DOWN: ("flip_direction_share", TO_UNFAVOURABLE)}
+    title = f"Decisions that would change, by {m.view.attribute}"
+    panels = (
+        *_panel(m, "Decided otherwise", flips, {kind: _SHARES[kind] for kind in flips}),
+        *_panel(m, _TURNED, directions, _DIRECTIONS),
+    )
+    drawn = {row["row"] for panel in panels for row in panel.spec["datasets"]["rows"]}
+    caption = (
+        f"Share of applicants on whom the audited model would have decided otherwise, had their mediators been what "
+        f"the generators imagine for a member of {m.view.reference}; members of {m.view.reference} are imagined in "
+        "each other group, and stand for the mean over these. "
+    )
+    turned = any(panel.title == _TURNED for panel in panels)
+    caption += "Second panel: the same share by its direction." if turned else "Its directions are not known."
+    legend = (*(_SHARES[kind] for kind in flips), *(_DIRECTIONS.values() if turned else ()))
+    return (Figure(title, panels, caption + undrawn(m.view.groups, drawn), legend),) if panels else ()
+
+
+def _panel(m: Mediated, title: str, parts: Parts, kinds: Mapping[str, Swatch]) -> tuple[Panel, ...]:
+    rows = [row for group in m.view.groups for what, part in parts.items() for row in _point(m, group, what, *part)]
+    if not rows:
+        return ()
+    order = list(dict.fromkeys(row["row"] for row in rows))
+    label = f"{title}, by {m.view.attribute}. " + "; ".join(f"{r['row']}, {r['what']}: {r['shown']}" for r in rows)
+    return (shares(title, label, rows, order, kinds),)
+
+
+def _point(
+    m: Mediated, group: str, what: str, measure: str, at: Mapping[str, float | str]
+) -> tuple[dict[str, Any], ...]:
+    found = m.get(group, measure, at)
+    if found is None or found.value is None:
+        return ()
+    ends = {"low": found.low, "high": found.high}
+    return ({"row": group, "what": what, "value": found.value, **ends, "shown": value(found, "rate")},)
+
+
+def tables(material: Material, m: Mediated) -> tuple[TableView, ...]:
+    """Decisions, then scores."""
+    return tuple(t for t in (_decisions(m), _scores(material, m)) if t.rows)
+
+
+def _decisions(m: Mediated) -> TableView:
+    rows: list[Row] = []
+    for group in m.view.groups:
+        found, beside = m.get(group, HEADLINE), m.get(group, f"{HEADLINE}_difference")
+        if found is not None:
+            cells = (
+                *(value_cell(m.get(group, HEADLINE, MEAN), "rate") for _ in range(m.several)),
+                value_cell(m.get(group, "flip_direction_share", TO_FAVOURABLE), "rate"),
+                value_cell(m.get(group, "flip_direction_share", TO_UNFAVOURABLE), "rate"),
+            )
+            rows.append((*_first(m, group, found), value_cell(found, "rate"), *cells, *_compared(m, group, beside)))
+    header = (
+        *("Group", "Imagined as", "Applicants imagined", "Decided otherwise"),
+        *("Mean over networks",) * m.several,
+        *("Then favourable", "Then unfavourable", f"Difference from {m.view.reference}", "p", "q"),
+    )
+    note = (
+        "Decided otherwise: by the audited model, on the imagined mediators. In brackets: intervals of the "
+        f"applicants; they know nothing of how sure the generators are. The difference is from {m.view.reference}, "
+        "whose members are imagined elsewhere; with more than two groups it has no p."
+    )
+    if m.several:
+        note += (
+            " Decided otherwise and its directions are of the network under which most are: the largest of several "
+            "shares is rather too large than too small, the more so in a small group."
+        )
+    return TableView(f"Decisions that would change, by {m.view.attribute}", header, tuple(rows), note)
+
+
+def _first(m: Mediated, group: str, found: Measure) -> Row:
+    name = f"{group} (reference)" if group == m.view.reference else group
+    return (Cell(name), Cell(m.imagined_as(group)), n_cell(found))
+
+
+def _compared(m: Mediated, group: str, beside: Measure | None) -> Row:
+    if group == m.view.reference:
+        return (Cell("–", "none"),) * 3
+    return (value_cell(beside, "rate"), p_cell(beside.p if beside else None), p_cell(beside.q if beside else None))
+
+
+def _scores(material: Material, m: Mediated) -> TableView:
+    rows: list[Row] = []
+    for group in m.view.groups:
+        found = [m.get(group, name) for name in ("score_change", "score_change_absolute", "score_change_squared")]
+        if found[0] is not None:
+            mean, size, squared = (value_cell(each, "number") for each in found)
+            rows.append((*_first(m, group, found[0]), mean, size, value_cell(m.quantile(group), "number"), squared))
+    header = (
+        *("Group", "Imagined as", "Applicants imagined", "Mean change", "Mean size"),
+        *(f"{100 * m.settings.quantile:g} % are smaller than", "Mean square (CF)"),
+    )
+    unit = "the sum of the rule" if material.model == "rule" else "the model's score, between 0 and 1"
+    worst = " Size, quantile and square are of the network under which they are largest." if m.several else ""
+    note = (
+        f"Change of {unit}: as imagined less as it is, so that below 0 the model would have been less favourable; a "
+        f"mean change of 0 may hide changes in both directions.{worst} CF is what the paper measures unfairness by. "
+        "In brackets: intervals."
+    )
+    note += f" {ROUNDED}" * m.coarse
+    return TableView(f"How far scores would move, by {m.view.attribute}", header, tuple(rows), note)
+
+
+def readings(m: Mediated) -> tuple[str, ...]:
+    """A sentence for each group on what would change, and on how much of it nothing is known."""
+    return tuple(_reading(m, group) for group in m.view.groups)
+
+
+def _reading(m: Mediated, group: str) -> str:
+    found = m.get(group, HEADLINE)
+    if found is None:
+        return f"{group}: nobody could be imagined. Nothing can be said, and that is no pass."
+    if found.value is None:
+        return f"{group}: {missing_words(found)}. Nothing can be said, and that is no pass."
+    if found.n is not None and found.n < m.minimum:
+        few = f"{group}: {count(found.n)} applicants were imagined, fewer than the {m.minimum} that a reading needs."
+        return f"{few} Too few to say, and that is no pass."
+    up, down = (value(m.get(group, "flip_direction_share", at), "rate") for at in (TO_FAVOURABLE, TO_UNFAVOURABLE))
+    mean = f" On average over networks it is {value(m.get(group, HEADLINE, MEAN), 'rate')}." if m.several else ""
+    by = ", by the network under which most are" if m.several else ""
+    return (
+        f"{group}, imagined as {m.imagined_as(group)}: {value(found, 'rate')} of {count(found.n or 0)} applicants "
+        f"would be decided on otherwise{by} (then favourable {up}, then unfavourable {down}).{mean} {_unsure(m, group)}"
+    )
+
+
+def _unsure(m: Mediated, group: str) -> str:
+    """How many are not identified: a share of flips is never told without it."""
+    if not m.several:
+        return "How many of them are identified one generator cannot show."
+    found = m.get(group, "not_identified_share")
+    if found is None or found.value is None:
+        return f"The share that is not identified is {missing_words(found)}."
+    return (
+        f"Not identified, because networks disagree about the decision or part by more than {m.settings.wide:g}: "
+        f"{value(found, 'rate')}."
+    )

@@ -1,0 +1,78 @@
+"""How well a model predicts, by category, and how far its scores move between categories (sections 4.3 and 5.1)."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from tasks.numerics.arrays import Bools, Floats, Longs
+
+GAMMAS: Final = tuple(round(0.1 * step, 1) for step in range(1, 11))
+"""Weights of unfairness in the utility (section 5.1)."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Of decisions on some rows, NaN where nobody is to be counted. Positive is what the label says."""
+
+    n: int
+    accuracy: float
+    ppv: float
+    """Share of those with the label among those predicted to have it."""
+    fpr: float
+    """Share predicted to have the label among those without."""
+    fnr: float
+    """Share predicted not to have it among those with."""
+
+
+def unfairness(scores: Floats, imagined: Floats) -> Floats:
+    """CF = E (h(x, m) - h(x, m_a'))^2 for each generator, ``(s,)``; the worst of them is the paper's number.
+
+    Args:
+        scores: ``(n,)`` probabilities.
+        imagined: ``(s, k - 1, n)`` those in the other categories, over which the mean is taken (equation 70).
+    """
+    found: Floats = np.square(imagined - scores).mean(axis=(1, 2))
+    return found
+
+
+def utility(accuracy: float, moved: float, gammas: tuple[float, ...] = GAMMAS) -> Floats:
+    """U_gamma = accuracy - gamma CF for each gamma."""
+    found: Floats = accuracy - np.array(gammas) * moved
+    return found
+
+
+def rates(label: Bools, predicted: Bools) -> Rates:
+    """Rates of predictions ``(n,)`` against labels ``(n,)``."""
+    return Rates(
+        n=len(label),
+        accuracy=_share(label == predicted),
+        ppv=_share(label[predicted]),
+        fpr=_share(predicted[~label]),
+        fnr=_share(~predicted[label]),
+    )
+
+
+def rates_by_category(label: Bools, predicted: Bools, category: Longs, categories: int) -> tuple[Rates, ...]:
+    """Rates of each category in turn."""
+    return tuple(rates(label[category == one], predicted[category == one]) for one in range(categories))
+
+
+def score_histograms(scores: Floats, category: Longs, categories: int, bins: int = 20) -> Longs:
+    """Applicants of each category by equal-width bins of their score from 0 to 1, ``(k, bins)``."""
+    return np.stack([np.histogram(scores[category == one], bins, (0.0, 1.0))[0] for one in range(categories)])
+
+
+def treated_differently(given: Bools, fair: Bools, by: Floats) -> tuple[Floats, Longs, Longs]:
+    """How many decisions differ between two models, by the value of something (Figures 6 and 18).
+
+    Returns:
+        Distinct values ascending, rows with each, and how many of these are decided otherwise.
+    """
+    values, place = np.unique(by, return_inverse=True)
+    n = len(values)
+    return values, np.bincount(place, minlength=n), np.bincount(place[given != fair], minlength=n)
+
+
+def _share(true: Bools) -> float:
+    return float(true.mean()) if len(true) else np.nan

@@ -1,0 +1,74 @@
+"""Recourse-aware group unfairness elimination in rankings (RAGUEL; Haldar, Cunningham and Ferhatosmanoglu 2022).
+
+Applicants who were decided on unfavourably are ranked by what recourse would cost them: by the distance that they would
+have to go. A list in which one group stands lower is re-ranked, so that each part of it has its share of every group,
+by offers to single applicants of the group that is worse off: change this by so much, and you go before that one.
+
+Here belongs what goes on file for each applicant, in the list of Algorithm 1. Lists are made in ``ranking`` and
+``lists``; what is said of groups is in ``tallies`` and ``aggregates``, which the stage calls that
+makes the lists.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from schemas.audit.methods.raguel import RaguelSettings
+from tasks.numerics.arrays import Bools
+from tasks.numerics.problem import Problem, Ranks
+from tasks.numerics.results import Detected, Evidence, Findings
+
+KEPT, CHANGED, OFFERED, NOT_TESTED = "rank_kept", "rank_changed", "offered_recourse", "not_tested"
+"""Verdicts: who has an offer, who changes places because others have one, and who could not be ranked."""
+
+NEAREST: Final = "nearest_candidate"
+"""Role in the evidence: the applicant whose place is the counterfactual point, where there is no boundary."""
+
+
+def units(problem: Problem) -> Bools:
+    """Who gets a finding, ``(n,)``: everybody who was to be ranked."""
+    found = np.zeros(len(problem.group), np.bool_)
+    if problem.places is not None:
+        found[problem.places.row] = True
+    return found
+
+
+def detect(problem: Problem, settings: RaguelSettings, rng: np.random.Generator) -> Detected:  # noqa: ARG001 as all
+    """What became of every applicant in the list of Algorithm 1.
+
+    Args:
+        problem: One decision maker and one protected attribute, with ``places``; nobody has a finding without.
+        settings: Not read: the list was made before.
+        rng: Not read: nothing is left to chance.
+
+    Returns:
+        Findings by ascending row, with the recourse cost as their statistic, and whose place it leads to.
+    """
+    nobody = np.zeros(0, np.int64)
+    nothing, no_names = np.zeros(0), np.zeros(0, dtype=str)
+    none = Ranks(nobody, nothing, nothing, nothing, np.zeros(0, np.bool_), no_names, nobody)
+    places = problem.places or none
+    return Detected(_findings(places), _evidence(places), (), ())
+
+
+def _findings(places: Ranks) -> Findings:
+    refused = places.refusal != ""
+    cases = [refused, places.offered, places.rank != places.rank_after]
+    return Findings(
+        row=places.row,
+        subgroup=np.zeros(len(places.row), np.int32),
+        verdict=np.select(cases, [NOT_TESTED, OFFERED, CHANGED], KEPT),
+        statistic=places.cost,
+        refusal=places.refusal,
+    )
+
+
+def _evidence(places: Ranks) -> Evidence:
+    at = np.flatnonzero(places.candidate >= 0)
+    return Evidence(
+        row=places.row[at],
+        role=np.full(len(at), NEAREST),
+        rank=np.ones(len(at), np.int32),
+        other=places.candidate[at],
+        value=places.cost[at],
+    )

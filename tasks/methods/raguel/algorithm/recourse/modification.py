@@ -1,0 +1,250 @@
+"""The smallest modification that brings a record's cost under a limit: the recourse that is offered (section 3.5.2).
+
+Attributes are tried in order of their recourse weight, first alone (A, B, C), then in pairs (A&B, A&C, B&C), then in
+threes; all but the last of them go as far as allowed, the last moves the fewest steps. An attribute never passes its
+target, so that nothing immutable changes and no bound or direction is broken; one that does not help is put back.
+
+To hand over all records, a tuple of many arrays, takes longer than most of what is done with one of them: what is asked
+for every record is inlined.
+
+Here belong the kernels that modify one record. Which record, and under which limit, is for the algorithms to say.
+"""
+
+import numba
+import numpy as np
+
+from tasks.methods.raguel.algorithm.recourse import boundary
+from tasks.methods.raguel.algorithm.recourse.boundary import ROUNDING
+from tasks.methods.raguel.algorithm.recourse.combinations import next_set
+from tasks.methods.raguel.algorithm.recourse.moves import Listed, Rules, cost_of, gain, least_steps, most_steps, moved
+
+CLOSE = 1e-12
+"""Relative to a limit on cost: near enough, where an attribute may go any amount."""
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def find(rules: Rules, records: Listed, i: int, floor: float, limit: float) -> float:
+    """The first modification, in the order of the attributes, that costs at most ``limit`` and at least ``floor``.
+
+    Args:
+        rules: Order, steps, costs.
+        records: All records; the modified one is put into ``changed``, to be accepted or not.
+        i: The record that is to be modified.
+        floor: Least cost.
+        limit: Largest cost; the last attribute moves no further than it takes to come down to it.
+
+    Returns:
+        The cost of the modified record, ``inf`` if there is none.
+    """
+    if floor > limit:
+        return np.inf
+    needed, allowed, slack = _needed(rules, records, i, floor, limit)
+    count = _gains(rules, records, i)
+    for size in range(_fewest_attributes(records, count, needed - slack), min(rules.together, count) + 1):
+        for place in range(size):
+            records.picked[place] = place
+        while True:
+            before = 0.0
+            for place in range(size - 1):
+                before += records.gain[records.picked[place]]
+            last = records.picked[size - 1]
+            useful = before + records.gain[last] >= needed - slack
+            if useful and rules.additive:
+                if rules.to_boundary:
+                    unit, most = records.unit[last], records.gain[last]
+                    useful = not _overshoots(unit, most, before, needed, allowed, slack)
+                else:
+                    useful = not _passes(rules, records, i, last, before, needed, allowed, slack)
+            if useful:
+                found = _fewest(rules, records, i, limit, size, needed - slack - before)
+                if floor <= found <= limit:
+                    return float(found)
+            if not next_set(records.picked, size, count):
+                break
+    return np.inf
+
+
+@numba.njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+def _needed(rules: Rules, records: Listed, i: int, floor: float, limit: float) -> tuple[float, float, float]:
+    """What a set of attributes has to bring and what it may, in the unit of ``gain``, and how far rounding may be off.
+
+    Distances to a boundary add up over attributes without regard to bounds, squared distances to a target do anyway.
+    Under bounds the way to the boundary is longer than without, so that a set which does not bring this is useless.
+    """
+    x, target = records.values[i], records.target[i]
+    if rules.to_boundary:
+        gap = abs(boundary.score(rules.slope, x))
+        return gap - limit * rules.length, gap - floor * rules.length, ROUNDING * gap
+    squared = cost_of(rules, x, target, records.rate[i]) ** 2
+    return squared - limit**2, squared - floor**2, ROUNDING * squared
+
+
+@numba.njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+def _gains(rules: Rules, records: Listed, i: int) -> int:
+    """List the attributes of a record that can move, with what each brings; how many they are."""
+    x, target, count = records.values[i], records.target[i], 0
+    for j in rules.order:
+        step, far = rules.step[j], abs(target[j] - x[j])
+        length = far if step == 0.0 else min(np.floor(far / step + ROUNDING) * step, far)
+        if length > 0.0:
+            if rules.to_boundary:
+                records.gain[count] = abs(rules.slope.slope[j]) * length
+                records.unit[count] = abs(rules.slope.slope[j]) * step
+            else:
+                records.gain[count] = gain(rules, records, i, j, most_steps(rules, x, target, j))
+            records.movable[count] = j
+            count += 1
+    return count
+
+
+@numba.njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
+def _fewest_attributes(records: Listed, count: int, needed: float) -> int:
+    """How many of the attributes that bring most it takes at the least; ``count + 1`` if all together do not."""
+    best = records.changed
+    for place in range(count):
+        at = place
+        while at > 0 and best[at - 1] < records.gain[place]:
+            best[at] = best[at - 1]
+            at -= 1
+        best[at] = records.gain[place]
+    total = 0.0
+    for place in range(count):
+        total += best[place]
+        if total >= needed:
+            return place + 1
+    return count + 1
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _overshoots(unit: float, gain: float, before: float, needed: float, allowed: float, slack: float) -> bool:
+    """Whether attributes bring the cost to a boundary below its floor: without the last, or by its fewest steps.
+
+    Thousands of sets fail here for one that is tried. Handing over all records would take most of that time.
+
+    Args:
+        unit: What a step of the last attribute brings; 0 where it may go any amount.
+        gain: What it brings if it goes as far as allowed.
+        before: What the others bring.
+        needed: What all have to bring.
+        allowed: What they may bring.
+        slack: By how much rounding may be off.
+    """
+    if before > needed + slack:
+        return True
+    if unit == 0.0:
+        return False
+    steps = max(1.0, np.ceil((needed - slack - before) / unit - ROUNDING))
+    return bool(before + min(steps * unit, gain) > allowed + slack)
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _passes(
+    rules: Rules, records: Listed, i: int, place: int, before: float, needed: float, allowed: float, slack: float
+) -> bool:
+    """The same of squared distances to a target, for the last attribute by its place in ``movable``."""
+    if before > needed + slack:
+        return True
+    last = records.movable[place]
+    if rules.step[last] == 0.0:
+        return False
+    steps = least_steps(rules, records, i, last, needed - slack - before)
+    return bool(before + gain(rules, records, i, last, steps) > allowed + slack)
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def accept(records: Listed, i: int, cost: float) -> None:
+    """Make the modification that was found last that of record ``i``."""
+    records.values[i] = records.changed
+    records.cost[i] = cost
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _fewest(rules: Rules, records: Listed, i: int, limit: float, size: int, wanted: float) -> float:
+    """Move all picked attributes as far as allowed, and the last the fewest steps that bring the cost to the limit.
+
+    Args:
+        rules: Order, steps, costs.
+        records: All records.
+        i: The record.
+        limit: Largest cost.
+        size: Attributes that are picked.
+        wanted: What the last one has to bring at the least.
+    """
+    records.changed[:] = records.values[i]
+    for place in range(size - 1):
+        j = records.movable[records.picked[place]]
+        records.changed[j] = moved(
+            rules, records.values[i], records.target[i], j, most_steps(rules, records.values[i], records.target[i], j)
+        )
+    last = records.movable[records.picked[size - 1]]
+    enough = most_steps(rules, records.values[i], records.target[i], last)
+    if rules.step[last] > 0.0:
+        return float(
+            _fewest_steps(rules, records, i, last, limit, least_steps(rules, records, i, last, wanted), enough)
+        )
+    dearest = cost_of(rules, records.changed, records.target[i], records.rate[i])
+    cheapest = _try(rules, records, i, last, enough)
+    if cheapest > limit or dearest <= limit:  # too little, or the last is not needed
+        return np.inf
+    return float(_least_amount(rules, records, i, last, limit, enough, dearest, cheapest))
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _try(rules: Rules, records: Listed, i: int, j: int, steps: float) -> float:
+    """What record ``i`` as changed so far costs with attribute ``j`` moved by so many steps."""
+    records.changed[j] = moved(rules, records.values[i], records.target[i], j, steps)
+    return float(cost_of(rules, records.changed, records.target[i], records.rate[i]))
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _fewest_steps(rules: Rules, records: Listed, i: int, j: int, limit: float, least: float, most: float) -> float:
+    """The least number that could do, or more, by bisection, as the cost falls with every step."""
+    if least > most:
+        return np.inf
+    found = _try(rules, records, i, j, least)
+    if found <= limit:
+        return float(found)
+    if _try(rules, records, i, j, most) > limit:
+        return np.inf
+    below, enough = least, most
+    while enough - below > 1.0:
+        middle = np.floor(0.5 * (below + enough))
+        if _try(rules, records, i, j, middle) <= limit:
+            enough = middle
+        else:
+            below = middle
+    return float(_try(rules, records, i, j, enough))
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _least_amount(
+    rules: Rules, records: Listed, i: int, j: int, limit: float, enough: float, dearest: float, cheapest: float
+) -> float:
+    """By false position (Illinois), down to a cost that is the limit but for ``CLOSE``.
+
+    Args:
+        rules: Order, steps, costs.
+        records: All records.
+        i: The record.
+        j: The attribute that may go any amount.
+        limit: Largest cost.
+        enough: An amount that brings the cost to or below the limit.
+        dearest: Cost if the attribute stays, above the limit.
+        cheapest: Cost after ``enough``.
+    """
+    below, above, under, found = 0.0, dearest - limit, cheapest - limit, cheapest
+    while found < limit * (1.0 - CLOSE):
+        middle = below + (enough - below) * max(above, 0.0) / (above - under)
+        middle += 0.25 * CLOSE * enough  # to come out at or below the limit rather than above it
+        if not below < middle < enough:
+            middle = 0.5 * (below + enough)
+            if middle <= below or middle >= enough:
+                break
+        cost = _try(rules, records, i, j, middle)
+        if cost <= limit:
+            enough, under, found = middle, cost - limit, cost
+            above *= 0.5
+        else:
+            below, above = middle, cost - limit
+            under *= 0.5
+    return float(_try(rules, records, i, j, enough))

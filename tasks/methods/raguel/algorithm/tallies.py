@@ -1,0 +1,63 @@
+"""What RAGUEL says of one group as means and shares: costs, places in blocks, offers, and what was not confirmed.
+
+Here belong means over rows. Ratios, counts and sums of a whole list are in ``aggregates``.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tasks.methods.raguel.algorithm.lists import Order
+from tasks.methods.raguel.algorithm.summary import ListSummary
+from tasks.numerics.arrays import Bools, Floats
+from tasks.numerics.results import Tally
+from tasks.numerics.statistics.distributions import Parameters, alone, counted, mean, share
+
+
+def tallies(told: ListSummary, group: int) -> Iterator[Tally]:
+    """Shares and means over the rows of a group, of whom there is one at least."""
+    own = told.of(group)
+    yield mean("recourse_cost", {}, told.ranked.records.cost[own], headline=True)
+    yield from alone(_asked("recourse_not_confirmed_share", {}, told.confirmed[own]))
+    for other in told.thresholded:
+        stays = np.where(other.stays, told.ranked.records.cost, np.nan)[own]
+        yield from alone(mean("recourse_cost", {"order": other.name}, stays))
+    yield from alone(counted("list_share", {}, int((~own).sum()), int(own.sum()), 0))
+    yield from _blocks(told, told.initial, group, {})
+    for order in told.orders:
+        at: Parameters = {"order": order.name}
+        yield from alone(mean("recourse_cost", at, order.cost[own]))
+        yield from _blocks(told, order, group, at)
+        yield from _offers(told, order, group, at)
+
+
+def unreached(refused: Bools) -> Iterator[Tally]:
+    """Of the rows ``(w,)`` of a group that were to be ranked, those that have no way to a favourable decision."""
+    yield from alone(share("unreached_share", {}, refused))
+
+
+def _asked(measure: str, at: Parameters, confirmed: Floats) -> Tally:
+    """The share that was not confirmed, of those about whom the model was asked."""
+    known = ~np.isnan(confirmed)
+    return share(measure, at, confirmed[known] == 0)
+
+
+def _blocks(told: ListSummary, order: Order, group: int, at: Parameters) -> Iterator[Tally]:
+    inside = np.bincount(order.block[told.of(group)], minlength=int(order.block.max()) + 1)
+    size = np.bincount(order.block)
+    for number, (own, everybody) in enumerate(zip(inside.tolist(), size.tolist(), strict=True), 1):
+        yield from alone(counted("block_share", {**at, "block": number}, everybody - own, own, 0))
+
+
+def _offers(told: ListSummary, order: Order, group: int, at: Parameters) -> Iterator[Tally]:
+    offered, offers = order.offered & told.of(group), told.offers[order.name]
+    if not offered.any():
+        return
+    yield from alone(_asked("offer_not_confirmed_share", at, told.offers_confirmed[order.name][offered]))
+    of_group = offered[offers.record]
+    change = (offers.after - offers.before)[of_group]
+    for number in np.unique(offers.attribute[of_group]).tolist():
+        named: Parameters = {**at, "attribute": told.columns[number]}
+        size = change[offers.attribute[of_group] == number]
+        yield from alone(counted("offer_share", named, int(offered.sum()) - len(size), len(size), 0))
+        yield from alone(mean("offer_size", named, size))

@@ -1,0 +1,106 @@
+"""Where applicants could go, whoever decides on them: to the boundary of a linear model, or to another's place.
+
+A cross-fitted model is several models: every applicant goes to the boundary of the one that decided on it. A model
+without a boundary to go to, and a lender, who cannot be asked, have favoured other applicants, and the nearest of them
+whose place may be taken is the counterfactual point (section 3.6). A model is asked first whether it favours the
+applicant there, who keeps what cannot be changed.
+
+Here belong the counterfactual points and why there is none. What is made of them is in ``lists``.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from schemas.audit.methods.raguel import RaguelSettings
+from tasks.methods.raguel.algorithm.recourse import targets
+from tasks.methods.raguel.algorithm.recourse.actions import Actions
+from tasks.methods.raguel.algorithm.recourse.permitted import NOBODY, nearest_permitted
+from tasks.methods.raguel.algorithm.recourse.stepped import in_steps
+from tasks.methods.raguel.algorithm.recourse.targets import OUT_OF_REACH, Boundary, Targets
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+
+NO_CANDIDATE: Final = "no_candidate"
+
+Favours = Callable[[Longs, Floats], Bools]
+"""From rows and the points that they are moved to, to the model's decisions."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Of ``n`` rows the counterfactual points."""
+
+    targets: Targets
+    by: str
+    """``boundary``, ``steps`` or ``nearest``."""
+    refusal: NDArray[np.str_]
+    """``(n,)`` empty, or the reason."""
+    candidate: Longs
+    """``(n,)`` the candidate whose place it is; -1 where it is nobody's."""
+    boundary: Boundary | None = None
+    """Where one boundary is that of all rows, and a record that was modified pays its way to it anew."""
+
+
+def to_boundaries(
+    values: Floats, fold: Ints, boundaries: Mapping[int, Boundary], actions: Actions, settings: RaguelSettings
+) -> Found:
+    """The nearest permitted point of the boundary of the model that decided on each row.
+
+    Args:
+        values: ``(n, d)`` rows in standard deviations.
+        fold: ``(n,)`` number of the model that decided.
+        boundaries: Of the models, by number.
+        actions: What may be done.
+        settings: ``steps`` and ``most``.
+    """
+    found = Targets(values.copy(), np.full(len(values), np.nan), np.ones(len(values)))
+    stepped = settings.steps or settings.most is not None
+    for number, boundary in boundaries.items():
+        own = np.flatnonzero(fold == number)
+        if stepped:
+            taken = actions if settings.steps else replace(actions, step=np.zeros_like(actions.step))
+            there = in_steps(values[own], boundary, taken, settings.most).targets
+        else:
+            there = targets.to_boundary(values[own], boundary, actions)
+        found.point[own], found.cost[own] = there.point, there.cost
+    alone = next(iter(boundaries.values())) if len(boundaries) == 1 and not stepped else None
+    refusal = np.where(found.reached, "", OUT_OF_REACH)
+    return Found(found, "steps" if stepped else "boundary", refusal, np.full(len(values), NOBODY), alone)
+
+
+def to_nearest(
+    values: Floats, candidates: Floats, actions: Actions, asked: int = 1, favours: Favours | None = None
+) -> Found:
+    """The place of the nearest candidate that may be taken and, if a model can be asked, that it favours.
+
+    Args:
+        values: ``(n, d)`` rows in standard deviations.
+        candidates: ``(c, d)`` favourably decided rows.
+        actions: What may be done.
+        asked: Candidates that are tried for each row.
+        favours: The model; None where nobody can be asked, and the nearest candidate has to do.
+    """
+    nearest = nearest_permitted(values, candidates, actions, asked if favours else 1)
+    chosen, open_ = np.full(len(values), NOBODY), np.arange(len(values))
+    for each in nearest.T:
+        open_ = open_[each[open_] != NOBODY]
+        if not len(open_):
+            break
+        points = _points(values[open_], candidates[each[open_]], actions)
+        good = favours(open_, points) if favours else np.ones(len(open_), np.bool_)
+        chosen[open_[good]] = each[open_[good]]
+        open_ = open_[~good]
+    reached = chosen != NOBODY
+    points = values.copy()
+    points[reached] = candidates[chosen[reached]]
+    found = targets.given(values, points, actions)
+    cost = np.where(reached, found.cost, np.nan)
+    return Found(replace(found, cost=cost), "nearest", np.where(reached, "", NO_CANDIDATE), chosen)
+
+
+def _points(values: Floats, places: Floats, actions: Actions) -> Floats:
+    found: Floats = np.where(actions.changeable, places, values)
+    return found

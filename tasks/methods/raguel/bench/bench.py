@@ -1,0 +1,169 @@
+"""``evenhand bench raguel``: costs, both algorithms and the stream, each beside its target.
+
+People are read once by the stages of an audit, which is told apart. Every measurement then runs in a process of its own
+(``work``), on one thread but for the sort of the longest list. What is compiled is compiled before, and told.
+How time grows is told in CPU seconds: on a machine that others use too, a longer run is interrupted more often.
+
+Here belong what is run and the targets. What is timed is in ``work``.
+"""
+
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from functools import partial
+from math import log
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from schemas.errors import InfrastructureError, SpecError
+from tasks.lake.store import Lake
+from tasks.methods.raguel.reproduction.experiments import PEOPLE, judged
+from tasks.proof.processes import against, apart, row
+from tasks.proof.specs import require
+
+Row = dict[str, Any]
+
+LEAST_PER_S = {"closed": 10_000_000, "bounded": 200_000}
+MOST_CASE_S = 0.003
+MOST_ONE_BY_ONE_S, MOST_IN_BLOCKS_S = 0.25, 0.02
+MOST_MILLION_S, MOST_MILLION_MB = 0.5, 1_000
+MOST_GROWTH = 1.1
+MOST_STREAM_S, MOST_STREAM_MB = 180.0, 2_000
+
+RECORDS, GROWTH, YEAR = 1_000_000, (10_000, 100_000, 1_000_000), 26_000_000
+"""Of costs and of a drawn list; of lists of growing length; and of the largest year of HMDA."""
+FEWEST, FEW_CHANGES = 1_000, 2
+FREE_MB = 2_500
+BYTES_A_RECORD = 250
+"""On disk: a list drawn, sorted and re-ranked, and what the sort puts aside."""
+
+EVERYBODY = {
+    "source__keep": "{}",
+    "protected": "[{name: marital status, columns: [MARRIAGE], reference: not married, "
+    "groups: {married: [1], not married: [0, 2, 3]}}]",
+}
+"""All 30,000 clients: whose marital status is another or not known count as not married here."""
+TITLES = {"closed": "costs, closed form, 10 attributes", "bounded": "costs within bounds, 10 attributes"}
+GERMAN, CLIENTS, DRAWN = "German Credit", "credit card clients", "drawn lists"
+
+_run = partial(apart, "tasks.methods.raguel.bench.work")
+
+
+def raguel(data: Path, rows: int | None = None) -> list[Row]:
+    """Times, memory and growth.
+
+    Args:
+        data: Directory that holds ``data/``.
+        rows: At most so many drawn records, for a quick look; the targets, which are for the sizes said, are then not
+            held against it.
+
+    Raises:
+        SpecError: So few records say nothing.
+        InfrastructureError: A file is missing, memory is short, or the disk is too full.
+    """
+    if rows is not None and rows < FEWEST:
+        raise SpecError(f"--rows {rows}: bench raguel needs {FEWEST} rows at least; with fewer nothing takes any time")
+    require(data, [data / PEOPLE[name].source for name in PEOPLE])
+    free = psutil.virtual_memory().available // 2**20
+    if free < FREE_MB:
+        raise InfrastructureError(f"{free} MB of memory are free and the benchmark needs up to {FREE_MB}; free some")
+    with tempfile.TemporaryDirectory() as name:
+        place, year = Path(name), rows or YEAR
+        Lake(place).require_space(year * BYTES_A_RECORD, "the benchmark")
+        said = [_prepared(data, place), *_costs(rows or RECORDS), *_steps(place), *_rerankings(place)]
+        said += [*_lists(rows or RECORDS), *_stream(place, year)]
+    return said if rows is None else [{**each, "target": None, "met": None} for each in said]
+
+
+def _prepared(data: Path, place: Path) -> Row:
+    """Both data sets read, judged by a classifier and left in files."""
+    from tasks.methods.raguel.bench import work as raguel_stages  # scikit-learn takes a second to import
+    from tasks.methods.raguel.reproduction import lists
+
+    start = time.perf_counter()
+    for name, overrides in (("german", {}), ("default-credit", EVERYBODY)):
+        found = judged(PEOPLE[name], data, **overrides)
+        actions = lists.actions(found, bounded=False)
+        raguel_stages.write(found.values, found.people.group, found.boundary, actions, place / f"{name}.npz")
+    return row("both", None, "apart: ingest, preprocess, classifier", seconds=time.perf_counter() - start)
+
+
+def _costs(limit: int) -> Iterator[Row]:
+    for kind, least in LEAST_PER_S.items():
+        said = _run("costs", limit, kind)
+        per_s = round(said["rows"] / said["seconds"])
+        yield _row(DRAWN, said, TITLES[kind], per_s=per_s, **against(f"at least {least:,} a second", per_s >= least))
+
+
+def _steps(place: Path) -> Iterator[Row]:
+    """Everybody of German Credit: in whole steps, and with few changes too."""
+    for title, most in (("whole steps", 0), (f"whole steps, {FEW_CHANGES} attributes at most", FEW_CHANGES)):
+        said = _run("steps", place / "german.npz", most)
+        each = said["seconds"] / said["cases"]
+        met = against(f"below {1000 * MOST_CASE_S:g} ms each", each < MOST_CASE_S)
+        found = f"{1000 * each:.3f} ms a case, {said['refused']} out of reach, {said['unproven']} not proven"
+        yield _row(GERMAN, said, title, per_s=round(1 / each), found=found, **met)
+
+
+def _rerankings(place: Path) -> Iterator[Row]:
+    """Everybody of the credit card clients, by both algorithms at every setting of the paper."""
+    file = place / "default-credit.npz"
+    said = _run("one_by_one", file)
+    met = against(f"below {1000 * MOST_ONE_BY_ONE_S:g} ms", said["seconds"] < MOST_ONE_BY_ONE_S)
+    yield _row(CLIENTS, said, "Algorithm 1, real steps, slowest tolerance", **met)
+    said = _run("in_blocks", file)
+    blocks, tolerance = said["slowest"]
+    met = against(f"below {1000 * MOST_IN_BLOCKS_S:g} ms", said["seconds"] < MOST_IN_BLOCKS_S)
+    found = f"slowest: {blocks} blocks, t = {tolerance:.3f}; median setting {1000 * said['median_s']:.1f} ms"
+    yield _row(CLIENTS, said, "Algorithm 2, slowest setting of the grid", found=found, **met)
+
+
+def _lists(limit: int) -> Iterator[Row]:
+    """Lists of growing length in blocks of 100."""
+    lengths = [each for each in GROWTH if each < limit] + [limit]
+    told = {each: _run("drawn", each) for each in lengths}
+    for each, said in told.items():
+        quick = said["seconds"] < MOST_MILLION_S and said["peak_mb"] < MOST_MILLION_MB
+        met = against(f"below {MOST_MILLION_S:g} s and {MOST_MILLION_MB:,} MB", quick) if each == RECORDS else {}
+        found = f"of it the sort {1000 * said['sort_s']:.1f} ms"
+        yield _row(DRAWN, said, "blocks of 100, with the sort", per_s=_per_s(said), found=found, **met)
+    first, last = lengths[0], lengths[-1]
+    if first < last:
+        growth = log(told[last]["cpu_s"] / told[first]["cpu_s"]) / log(last / first)
+        met = against(f"at most {MOST_GROWTH:g}", growth <= MOST_GROWTH)
+        what = f"growth from {first:,} records: exponent of CPU time"
+        yield row(DRAWN, last, what, ratio=growth, **met)
+
+
+def _stream(place: Path, records: int) -> Iterator[Row]:
+    """The longest list: drawn, sorted outside memory, and streamed from file to file."""
+    made, ordered = _run("generate", place, records), _run("sort", place)
+    yield _row(DRAWN, made, "apart: drawn and written", found=f"{made['file_mb']:,.0f} MB")
+    yield _row(DRAWN, {"rows": made["rows"], **ordered}, "sorted by cost, file to file")
+    said = _run("stream", place)
+    quick = said["seconds"] < MOST_STREAM_S and said["peak_mb"] < MOST_STREAM_MB
+    met = against(f"below {MOST_STREAM_S:g} s and {MOST_STREAM_MB:,} MB", quick)
+    found = f"{said['modified']:,} modified, overall ratio {said['ratio_before']:.3f} to {said['ratio_after']:.3f}"
+    yield _row(DRAWN, said, "streamed in blocks of 100, file to file", per_s=_per_s(said), found=found, **met)
+    both = {"rows": said["rows"], "seconds": ordered["seconds"] + said["seconds"]}
+    peak = max(ordered["peak_mb"], said["peak_mb"])
+    met = against(
+        f"below {MOST_STREAM_S:g} s and {MOST_STREAM_MB:,} MB",
+        both["seconds"] < MOST_STREAM_S and peak < MOST_STREAM_MB,
+    )
+    yield row(DRAWN, said["rows"], "sorted and streamed", seconds=both["seconds"], peak_mb=peak, **met)
+
+
+def _per_s(said: Mapping[str, Any]) -> int:
+    per_s: int = round(said["rows"] / said["seconds"])
+    return per_s
+
+
+def _row(name: str, said: Mapping[str, Any], what: str, found: str = "", **more: Any) -> Row:
+    """A line of what a process said; what it compiled before is told apart."""
+    compiled = f"compiled apart in {said['compile_s']:.1f} s" if "compile_s" in said else ""
+    told = "; ".join(part for part in (found, compiled) if part)
+    took = {"seconds": said["seconds"], "cpu_s": said.get("cpu_s"), "peak_mb": said["peak_mb"]}
+    return row(name, said["rows"], what, **took, found=told or None, **more)

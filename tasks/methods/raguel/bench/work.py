@@ -1,0 +1,242 @@
+"""RAGUEL on people that are read already, and on lists that are drawn: what ``evenhand bench raguel`` starts.
+
+Each run is a process of its own, so that its peak memory is that of the work. Kernels are compiled, or loaded from
+numba's cache, on few records before anything is timed, which is told apart. Times are the least of several.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tasks.methods.raguel.algorithm.ranking.blocks import BlockRules, block_size, rerank_blocks
+from tasks.methods.raguel.algorithm.ranking.records import Records, make_records, of_costs
+from tasks.methods.raguel.algorithm.ranking.representation import Representation, representation
+from tasks.methods.raguel.algorithm.ranking.reranking import Reranking, rerank
+from tasks.methods.raguel.algorithm.recourse import targets
+from tasks.methods.raguel.algorithm.recourse.actions import Actions, make_actions
+from tasks.methods.raguel.algorithm.recourse.stepped import in_steps
+from tasks.methods.raguel.algorithm.recourse.targets import Boundary
+from tasks.methods.raguel.bench import stream as streaming
+from tasks.methods.raguel.bench import streaming as file_streaming
+from tasks.methods.raguel.bench.stream import Chunk, Stream
+from tasks.methods.raguel.reproduction import hmda_series
+from tasks.methods.raguel.reproduction.grid import BLOCKS, TOLERANCES
+from tasks.methods.raguel.reproduction.hmda_series import Drawn, HmdaSeries
+from tasks.numerics.arrays import Floats, Ints
+
+REPETITIONS, WARM_RECORDS = 7, 500
+ATTRIBUTES = 10
+SIZE, TOLERANCE = 100, 1 / 3
+"""Of the blocks of long lists."""
+PIECE = 1_000_000
+"""Records that are drawn and written at a time."""
+
+
+def costs(records: str, kind: str) -> dict[str, Any]:
+    """Costs of drawn records with ten attributes: ``closed`` form, or ``bounded`` with directions and bounds."""
+    rng, n = np.random.default_rng(0), int(records)
+    values, boundary = rng.normal(size=(n, ATTRIBUTES)), Boundary(rng.normal(size=ATTRIBUTES), 0.3)
+    weight = rng.uniform(0.1, 1, ATTRIBUTES)
+    actions = make_actions(weight)
+    if kind == "bounded":
+        actions = make_actions(weight, direction=np.resize([1, -1, 0], ATTRIBUTES), lower=-4.0, upper=4.0)
+    compiled = _compiled(lambda: targets.costs_to_boundary(values[:WARM_RECORDS], boundary, actions))
+    seconds = _least(lambda: targets.costs_to_boundary(values, boundary, actions))
+    return {"rows": n, "seconds": seconds, "compile_s": compiled, "peak_mb": _peak_mb()}
+
+
+def steps(file: str, most: str) -> dict[str, Any]:
+    """Counterfactual points in whole steps, with so many changed attributes at most, for every case of a file."""
+    stored, limit = _Stored(Path(file)), int(most) or None
+    values, boundary, actions = stored.values, stored.boundary, stored.actions
+    compiled = _compiled(lambda: in_steps(values[:1], boundary, actions, limit))
+    start = time.perf_counter()
+    found = in_steps(values, boundary, actions, limit)
+    seconds = time.perf_counter() - start
+    refused, unproven = int((~found.targets.reached).sum()), int((~found.proven).sum())
+    return {
+        "rows": len(values),
+        "cases": found.cases,
+        "seconds": seconds,
+        "compile_s": compiled,
+        "refused": refused,
+        "unproven": unproven,
+        "peak_mb": _peak_mb(),
+    }
+
+
+def one_by_one(file: str) -> dict[str, Any]:
+    """Algorithm 1 on everybody in a file, after costs, at every tolerance of the paper."""
+    listed = _Stored(Path(file)).records()
+    few = listed.rows(np.arange(min(WARM_RECORDS, len(listed.cost))))
+    compiled = _compiled(lambda: rerank(few, _held(few.group), Reranking()))
+    seconds = {t: _least(lambda t=t: rerank(listed, _held(listed.group, t), Reranking())) for t in TOLERANCES}  # type: ignore[misc]
+    return {"rows": len(listed.cost), "seconds": max(seconds.values()), "compile_s": compiled, "peak_mb": _peak_mb()}
+
+
+def in_blocks(file: str) -> dict[str, Any]:
+    """Algorithm 2 on everybody in a file, at every setting of the paper's grid: the slowest of them."""
+    listed = _Stored(Path(file)).records()
+    few = listed.rows(np.arange(min(WARM_RECORDS, len(listed.cost))))
+    compiled = _compiled(lambda: rerank_blocks(few, _held(few.group), 20, BlockRules()))
+    seconds = {}
+    for tolerance in TOLERANCES:
+        held = _held(listed.group, tolerance)
+        for blocks in BLOCKS:
+            size = block_size(len(listed.cost), blocks)
+            seconds[blocks, tolerance] = _least(lambda h=held, s=size: rerank_blocks(listed, h, s, BlockRules()))  # type: ignore[misc]
+    slowest = max(seconds, key=lambda setting: seconds[setting])
+    return {
+        "rows": len(listed.cost),
+        "seconds": seconds[slowest],
+        "slowest": slowest,
+        "median_s": float(np.median(list(seconds.values()))),
+        "compile_s": compiled,
+        "peak_mb": _peak_mb(),
+    }
+
+
+def drawn(records: str) -> dict[str, Any]:
+    """A drawn list of costs in blocks of 100, with the sort."""
+    few, listed = (_of_drawn(_drawn(n)) for n in (WARM_RECORDS, int(records)))
+    compiled = _compiled(lambda: rerank_blocks(few, _held(few.group), SIZE, BlockRules()))
+    held = _held(listed.group)
+    cpu = time.process_time()
+    seconds = _least(lambda: rerank_blocks(listed, held, SIZE, BlockRules()))
+    cpu_s = (time.process_time() - cpu) / REPETITIONS
+    sort = _least(listed.ranked)
+    return {
+        "rows": len(listed.cost),
+        "seconds": seconds,
+        "cpu_s": cpu_s,
+        "sort_s": sort,
+        "compile_s": compiled,
+        "peak_mb": _peak_mb(),
+    }
+
+
+def generate(place: str, records: str) -> dict[str, Any]:
+    """Draw a list as the lake has tables, unsorted, piece by piece."""
+    start, left, n = time.perf_counter(), int(records), 0
+    schema = file_streaming.list_schema(["cost"])
+    with pq.ParquetWriter(Path(place) / "list.parquet", schema, compression="zstd") as writer:
+        while left:
+            piece = _drawn(min(left, PIECE), seed=n)
+            cost, zero = piece.cost, np.zeros(len(piece.cost))
+            columns = [n + np.arange(len(cost)), cost, piece.group, zero + 1, cost, zero]
+            writer.write_table(pa.table(columns, schema=schema), row_group_size=file_streaming.ROW_GROUP_ROWS)
+            n, left = n + len(cost), left - len(cost)
+    mb = (Path(place) / "list.parquet").stat().st_size / 2**20
+    return {"rows": n, "seconds": time.perf_counter() - start, "file_mb": mb, "peak_mb": _peak_mb()}
+
+
+def sort(place: str) -> dict[str, Any]:
+    """The list sorted by cost, from file to file."""
+    start = time.perf_counter()
+    file_streaming.sort_by_cost(Path(place) / "list.parquet", Path(place) / "sorted.parquet")
+    return {"seconds": time.perf_counter() - start, "peak_mb": _peak_mb()}
+
+
+def stream(place: str) -> dict[str, Any]:
+    """The sorted list re-ranked in blocks of 100, from file to file; its groups are counted before."""
+    few, source, result = _drawn(WARM_RECORDS), Path(place) / "sorted.parquet", Path(place) / "reranked.parquet"
+    listed = _of_drawn(few)
+    order = listed.ranked()
+    chunk = Chunk(
+        order, listed.cost[order], listed.group[order], listed.values[order], listed.target[order], listed.rate[order]
+    )
+    held = _held(listed.group)
+    warm = Stream(SIZE, listed.rules, held.bounds, BlockRules().swaps(1, 2))
+    compiled = _compiled(lambda: list(streaming.stream([chunk], warm)))
+    start = time.perf_counter()
+    shares = file_streaming.whole_of(source).shares
+    whole = representation(few.group, 2, 0, TOLERANCE, shares)
+    told = file_streaming.rerank_file(source, result, SIZE, listed.rules, whole, BlockRules())
+    return {
+        "rows": told.rows,
+        "seconds": time.perf_counter() - start,
+        "compile_s": compiled,
+        "ratio_before": told.before.ratio,
+        "ratio_after": told.after.ratio,
+        "modified": told.modified,
+        "file_mb": result.stat().st_size / 2**20,
+        "peak_mb": _peak_mb(),
+    }
+
+
+def write(values: Floats, group: Ints, boundary: Boundary, actions: Actions, file: Path) -> None:
+    """Leave people in a file, to be read by another process."""
+    of_actions = (getattr(actions, name) for name in _Stored.ACTIONS)
+    np.savez(file, values, group, boundary.slope, np.array(boundary.intercept), *of_actions)
+
+
+class _Stored:
+    """The people that ``write`` left."""
+
+    ACTIONS = ("weight", "changeable", "step", "direction", "lower", "upper")
+
+    def __init__(self, file: Path) -> None:
+        with np.load(file) as stored:
+            self.values, self.group, slope, intercept, *actions = (stored[f"arr_{at}"] for at in range(10))
+        self.boundary, self.actions = Boundary(slope, float(intercept)), Actions(*actions)
+
+    def records(self) -> Records:
+        found = targets.to_boundary(self.values, self.boundary, self.actions)
+        return make_records(self.values, found, self.group, self.actions, self.boundary)
+
+
+def _held(group: Ints, tolerance: float = TOLERANCE) -> Representation:
+    return representation(group, 2, 0, tolerance)
+
+
+def _drawn(records: int, seed: int = 0) -> Drawn:
+    return hmda_series.draw(records, HmdaSeries(), np.random.default_rng(seed))
+
+
+def _of_drawn(given: Drawn) -> Records:
+    return of_costs(given.cost, given.group)
+
+
+def _least(work: Callable[[], object]) -> float:
+    """Least seconds of several runs."""
+    return min(_times(work))
+
+
+def _times(work: Callable[[], object]) -> Iterator[float]:
+    for _ in range(REPETITIONS):
+        start = time.perf_counter()
+        work()
+        yield time.perf_counter() - start
+
+
+def _compiled(work: Callable[[], object]) -> float:
+    """Seconds of the first run less those of the second: compilation, or what it takes to load what is compiled."""
+    first, second = (next(_times(work)) for _ in range(2))
+    return max(first - second, 0.0)
+
+
+def _peak_mb() -> float:
+    """Most memory that this process has held; ``resource.getrusage`` would count the process that started it, too."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) / 1024
+
+
+RUNS = {each.__name__: each for each in (costs, steps, one_by_one, in_blocks, drawn, generate, sort, stream)}
+
+
+def main(words: Sequence[str]) -> None:
+    """Print as JSON what one run came to; words are the run and what it is about."""
+    run, *about = words
+    sys.stdout.write(json.dumps(RUNS[run](*about)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,71 @@
+"""What RAGUEL will measure."""
+
+import math
+from collections.abc import Iterator
+
+from schemas.audit.methods.raguel import RaguelSettings
+from schemas.audit.spec import AuditSpec
+from tasks.pipeline.planned import COMPARED, Form, Values, share, whole, without_interval
+
+_QUANTILES: Values = (0.1, 0.25, 0.5, 0.75, 0.9)
+_RANKED = ("list", "blocks")
+_THRESHOLDS = ("demographic_parity", "equalised_odds")
+_FIXED = "has an interval that holds offers and ranks fixed"
+_OVER: Values = ("mean_block", "least_block")
+_MODEL = ("model",)
+"""A model alone can be asked whether an offer helps."""
+
+
+def measures(spec: AuditSpec) -> Iterator[Form]:
+    """The planned measures; those with an order are of the list after, the others of the list before."""
+    asked = spec.methods.raguel
+    if asked is None:
+        return
+    orders = (*_RANKED, "any") if asked.reach == "any" else _RANKED
+    yield Form("recourse_cost", beside=COMPARED)
+    yield share("unreached_share")
+    yield share("recourse_not_confirmed_share", makers=_MODEL)
+    yield share("list_share")
+    yield from _of_lists(asked, orders)
+    yield from _of_offers(orders, tuple(spec.features()))
+    yield from _of_cells(asked)
+
+
+def _of_lists(asked: RaguelSettings, orders: tuple[str, ...]) -> Iterator[Form]:
+    """What is told of the list before, and of each that is made of it."""
+    blocks = tuple(range(1, asked.blocks + 1)) if asked.block_column is None else None
+    for at in ({}, {"order": orders}):
+        of: dict[str, Values] = {**at}
+        yield share("block_share", {**of, "block": blocks})
+        yield without_interval(share("ratio_of_costs", {**of, "over": _OVER}))
+        yield without_interval(Form("unfair_blocks", of))
+        yield without_interval(Form("recourse_cost_quantile", {**of, "quantile": _QUANTILES}))
+    every = (*orders, *_THRESHOLDS)
+    yield whole(share("ratio_of_costs"))
+    yield whole(share("ratio_of_costs", {"order": every}), _FIXED)
+    yield Form("recourse_cost", {"order": every})
+    for measure in ("rnd", "rkl", "rrd"):
+        yield without_interval(Form(measure))
+        yield without_interval(Form(measure, {"order": (*every, "fa_ir")}))
+    yield without_interval(share("block_band", {"bound": ("low",)}))
+    yield without_interval(Form("block_band", {"bound": ("high",)}))
+
+
+def _of_offers(orders: tuple[str, ...], features: Values) -> Iterator[Form]:
+    at: dict[str, Values] = {"order": orders}
+    yield without_interval(Form("points_changed", {"order": (*orders, *_THRESHOLDS)}))
+    yield without_interval(Form("ranks_changed", {"order": (*orders, "fa_ir")}))
+    for measure in ("total_cost", "mean_offer_cost"):
+        yield without_interval(Form(measure, at))
+    yield share("offer_not_confirmed_share", at, makers=_MODEL)
+    yield share("offer_share", {**at, "attribute": features})
+    yield Form("offer_size", {**at, "attribute": features}, -math.inf)
+    yield without_interval(share("below_predecessor_share", at))
+    yield without_interval(Form("exit_rank", {"order": ("list",)}))
+
+
+def _of_cells(asked: RaguelSettings) -> Iterator[Form]:
+    of: dict[str, Values] = {"blocks": asked.block_counts, "over": ("mean_block",)}
+    yield without_interval(share("ratio_of_costs_at", of))
+    of = {**of, "tolerance": asked.tolerances, "over": ("mean_block", "overall")}
+    yield without_interval(share("ratio_of_costs_at", of))

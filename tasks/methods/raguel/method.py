@@ -1,0 +1,26 @@
+"""What RAGUEL declares of itself: the registry reads nothing else of it."""
+
+from schemas.tables.reranking import RERANKED
+from tasks.pipeline.method import Method
+
+METHOD = Method(
+    "raguel",
+    "Recourse-aware re-ranking (RAGUEL)",
+    "tasks.methods.raguel.algorithm.detection",
+    "tasks.methods.raguel.report.section",
+    (RERANKED,),
+    "tasks.methods.raguel.measures",
+    (
+        *("recourse_cost", "recourse_cost_quantile", "unreached_share", "recourse_not_confirmed_share"),
+        *("ratio_of_costs", "ratio_of_costs_at", "list_share", "block_band", "block_share", "unfair_blocks"),
+        *("points_changed", "ranks_changed", "total_cost", "mean_offer_cost"),
+        *("offer_share", "offer_size", "offer_not_confirmed_share"),
+        *("rnd", "rkl", "rrd", "below_predecessor_share", "exit_rank"),
+    ),
+    {
+        "recourse_cost": "recourse cost (RAGUEL)",
+        "unreached_share": "no recourse in reach",
+    },
+    partitions={"block_share": ("block",)},
+    stages=("tasks.methods.raguel.rerank.stage",),
+)

@@ -1,0 +1,140 @@
+"""Charts of RAGUEL: costs and their quantiles, shares by block inside a band, ratios, and the heat map of ratios.
+
+Here belongs drawing alone. Nothing is told by colour alone: orders have shapes and dashes, and cells bear their number.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from tasks.reporting.charts.vega import HEIGHT, QUIET, ROWS, panel
+from tasks.reporting.section import Panel, Swatch
+
+Rows = Sequence[Mapping[str, Any]]
+BEFORE = "before"
+"""The row of a heat map that has no tolerance: nobody has an offer."""
+_LABELS = 170
+"""Pixels that the name of a row may take."""
+_LIGHT, _DARK = "#f3f6fa", "#86aedb"
+"""Ends of the heat map's scale; the darker one is light enough for the letters of the page."""
+
+
+def dots(
+    title: str, label: str, rows: Rows, order: Sequence[str], kinds: Mapping[str, Swatch], x: str, most: float | None
+) -> Panel:
+    """Values as marks with their intervals, for each row the kinds under each other.
+
+    Args:
+        title: of the panel.
+        label: for a screen reader.
+        rows: ``row``, ``what`` (one of ``kinds``), ``value``, ``low`` and ``high`` (null: no interval) and ``shown``.
+        order: the rows from top to bottom.
+        kinds: how each kind is drawn.
+        x: title of the axis.
+        most: where the scale ends, which begins at 0; None: where the values do.
+    """
+    scale = alt.Scale(zero=True) if most is None else alt.Scale(domain=[0, most])
+    base = _base(order, kinds).encode(tooltip=_said())
+    whisker = base.mark_rule(strokeWidth=3, opacity=0.5).encode(x=alt.X("low:Q", title=x), x2="high:Q")
+    across = alt.X("value:Q", title=x, scale=scale, axis=alt.Axis(tickCount=5))
+    mark = base.mark_point(filled=True, size=60, opacity=1).encode(x=across, shape=_shape(kinds))
+    return panel(title, label, whisker + mark, rows, _height(order, kinds), span="half")
+
+
+def quantiles(title: str, label: str, rows: Rows, order: Sequence[str], kinds: Mapping[str, Swatch], x: str) -> Panel:
+    """How a value is spread: a thin line over four fifths of a group, a broad one over half, a mark at the median.
+
+    ``rows`` hold ``row``, ``what`` (one of ``kinds``), ``lowest``, ``lower``, ``median``, ``upper``, ``highest`` and
+    ``shown``.
+    """
+    base = _base(order, kinds).encode(tooltip=_said())
+    thin = base.mark_rule(strokeWidth=1.5).encode(
+        x=alt.X("lowest:Q", title=x, axis=alt.Axis(tickCount=5)), x2="highest:Q"
+    )
+    broad = base.mark_rule(strokeWidth=7, opacity=0.4).encode(x=alt.X("lower:Q", title=x), x2="upper:Q")
+    mark = base.mark_point(filled=True, size=50, opacity=1).encode(x=alt.X("median:Q", title=x), shape=_shape(kinds))
+    return panel(title, label, thin + broad + mark, rows, _height(order, kinds), span="half")
+
+
+def blocks(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], most: float) -> Panel:
+    """Share of a group by block, a line for each order, and behind them the band that counts as fair, if any.
+
+    Args:
+        title: of the panel.
+        label: for a screen reader.
+        rows: ``what`` (one of ``kinds``), ``block``, ``value`` (null: withheld, and the line breaks) and ``shown``; and
+            for the band ``what`` null, ``block``, ``low`` and ``high``.
+        kinds: how each order is drawn.
+        most: where the scale ends, which begins at 0.
+    """
+    colours, dashes = _colours(kinds), [[float(d) for d in s.dash.split()] or [1, 0] for s in kinds.values()]
+    x = alt.X("block:Q", title="block, least cost first", axis=alt.Axis(tickCount=6, format="d", tickMinStep=1))
+    y = alt.Y("value:Q", title=None, axis=alt.Axis(format="%", tickCount=5), scale=alt.Scale(domain=[0, most]))
+    base = alt.Chart(ROWS).encode(x=x)
+    band = base.transform_filter("isValid(datum.low)").mark_area(color=QUIET, opacity=0.22)
+    said = [alt.Tooltip("what:N", title="order"), alt.Tooltip("block:Q"), alt.Tooltip("shown:N", title="share")]
+    own = base.transform_filter("isValid(datum.what)").encode(y=y, color=colours, tooltip=said)
+    dash = alt.StrokeDash("what:N", legend=None, scale=alt.Scale(domain=list(kinds), range=dashes))
+    line = own.mark_line(strokeWidth=2, invalid="break-paths-show-domains").encode(strokeDash=dash)
+    mark = own.mark_point(filled=True, size=26, opacity=1).encode(shape=_shape(kinds))
+    shaded = band.encode(y=alt.Y("low:Q", title=None), y2="high:Q")
+    layers = [line, mark] if all(row.get("low") is None for row in rows) else [shaded, line, mark]
+    return panel(title, label, alt.layer(*layers), rows, HEIGHT)
+
+
+def heat(title: str, label: str, rows: Rows, numbers: Sequence[str], tolerances: Sequence[str], least: float) -> Panel:
+    """Ratios by number of blocks and tolerance, each with its number in the cell.
+
+    Args:
+        title: of the panel.
+        label: for a screen reader.
+        rows: ``blocks`` and ``tolerance`` in words, ``value`` (null where there is none) and ``shown``.
+        numbers: the numbers of blocks from left to right.
+        tolerances: from top to bottom.
+        least: the ratio that is lightest; 1 is darkest.
+    """
+    base = alt.Chart(ROWS).encode(
+        x=alt.X(
+            "blocks:N",
+            title="blocks",
+            sort=list(numbers),
+            scale=alt.Scale(domain=list(numbers)),
+            axis=alt.Axis(labelAngle=0),
+        ),
+        y=alt.Y("tolerance:N", title="tolerance", sort=list(tolerances), scale=alt.Scale(domain=list(tolerances))),
+        tooltip=[alt.Tooltip("blocks:N"), alt.Tooltip("tolerance:N"), alt.Tooltip("shown:N", title="ratio")],
+    )
+    scale = alt.Scale(domain=[least, 1], range=[_LIGHT, _DARK], clamp=True)
+    known = base.transform_filter("isValid(datum.value)")
+    cell = known.mark_rect().encode(color=alt.Color("value:Q", legend=None, scale=scale))
+    text = base.mark_text(fontSize=10.5).encode(text="shown:N")
+    return panel(title, label, cell + text, rows, 60 + 26 * len(tolerances), span="half")
+
+
+def _base(order: Sequence[str], kinds: Mapping[str, Swatch]) -> Any:
+    """A chart with a line for each row, and in it the kinds under each other."""
+    scale = alt.Scale(domain=list(order), padding=0.3)
+    return alt.Chart(ROWS).encode(
+        y=alt.Y("row:N", title=None, sort=list(order), scale=scale, axis=alt.Axis(labelLimit=_LABELS)),
+        yOffset=alt.YOffset("what:N", sort=list(kinds), scale=alt.Scale(domain=list(kinds))),
+        color=_colours(kinds),
+    )
+
+
+def _colours(kinds: Mapping[str, Swatch]) -> alt.Color:
+    scale = alt.Scale(domain=list(kinds), range=[swatch.colour for swatch in kinds.values()])
+    return alt.Color("what:N", legend=None, scale=scale)
+
+
+def _shape(kinds: Mapping[str, Swatch]) -> alt.Shape:
+    scale = alt.Scale(domain=list(kinds), range=[swatch.shape for swatch in kinds.values()])
+    return alt.Shape("what:N", legend=None, scale=scale)
+
+
+def _said() -> list[alt.Tooltip]:
+    return [alt.Tooltip("row:N", title="of"), alt.Tooltip("what:N", title=" "), alt.Tooltip("shown:N", title="value")]
+
+
+def _height(order: Sequence[str], kinds: Mapping[str, Swatch]) -> int:
+    return 55 + (12 + 14 * len(kinds)) * len(order)

@@ -1,0 +1,88 @@
+"""Synthetic lists of declined mortgage applications of growing length, in blocks of 100 (the paper's Figure 4).
+
+The paper plots a "fairness ratio" of at least 0.95 after 0.83. It cannot be that of the whole list: exchanges with the
+next block only change a group's mean by no more than the width of a block. The mean of the blocks' own ratios does what
+is plotted, and is compared with it; the overall ratio stands beside it. Ours alone is the form that takes from any
+depth, of which an overall ratio is asked.
+"""
+
+import logging
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from tasks.methods.raguel.algorithm.ranking import ratios
+from tasks.methods.raguel.algorithm.ranking.any_depth import rerank_any
+from tasks.methods.raguel.algorithm.ranking.blocks import BlockRules, rerank_blocks
+from tasks.methods.raguel.algorithm.ranking.records import Records, of_costs
+from tasks.methods.raguel.algorithm.ranking.representation import fair_blocks, representation
+from tasks.methods.raguel.algorithm.ranking.reranked import Reranked, modified
+from tasks.methods.raguel.reproduction import hmda_series
+from tasks.methods.raguel.reproduction.hmda_series import HmdaSeries
+from tasks.numerics.arrays import Longs
+from tasks.proof.lines import Cell, Figure, Value
+from tasks.proof.published import ASKED
+
+log = logging.getLogger("evenhand")
+
+SIZE: Final = 100
+"""Records of a block."""
+REFERENCE, PROTECTED = 0, 1
+ONE_BORDER, ANY_DEPTH = "one border, t = 1/3", "any depth, t = 0.02"
+TOLERANCE: Final = 1 / 3
+CLOSE_TOLERANCE: Final = 0.02
+"""Of the form that takes from any depth: what a block is off its share by is what the overall ratio is off by."""
+LEAST: Final = 0.95
+LEAST_RECORDS: Final = 10_000
+"""From which length on it is asked to reach that: in shorter lists the last blocks weigh too much."""
+
+
+def figures(most: int) -> Iterator[Figure]:
+    """The overall ratio that is asked of lists from 10,000 to ``most`` records."""
+    for records in lengths(most):
+        if records >= LEAST_RECORDS:
+            cell = Cell("overall_ratio_after", ANY_DEPTH, (float(records),))
+            yield Figure(ASKED, False, cell, LEAST, 0.0, at_least=True)
+
+
+def lengths(most: int) -> list[int]:
+    """Lengths of the paper, up to ``most``."""
+    return [records for records in hmda_series.PUBLISHED_SIZES if records <= most]
+
+
+def cells(most: int, trials: int) -> Iterator[tuple[Cell, Value]]:
+    """What becomes of lists of each length: means over so many draws."""
+    for records in lengths(most):
+        drawn = [_told(records, seed) for seed in range(trials)]
+        at = (float(records),)
+        log.info("%s records, %d lists drawn and re-ranked", f"{records:,}", trials)
+        for quantity, group in drawn[0]:
+            yield Cell(quantity, group, at), float(np.mean([each[quantity, group] for each in drawn]))
+
+
+def _told(length: int, seed: int) -> dict[tuple[str, str], float]:
+    drawn = hmda_series.draw(length, HmdaSeries(), np.random.default_rng(seed))
+    records = of_costs(drawn.cost, drawn.group)
+    held, close = (representation(drawn.group, 2, REFERENCE, t) for t in (TOLERANCE, CLOSE_TOLERANCE))
+    bordered, anywhere = (
+        rerank_blocks(records, held, SIZE, BlockRules()),
+        rerank_any(records, close, SIZE, BlockRules()),
+    )
+    told = {("initial_ratio", "all"): ratios.overall(drawn.cost, drawn.group)}
+    for name, ended, bounds in ((ONE_BORDER, bordered, held), (ANY_DEPTH, anywhere, close)):
+        told["mean_block_ratio", name] = float(ratios.of_blocks(ended.cost, drawn.group, _block(ended)).mean())
+        told["overall_ratio_after", name] = ratios.overall(ended.cost, drawn.group)
+        told["unfair_blocks_percent", name] = 100 * float((~fair_blocks(bounds, drawn.group, _block(ended))).mean())
+        told["protected_modified_percent", name] = _modified_percent(records, ended)
+    return told
+
+
+def _block(ended: Reranked) -> Longs:
+    """The block of each record; there is one wherever there are blocks."""
+    return np.zeros(len(ended.cost), np.int64) if ended.block is None else ended.block
+
+
+def _modified_percent(records: Records, ended: Reranked) -> float:
+    protected = records.group == PROTECTED
+    return 100 * float(modified(records, ended)[protected].mean())

@@ -1,0 +1,44 @@
+"""Settings of the stage ``rerank``."""
+
+from schemas.audit.methods.raguel import RaguelSettings
+from schemas.audit.model import Model
+from schemas.audit.recourse import Recourse
+from schemas.audit.spec import AuditSpec, Bootstrap, Explain, Protected, StageSettings
+from schemas.errors import SpecError, nearest
+from schemas.terms import Kind
+
+
+class RerankSettings(StageSettings):
+    """What decides the lists."""
+
+    raguel: RaguelSettings
+    recourse: dict[str, Recourse]
+    """By feature; in which direction it may change is among the encodings."""
+    explain: Explain
+    protected: tuple[Protected, ...]
+    model: Model
+    bootstrap: Bootstrap
+    seed: int
+
+
+def settings_of(spec: AuditSpec) -> RerankSettings | None:
+    """The stage's settings; None without the method.
+
+    Raises:
+        SpecError: The column of the blocks is no feature, or has no order.
+    """
+    asked = spec.methods.raguel
+    if asked is None:
+        return None
+    _check_block_column(asked.block_column, spec)
+    recourse = {name: column.recourse for name, column in spec.features().items()}
+    return RerankSettings.of(spec, raguel=asked, recourse=recourse)
+
+
+def _check_block_column(name: str | None, spec: AuditSpec) -> None:
+    if name is None:
+        return
+    ordered = [each for each, column in spec.features().items() if column.type is not Kind.NOMINAL]
+    if name not in ordered:
+        message = f"{name!r} is no column whose values have an order, as those of blocks need; {nearest(name, ordered)}"
+        raise SpecError(message, ("methods", "raguel", "block_column"))

@@ -1,0 +1,39 @@
+"""Rerank: applicants ranked by what recourse would cost them, and lists that represent every group fairly (RAGUEL).
+
+Here belong the stage's settings and its declaration; what it does is in ``lists``, which loads fairlearn for the
+baselines and is itself loaded only when something is ranked.
+"""
+
+import pyarrow as pa
+
+from schemas.tables.applications import APPLICANTS, DECISIONS, ENCODINGS, MEMBERSHIPS, MODELS
+from schemas.tables.findings import AGGREGATES, TALLIES
+from schemas.tables.reranking import OFFERS, RERANKED
+from tasks.methods.raguel.rerank.settings import RerankSettings, settings_of
+from tasks.pipeline.stage import Produced, stage
+
+__all__ = ["rerank", "settings_of"]
+
+
+@stage(
+    reads=(DECISIONS, APPLICANTS, ENCODINGS, MEMBERSHIPS, MODELS),
+    writes=(RERANKED, OFFERS, TALLIES, AGGREGATES),
+)
+def rerank(
+    decisions: pa.Table,
+    applicants: pa.Table,
+    encodings: pa.Table,
+    memberships: pa.Table,
+    models: pa.Table,
+    *,
+    settings: RerankSettings,
+) -> Produced:
+    """Every applicant to be ranked, once for each order, with its recourse or the reason why it has none.
+
+    Raises:
+        DataQualityError: Nobody belongs to a reference group.
+        IntegrityError: A stored model is not what the stage ``score`` would have left.
+    """
+    from tasks.methods.raguel.rerank.lists import reranked  # fairlearn takes seconds to load
+
+    return reranked(decisions, applicants, encodings, memberships, models, settings=settings)

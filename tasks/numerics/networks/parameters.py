@@ -1,0 +1,230 @@
+"""Fully connected networks with one output, the logit: their parameters as arrays, apart from any library.
+
+A network comes from a torch ``nn.Sequential`` and goes back to one, and is kept as safetensors, a format of arrays that
+runs no code when it is read. In evaluation mode dropout does nothing, so it is no part of a network here.
+
+Here belong the network, its logit and the gradient of it. What the logit owes to each feature is in ``attributions``.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal, get_args
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+from scipy.special import expit
+
+from schemas.errors import IntegrityError, SpecError
+from tasks.numerics.arrays import Floats
+
+Activation = Literal["relu", "softplus", "silu"]
+
+ROWS_AT_ONCE = 8192
+"""Rows whose hidden layers are held at the same time."""
+
+LAYERS = {"ReLU": "relu", "Softplus": "softplus", "SiLU": "silu"}
+"""Torch's name of a layer, and the name of its activation here."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network ``p -> h_1 -> ... -> h_d -> 1``; between any two layers, the same activation."""
+
+    weights: tuple[Floats, ...]
+    """``d + 1`` matrices ``(out, in)``, from the inputs to the logit."""
+    biases: tuple[Floats, ...]
+    """``d + 1`` vectors ``(out,)``."""
+    activation: Activation
+
+    def __post_init__(self) -> None:
+        """Check that the layers fit together.
+
+        Raises:
+            IntegrityError: They do not.
+        """
+        if self.activation not in get_args(Activation):
+            raise IntegrityError(f"a network has the activation {self.activation!r}; known: {get_args(Activation)}")
+        if not self.weights or len(self.weights) != len(self.biases):
+            message = f"a network has {len(self.weights)} matrices of weights and {len(self.biases)} vectors of biases"
+            raise IntegrityError(message + "; there must be one of each for every layer")
+        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            _check_layer(layer, weight, bias)
+        for layer, (weight, following) in enumerate(pairwise(self.weights)):
+            if following.shape[1] != weight.shape[0]:
+                message = f"layer {layer} of a network gives {weight.shape[0]} numbers and layer {layer + 1} takes "
+                raise IntegrityError(message + f"{following.shape[1]}; the two must be equal")
+        if self.weights[-1].shape[0] != 1:
+            raise IntegrityError(
+                f"a network ends in {self.weights[-1].shape[0]} numbers; it must end in one, the logit"
+            )
+
+    @property
+    def inputs(self) -> int:
+        """Number of features ``p`` that the network takes."""
+        return int(self.weights[0].shape[1])
+
+    def before_scaling(self, centre: Floats, scale: Floats) -> "Network":
+        """The same network as a function of features that are scaled on the way to it: ``(x - centre) / scale``."""
+        first = self.weights[0] / scale
+        biases = (self.biases[0] - first @ centre, *self.biases[1:])
+        return Network((first, *self.weights[1:]), biases, self.activation)
+
+    def logit(self, x: Floats) -> Floats:
+        """``(n,)`` logits of rows ``(n, p)``."""
+        forward, _ = ACTIVATIONS[self.activation]
+        logits = np.empty(len(x))
+        for start in range(0, len(x), ROWS_AT_ONCE):
+            values = x[start : start + ROWS_AT_ONCE]
+            for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+                values = forward(values @ weight.T + bias)
+            logits[start : start + ROWS_AT_ONCE] = values @ self.weights[-1][0] + self.biases[-1][0]
+        return logits
+
+    def gradient(self, x: Floats) -> Floats:
+        """``(n, p)`` gradients of the logit at rows ``(n, p)``; at a kink of the ReLU, that of its flat side."""
+        gradients = np.empty(x.shape)
+        for start in range(0, len(x), ROWS_AT_ONCE):
+            gradients[start : start + ROWS_AT_ONCE] = self._gradient(x[start : start + ROWS_AT_ONCE])
+        return gradients
+
+    def _gradient(self, values: Floats) -> Floats:
+        forward, derivative = ACTIVATIONS[self.activation]
+        slopes = []
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            before = values @ weight.T + bias
+            slopes.append(derivative(before))
+            values = forward(before)
+        flow = np.broadcast_to(self.weights[-1], (len(values), self.weights[-1].shape[1]))
+        for weight, slope in zip(self.weights[-2::-1], slopes[::-1], strict=True):
+            flow = (flow * slope) @ weight
+        return flow
+
+
+def _check_layer(layer: int, weight: Floats, bias: Floats) -> None:
+    if weight.ndim != 2 or bias.shape != weight.shape[:1] or 0 in weight.shape:
+        message = f"layer {layer} of a network has weights of shape {weight.shape} and biases of shape {bias.shape}"
+        raise IntegrityError(message + "; expected (out, in) and (out,), neither of them empty")
+    if not (np.isfinite(weight).all() and np.isfinite(bias).all()):
+        raise IntegrityError(f"layer {layer} of a network has parameters that are not finite; train it again")
+
+
+def _relu(z: Floats) -> Floats:
+    return np.maximum(z, 0.0)
+
+
+def _step(z: Floats) -> Floats:
+    return (z > 0).astype(np.float64)
+
+
+def _softplus(z: Floats) -> Floats:
+    return np.logaddexp(0.0, z)
+
+
+def _silu(z: Floats) -> Floats:
+    return z * _logistic(z)
+
+
+def _silu_slope(z: Floats) -> Floats:
+    share = _logistic(z)
+    return share * (1 + z * (1 - share))
+
+
+def _logistic(z: Floats) -> Floats:
+    share: Floats = expit(z)
+    return share
+
+
+ACTIVATIONS: dict[str, tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]]] = {
+    "relu": (_relu, _step),
+    "softplus": (_softplus, _logistic),
+    "silu": (_silu, _silu_slope),
+}
+"""Each activation and its derivative, both elementwise."""
+
+
+def of_module(module: Any) -> Network:
+    """The network of a torch ``nn.Sequential`` in evaluation mode.
+
+    Args:
+        module: Made of Linear layers with one kind of activation between them, and of Dropout.
+
+    Raises:
+        SpecError: It holds another layer, mixes activations, or has two layers of one kind in a row.
+        IntegrityError: Its layers do not fit together.
+    """
+    kept = [layer for layer in module if type(layer).__name__ not in ("Dropout", "Identity")]
+    linear, between = kept[::2], kept[1::2]
+    for layer in linear:
+        if type(layer).__name__ != "Linear":
+            raise SpecError(f"a module has {layer} where a network has a Linear layer; {_EXPECTED}")
+    kinds = {_activation(layer) for layer in between}
+    if len(linear) != len(between) + 1 or len(kinds) > 1:
+        raise SpecError(f"a module of {[type(layer).__name__ for layer in module]} is no network here; {_EXPECTED}")
+    weights = tuple(_array(layer.weight) for layer in linear)
+    biases = tuple(
+        np.zeros(len(weight)) if layer.bias is None else _array(layer.bias)
+        for layer, weight in zip(linear, weights, strict=True)
+    )
+    return Network(weights, biases, kinds.pop() if kinds else "relu")
+
+
+_EXPECTED = "expected Linear layers with ReLU, Softplus or SiLU between them, the last of them giving the logit"
+
+
+def _activation(layer: Any) -> Activation:
+    name = type(layer).__name__
+    if name not in LAYERS or (name == "Softplus" and (layer.beta, layer.threshold) != (1, 20)):
+        raise SpecError(f"a module has {layer} where a network has an activation; {_EXPECTED}")
+    return LAYERS[name]  # type: ignore[return-value]
+
+
+def _array(parameter: Any) -> Floats:
+    array: Floats = parameter.detach().cpu().double().numpy().copy()
+    return array
+
+
+def to_module(network: Network) -> Any:
+    """A torch ``nn.Sequential`` in double precision, in evaluation mode, that gives ``(n, 1)`` logits."""
+    import torch  # seconds to import, and what reads a network need not have it
+
+    kind = {"relu": torch.nn.ReLU, "softplus": torch.nn.Softplus, "silu": torch.nn.SiLU}[network.activation]
+    layers: list[Any] = []
+    for weight, bias in zip(network.weights, network.biases, strict=True):
+        linear = torch.nn.Linear(weight.shape[1], weight.shape[0], dtype=torch.float64)
+        linear.load_state_dict({"weight": torch.from_numpy(weight.copy()), "bias": torch.from_numpy(bias.copy())})
+        layers += [linear, kind()]
+    return torch.nn.Sequential(*layers[:-1]).eval()
+
+
+def to_safetensors(network: Network) -> bytes:
+    """A network as bytes that follow from it alone."""
+    tensors = {f"layers.{layer}.weight": np.ascontiguousarray(weight) for layer, weight in enumerate(network.weights)}
+    tensors |= {f"layers.{layer}.bias": np.ascontiguousarray(bias) for layer, bias in enumerate(network.biases)}
+    return save(tensors, {"activation": network.activation})
+
+
+def of_safetensors(content: bytes) -> Network:
+    """The network that ``to_safetensors`` wrote, whatever the precision of its arrays.
+
+    Raises:
+        IntegrityError: The bytes are not safetensors, name no activation, or hold other arrays than those of a network.
+    """
+    try:
+        tensors = load(content)
+    except SafetensorError as error:
+        raise IntegrityError(f"a network is not in the safetensors format ({error}); write it again") from error
+    length = int.from_bytes(content[:8], "little")
+    metadata = json.loads(content[8 : 8 + length]).get("__metadata__", {})
+    names = {f"layers.{layer}.{part}" for layer in range(len(tensors) // 2) for part in ("weight", "bias")}
+    if not tensors or set(tensors) != names:
+        message = f"a network in safetensors holds the arrays {sorted(tensors)}; expected layers.0.weight (out, in), "
+        raise IntegrityError(message + "layers.0.bias (out,), and so on for every layer")
+    if "activation" not in metadata:
+        message = "a network in safetensors does not say in its metadata which 'activation' it has"
+        raise IntegrityError(f"{message}; one of {', '.join(get_args(Activation))}")
+    layers = [(tensors[f"layers.{layer}.weight"], tensors[f"layers.{layer}.bias"]) for layer in range(len(names) // 2)]
+    weights, biases = zip(*[(w.astype(np.float64), b.astype(np.float64)) for w, b in layers], strict=True)
+    return Network(weights, biases, metadata["activation"])

@@ -1,0 +1,183 @@
+"""What a method of detection is given and what it gives back.
+
+Every method (FGCE, and those that follow) is one function ``detect(problem, settings, rng) -> Detected``. The stage
+that calls it knows nothing of the method: it turns rows into row ids and arrays into tables.
+
+Here belong the shapes of that exchange. How a group's numbers are summarised is in ``measures``.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.columns import Columns
+from tasks.numerics.results import Detected
+
+if TYPE_CHECKING:
+    from tasks.numerics.explanation import ModelView
+
+
+@dataclass(frozen=True)
+class FeasibilityGraph:
+    """Directed graph of feasible moves between distinct rows, as CSR arrays.
+
+    An edge ``i -> j`` says that an applicant like node ``i`` could come to look like node ``j`` in one step: no further
+    than epsilon apart and no constraint broken (FGCE, section III). Parallel rows share a node.
+    """
+
+    indptr: Longs
+    """``(m + 1,)`` start of each node's out-edges."""
+    indices: Ints
+    """``(edges,)`` destination nodes, ascending within a node."""
+    distances: Floats
+    """``(edges,)`` L2 distance of each edge, in encoded units."""
+
+    @property
+    def size(self) -> int:
+        """Number of nodes ``m``."""
+        return len(self.indptr) - 1
+
+
+@dataclass(frozen=True)
+class Counterfactuals:
+    """What rows of other groups would have been, had they belonged to the reference group."""
+
+    row: Longs
+    """``(c,)`` the rows imagined, ascending."""
+    values: Floats
+    """``(c, p)`` laid out as ``Columns.values``."""
+    favourable: Bools | None
+    """``(c,)`` what the same decision maker would have decided; None where it can be asked about real rows only."""
+
+
+class Regenerate(Protocol):
+    """Makes counterfactuals again, under other assumptions than those of the audit."""
+
+    def __call__(self, rows: Longs, group: Ints, without: tuple[str, str] | None) -> Counterfactuals:
+        """Imagine ``rows`` as members of the reference group.
+
+        Args:
+            rows: ``(r,)`` rows to imagine, ascending; those that are refused are missing from the answer.
+            group: ``(n,)`` group of every row, as it is or permuted; the generator is fitted to it.
+            without: An edge of the causal graph to leave out.
+        """
+        ...
+
+
+class OpenModel(Protocol):
+    """Opens the decision maker's model."""
+
+    def __call__(self, substitute: bool) -> "ModelView":
+        """The rows as the model saw them, with what makes its attributions.
+
+        Args:
+            substitute: Whether a stand-in for integrated gradients will do for a model that has no gradient.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Mediated:
+    """What a model would have decided, had mediators been those of another group; by ``s`` networks."""
+
+    row: Longs
+    """``(m,)`` the rows imagined, ascending; one of the reference group once for each other group."""
+    spread: Floats
+    """``(m,)`` how far the networks part; NaN where refused, or where there is one network."""
+    refusal: NDArray[np.str_]
+    """``(m,)`` empty, or the reason (``schemas.terms.Refusal``)."""
+    flips: Bools
+    """``(s, m)`` whether the decision is another one; False where refused."""
+    change: Floats
+    """``(s, m)`` score then less score now; NaN where refused."""
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Where applicants stand in a list by recourse cost, before and after it was re-ranked."""
+
+    row: Longs
+    """``(m,)`` the rows that were to be ranked, ascending."""
+    cost: Floats
+    """``(m,)`` recourse cost before; NaN where refused."""
+    rank: Floats
+    """``(m,)`` place before, from 1; NaN where refused."""
+    rank_after: Floats
+    """``(m,)`` place after."""
+    offered: Bools
+    """``(m,)`` whether there is an offer."""
+    refusal: NDArray[np.str_]
+    """``(m,)`` empty, or the reason (``schemas.terms.Refusal``)."""
+    candidate: Longs
+    """``(m,)`` the row whose place is the counterfactual point; -1 where it is nobody's."""
+
+
+@dataclass(frozen=True)
+class Applicants:
+    """The rows of a problem as applicants: what they handed in, what was decided, and what they would have been."""
+
+    columns: Columns
+    favourable: Bools
+    """``(n,)`` the decision maker's decision on each row."""
+    attribute_columns: tuple[str, ...]
+    """Columns that the protected attribute is made of."""
+    crossed: bool = False
+    """Whether the protected attribute crosses several columns (intersectional)."""
+    counterfactuals: Counterfactuals | None = None
+    """Of every row outside the reference group that was not refused; None without a generator."""
+    imagine: Regenerate | None = None
+    edges: tuple[tuple[str, str], ...] = ()
+    """Edges of the causal graph out of the protected attribute: what the results are sensitive to."""
+    reached: tuple[str, ...] = ()
+    """Columns that the protected attribute can reach in the causal graph."""
+    mediated: Mediated | None = None
+    """Of every row outside the reference group; None without generators of mediators, or for a lender."""
+    singles: tuple["Problem", ...] = ()
+    """Of a crossed attribute, the problems of the single attributes that it crosses, on the same rows."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One decision maker, one protected attribute: the rows a method looks at. All arrays are aligned by row."""
+
+    encoded: Floats
+    """``(n, p)`` features in [0, 1]."""
+    feature_of_column: Ints
+    """``(p,)`` index of the source feature of each encoded column (a one-hot set shares one)."""
+    features: tuple[str, ...]
+    """Names of the source features."""
+    group: Ints
+    """``(n,)`` index into ``groups``."""
+    groups: tuple[str, ...]
+    reference: int
+    """Index into ``groups`` of the reference group."""
+    factual: Bools
+    """``(n,)`` rows to explain: the unfavourable decisions of this decision maker."""
+    candidate: Bools
+    """``(n,)`` rows that may serve as a counterfactual: its favourable decisions."""
+    node: Ints
+    """``(n,)`` node of each row in ``graph``."""
+    graph: FeasibilityGraph
+    resamples: int = 0
+    """Bootstrap replicates that every aggregate is to carry."""
+    applicants: Applicants | None = None
+    """What methods that look at applicants, and not at encoded features, need to know."""
+    look_into: OpenModel | None = None
+    """Of a decision maker that is a model: opens it."""
+    places: Ranks | None = None
+    """Of a method that ranks; None of all others."""
+
+
+class Detector(Protocol):
+    """The module of a method of detection."""
+
+    def units(self, problem: Problem) -> Bools:
+        """``(n,)`` which rows get a finding, be it a refusal."""
+        ...
+
+    def detect(self, problem: Problem, settings: Any, rng: np.random.Generator) -> Detected:
+        """Look at a problem; refusals are findings, and no exception is raised for them."""
+        ...

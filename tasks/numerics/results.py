@@ -1,0 +1,130 @@
+"""What a method gives back: findings, the evidence behind them, and what is needed to summarise them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.numerics.arrays import Floats, Ints, Longs
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(frozen=True)
+class Findings:
+    """One entry per factual. A refusal is an entry like any other, with its reason."""
+
+    row: Longs
+    subgroup: Ints
+    """Weakly connected component, numbered from 1 within the group by falling number of factuals."""
+    verdict: NDArray[np.str_]
+    """What was found, in the words of ``schemas.tables.findings.VERDICTS``."""
+    statistic: Floats
+    """The method's statistic, NaN where refused; for FGCE the cost of the cheapest feasible counterfactual."""
+    refusal: NDArray[np.str_]
+    """Empty, or the reason (``schemas.terms.Refusal``)."""
+    tested: "Tested | None" = None
+    """Of a method that tests every unit."""
+
+
+@dataclass(frozen=True)
+class Tested:
+    """The test behind each finding. NaN where the finding was refused."""
+
+    control: Floats
+    """``(f,)`` share of unfavourable decisions in the control group."""
+    test: Floats
+    """``(f,)`` the same in the test group."""
+    low: Floats
+    high: Floats
+    p: Floats
+    q: Floats
+    """``(f,)`` p after Benjamini-Hochberg over the units of the same group."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What stands behind a finding: pairs of rows with a role. Restricted: never in a report."""
+
+    row: Longs
+    role: NDArray[np.str_]
+    rank: Ints
+    other: Longs
+    value: Floats
+
+
+@dataclass(frozen=True)
+class Tally:
+    """The distribution over units of one statistic: enough to print its mean and to resample it exactly.
+
+    ``values`` may hold NaN for units on which the statistic is not defined (the cost of a factual without a feasible
+    counterfactual): they are resampled with the others and left out of the mean.
+    """
+
+    group: int
+    subgroup: int
+    """0 for the whole group, else as in ``Findings.subgroup``."""
+    measure: str
+    parameters: Mapping[str, float | str]
+    values: Floats
+    counts: Longs
+    headline: bool
+    """Whether the difference from the reference group is tested."""
+    compared: bool = True
+    """Whether the difference and the ratio to the reference group are wanted."""
+    share: bool = False
+    """Whether no value can be below 0 or above 1: then a sample of zeros, or of ones, has a binomial interval."""
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """A measure of a group that is no mean over its units (an optimum, an area); the method resamples it itself."""
+
+    group: int
+    subgroup: int
+    """0 for the whole group, else as in ``Findings.subgroup``."""
+    measure: str
+    parameters: Mapping[str, float | str]
+    value: float
+    """NaN where it is refused; ``reason`` then says why."""
+    n: int
+    """Units that it is about."""
+    headline: bool = False
+    """Whether the difference from the reference group is tested."""
+    compared: bool = True
+    """Whether the difference and the ratio to the reference group are wanted."""
+    events: int | None = None
+    """Units that the value counts, where it counts units: a small number of them is withheld like any small cell."""
+    reason: str = ""
+    """Why there is no value, or how far a bound may be from the optimum; empty for an exact value."""
+    replicates: Floats = field(default_factory=lambda: np.zeros(0))
+    """``(resamples,)`` the measure on units drawn anew with replacement, or none; NaN where it is refused."""
+
+
+@dataclass(frozen=True)
+class Draws:
+    """One statistic of a group recomputed where nothing but size, or nothing at all, tells it from the reference."""
+
+    group: int
+    measure: str
+    parameters: Mapping[str, float | str]
+    values: Floats
+    """``(draws,)``; NaN where a draw has no unit on which the statistic is defined."""
+    reason: str = ""
+    """Why values among them are no more than bounds; empty where none is."""
+    reference: Literal["size_matched", "null"] = "size_matched"
+    """What was drawn: the reference group at the group's size, or labels that tell nothing (permuted)."""
+
+
+@dataclass(frozen=True)
+class Detected:
+    """All that a method has to say of a problem."""
+
+    findings: Findings
+    evidence: Evidence
+    tallies: tuple[Tally, ...]
+    draws: tuple[Draws, ...]
+    aggregates: tuple[Aggregate, ...] = ()

@@ -1,0 +1,74 @@
+"""What methods say of groups, as arrays, laid out as rows of the tables ``tallies``, ``aggregates`` and ``draws``.
+
+Used by every stage that describes groups, so that a statistic looks the same wherever it comes from.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from schemas.tables.findings import AGGREGATES, DRAWS, TALLIES
+from tasks.numerics.results import Aggregate, Draws, Tally
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a statistic is of, beside its group."""
+
+    method: str
+    decision_maker: str
+    protected_attribute: str
+    groups: tuple[str, ...]
+    """Names of the groups, by number."""
+
+    def tallies(self, found: Sequence[Tally]) -> pa.Table:
+        """One row for each value of each tally."""
+        sizes = [len(tally.values) for tally in found]
+        named = {**self._named(found), **self._wanted(found), "share": [tally.share for tally in found]}
+        return TALLIES.build(
+            **{name: np.repeat(np.array(values, dtype=object), sizes) for name, values in named.items()},
+            value=np.concatenate([np.zeros(0), *(tally.values for tally in found)]),
+            count=np.concatenate([np.zeros(0, np.int64), *(tally.counts for tally in found)]),
+        )
+
+    def aggregates(self, found: Sequence[Aggregate]) -> pa.Table:
+        """One row for each aggregate."""
+        return AGGREGATES.build(
+            **self._named(found),
+            **self._wanted(found),
+            value=[each.value for each in found],
+            n=[each.n for each in found],
+            events=[each.events for each in found],
+            reason=[each.reason or None for each in found],
+            replicates=[each.replicates for each in found],
+        )
+
+    def draws(self, found: Sequence[Draws]) -> pa.Table:
+        """One row for each value of each measure drawn."""
+        sizes = [len(each.values) for each in found]
+        named = self._named(found)
+        named.pop("subgroup")
+        named |= {"reason": [each.reason or None for each in found], "reference": [each.reference for each in found]}
+        return DRAWS.build(
+            **{name: np.repeat(np.array(values, dtype=object), sizes) for name, values in named.items()},
+            draw=np.concatenate([np.zeros(0, np.int64), *(np.arange(size) for size in sizes)]),
+            value=np.concatenate([np.zeros(0), *(each.values for each in found)]),
+        )
+
+    def _named(self, found: Sequence[Tally | Aggregate | Draws]) -> dict[str, list[Any]]:
+        return {
+            "method": [self.method] * len(found),
+            "decision_maker": [self.decision_maker] * len(found),
+            "protected_attribute": [self.protected_attribute] * len(found),
+            "group": [self.groups[each.group] for each in found],
+            "subgroup": [getattr(each, "subgroup", 0) for each in found],
+            "measure": [each.measure for each in found],
+            "parameters": [json.dumps(dict(each.parameters), sort_keys=True) for each in found],
+        }
+
+    def _wanted(self, found: Sequence[Tally | Aggregate]) -> dict[str, list[bool]]:
+        return {"headline": [each.headline for each in found], "compared": [each.compared for each in found]}

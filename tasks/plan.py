@@ -1,0 +1,188 @@
+"""The order of an audit's stages, wired by the tables that they declare, and the identity of a run.
+
+A step reads, of every table that its stage declares, all artifacts that earlier steps wrote. Keys follow from content,
+so a walk over the steps without computing anything tells what the lake already holds.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from itertools import chain
+from pathlib import PurePath
+
+import yaml
+
+from schemas.artifact import Artifact, Partition
+from schemas.audit.spec import AuditSpec, StageSettings
+from schemas.table import Table
+from tasks.counterfactuals import stage as generate
+from tasks.detection import stage as detect
+from tasks.feasibility_graph import stage as connect
+from tasks.ingest import stage as ingest
+from tasks.lake.store import Lake
+from tasks.metrics import stage as measure
+from tasks.pipeline import registry
+from tasks.pipeline.lineage import code_digest, versions
+from tasks.pipeline.method import Method
+from tasks.pipeline.registry import METHODS
+from tasks.pipeline.stage import Stage
+from tasks.preprocessing import stage as preprocess
+from tasks.reporting import stage as report
+from tasks.scoring import stage as score
+
+Inputs = dict[str, list[Artifact]]
+
+STAGES: dict[str, Stage] = {
+    s.name: s
+    for s in (
+        ingest.ingest,
+        preprocess.preprocess,
+        score.score,
+        connect.connect,
+        generate.generate,
+        *(stage for method in METHODS.values() for stage, _ in method.own_stages()),
+        detect.detect,
+        measure.measure,
+        report.report,
+    )
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One stage of one audit, with its settings."""
+
+    name: str
+    stage: Stage
+    settings: StageSettings
+    modules: tuple[str, ...] = ()
+    """Modules that the stage reaches by name and not by import: they are part of its key."""
+    unread: tuple[Table, ...] = ()
+    """Tables that the stage declares and this step has no use for: what is in them does not touch it."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The steps of an audit in order, and its run id: the same for the same spec, data, code and libraries."""
+
+    spec: AuditSpec
+    run: str
+    source_sha256: str
+    code: str
+    steps: tuple[Step, ...]
+
+
+def plan(spec: AuditSpec) -> Plan:
+    """The steps of an audit.
+
+    Raises:
+        InfrastructureError: the source is not there.
+    """
+    reading, scoring = ingest.settings_of(spec), score.settings_of(spec)
+    asked = registry.asked_for(spec)
+    reached = (*(m.algorithm for m in asked), *(m.section for m in asked))
+    code = code_digest([*(s.function.__module__ for s in STAGES.values()), *reached])
+    said = [spec.model_dump(mode="json"), reading.source_sha256, scoring.model_sha256, code, versions()]
+    identity = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+    run = f"{spec.name}-{spec.year}-{identity[:10]}"
+    declarations = tuple(declaration(name) for name in METHODS)
+    made = report.ReportSettings.of(
+        spec,
+        run=run,
+        source_sha256=reading.source_sha256,
+        code=code,
+        effective_spec=_effective(spec),
+        version=version("evenhand"),
+    )
+    steps = (
+        Step("ingest", ingest.ingest, reading),
+        Step("preprocess", preprocess.preprocess, preprocess.settings_of(spec)),
+        Step("score", score.score, scoring),
+        *_wanted(spec, asked),
+        *(step for method in asked for step in _own(spec, method)),
+        *(_detection(spec, method) for method in asked),
+        Step("measure", measure.measure, measure.MeasureSettings.of(spec), declarations),
+        Step("report", report.report, made, (*declarations, *(m.section for m in asked))),
+    )
+    return Plan(spec, run, reading.source_sha256, code, steps)
+
+
+def declaration(name: str) -> str:
+    """The module in which a method declares itself: reached by name, and so named wherever a key depends on it."""
+    return f"tasks.methods.{name}.method"
+
+
+def _wanted(spec: AuditSpec, asked: Sequence[Method]) -> Iterator[Step]:
+    """The stages of which a method of the audit reads something."""
+    read = {table.name for method in asked for table in method.reads}
+    if read & {table.name for table in connect.connect.writes}:
+        yield Step("connect", connect.connect, connect.settings_of(spec))
+    for method in asked:
+        made_by = registry.generator_of(spec, method)
+        if made_by == "nearest" or (made_by == "scm" and spec.causal_graph.edges):
+            matching = getattr(spec.methods, method.name).matching
+            yield Step("generate", generate.generate, generate.settings_of(spec, made_by, matching))
+
+
+def _own(spec: AuditSpec, method: Method) -> Iterator[Step]:
+    """The stages that a method alone needs, where the spec asks for them."""
+    for stage, settings_of in method.own_stages():
+        settings = settings_of(spec)
+        if settings is not None:
+            yield Step(stage.name, stage, settings)
+
+
+def _detection(spec: AuditSpec, method: Method) -> Step:
+    optional = {t for each in METHODS.values() for t in (*each.reads, *chain(*each.generators.values()))}
+    unread = tuple(sorted(optional - set(registry.tables_of(spec, method)), key=lambda table: table.name))
+    settings = detect.settings_of(spec, method.name)
+    return Step(f"detect {method.name}", detect.detect, settings, (method.algorithm, declaration(method.name)), unread)
+
+
+def _effective(spec: AuditSpec) -> str:
+    """The spec with all overrides and defaults, as YAML; of paths only the name, which is no secret."""
+    said = spec.model_dump(mode="json")
+    names = [PurePath(path).name for path in spec.source.paths]
+    for found in ("vintage_file", "lacking"):
+        del said["source"][found]  # evenhand looks it up again
+    if spec.source.path is not None:
+        said["source"]["path"] = names[0] if len(names) == 1 else names
+    if spec.model.file is not None:
+        said["model"]["file"]["path"] = PurePath(spec.model.file.path).name
+    text: str = yaml.safe_dump(said, sort_keys=False, allow_unicode=True)
+    return text
+
+
+def walk(steps: Sequence[Step], execute: Callable[[Step, Inputs], Partition | None]) -> list[Partition]:
+    """Execute steps in order, each on what the earlier ones wrote; stops at the first that gives None."""
+    done: list[Partition] = []
+    for step in steps:
+        partition = execute(step, inputs(step, done))
+        if partition is None:
+            break
+        done.append(partition)
+    return done
+
+
+def inputs(step: Step, done: Sequence[Partition]) -> Inputs:
+    """The artifacts that a step reads."""
+    wanted: Inputs = {table.name: [] for table in step.stage.reads}
+    unread = {table.name for table in step.unread}
+    for partition in done:
+        for artifact in partition.tables:
+            if artifact.table in wanted and artifact.table not in unread:
+                wanted[artifact.table].append(artifact)
+    return wanted
+
+
+def held(lake: Lake, steps: Sequence[Step]) -> list[Partition]:
+    """The partitions that the lake already holds, from the first step to the first that it lacks.
+
+    Raises:
+        IntegrityError: one of them has been altered.
+    """
+    return walk(
+        steps, lambda step, given: lake.find(step.stage.name, step.stage.key(given, step.settings, step.modules))
+    )

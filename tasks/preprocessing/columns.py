@@ -1,0 +1,97 @@
+"""Applicants as arrays: what they handed in, the same as preprocess laid down to encode it, and as a model's inputs.
+
+Whoever needs an applicant's own values reads them here, so that an imagined applicant is encoded exactly like a real
+one.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from schemas.audit.model import TakenAs
+from schemas.terms import Kind
+from tasks.numerics import encoding
+from tasks.numerics.arrays import Ints
+from tasks.numerics.columns import Columns, one_hot
+from tasks.numerics.encoding import Floats, Scale
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a model sees of ``n`` applicants, in the order of the spec's columns."""
+
+    x: Floats
+    """``(n, d)``."""
+    column: Ints
+    """``(d,)`` number of the column that each input is of."""
+    names: tuple[str, ...]
+    """Of the ``d`` inputs; an input for a category is ``column=category``."""
+
+
+def inputs_of(columns: Columns, encodings: pa.Table, taken_as: TakenAs, known: Floats | None = None) -> Inputs:
+    """Applicants as a model takes them.
+
+    Args:
+        columns: what they handed in.
+        encodings: how it is encoded.
+        taken_as: numbers in the user's units and an input for each category (``one_hot``), or the number of the
+            category (``codes``); or ``encoded``, as models see them that are fitted here.
+        known: ``(n, q)`` the encoded features, where preprocess made them already.
+    """
+    if taken_as == "encoded":
+        x = encoded(columns, encodings) if known is None else known
+        return Inputs(x, encodings["feature_index"].to_numpy(), tuple(encodings["encoded"].to_pylist()))
+    if taken_as == "codes":
+        return Inputs(columns.values, np.arange(len(columns.names), dtype=np.int32), columns.names)
+    x, column = one_hot(columns)
+    names = (
+        [f"{name}={category}" for category in categories] or [name]
+        for name, categories in zip(columns.names, columns.categories, strict=True)
+    )
+    return Inputs(x, column, tuple(name for each in names for name in each))
+
+
+def columns_of(applicants: pa.Table, encodings: pa.Table) -> Columns:
+    """The features of applicants, in the order of their table."""
+    firsts = _features(encodings)
+    kinds = tuple(Kind(first["kind"]) for first in firsts)
+    categories = tuple(tuple(json.loads(first["categories"] or "[]")) for first in firsts)
+    values = [
+        encoding.category_codes(applicants[first["feature"]].to_pylist(), known)
+        if known
+        else applicants[first["feature"]].to_numpy()
+        for first, known in zip(firsts, categories, strict=True)
+    ]
+    return Columns(tuple(f["feature"] for f in firsts), kinds, categories, np.column_stack(values).astype(np.float64))
+
+
+def encoded(columns: Columns, encodings: pa.Table) -> Floats:
+    """``(n, q)`` features in [0, 1], a column for each row of ``encodings``."""
+    parts = [
+        _encoded(first, kind, known, values)
+        for first, kind, known, values in zip(
+            _features(encodings), columns.kinds, columns.categories, columns.values.T, strict=True
+        )
+    ]
+    return np.column_stack(parts)
+
+
+def _encoded(first: Mapping[str, Any], kind: Kind, categories: tuple[str, ...], values: Floats) -> Floats:
+    if kind is Kind.CONTINUOUS:
+        bins = None if first["bins"] is None else int(first["bins"])
+        return encoding.encode_continuous(values, Scale(first["low"], first["high"], bins))
+    codes = values.astype(np.int32)
+    encode = encoding.encode_one_hot if kind is Kind.NOMINAL else encoding.encode_ordered
+    return encode(codes, len(categories))
+
+
+def _features(encodings: pa.Table) -> list[dict[str, Any]]:
+    """The first row of each feature, in the order of the features."""
+    firsts: dict[int, dict[str, Any]] = {}
+    for row in encodings.to_pylist():
+        firsts.setdefault(row["feature_index"], row)
+    return [firsts[index] for index in sorted(firsts)]

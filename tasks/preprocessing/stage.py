@@ -1,0 +1,206 @@
+"""Preprocess: applications become encoded features; rows that lack a covariate are refused, or imputed on request.
+
+Encoding happens here once. What each encoded column means is written to ``encodings``, from which it can be read back.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from schemas.audit.spec import AuditSpec, ColumnSpec, StageSettings
+from schemas.errors import DataQualityError, SpecError, nearest
+from schemas.table import Column
+from schemas.tables.applications import APPLICANTS, APPLICATIONS, ENCODINGS, FEATURES, REFUSALS
+from schemas.tables.missingness import ANY, MISSINGNESS
+from schemas.tables.source import DECISION_DIRECTION
+from schemas.terms import Kind, Refusal
+from tasks.numerics import encoding
+from tasks.pipeline.stage import Produced, stage
+from tasks.preprocessing import direction
+from tasks.preprocessing.algorithm import missingness_tests
+from tasks.preprocessing.columns import columns_of, encoded
+
+IMPUTED = "(missing)"
+"""The level of a nominal column that stands for a missing value, where those are imputed."""
+
+
+class PreprocessSettings(StageSettings):
+    """What decides the features."""
+
+    columns: dict[str, ColumnSpec]
+    missing: Literal["exclude", "impute"]
+    directions: dict[str, int]
+    codes_decide: bool
+
+
+@stage(reads=(APPLICATIONS,), writes=(FEATURES, APPLICANTS, ENCODINGS, MISSINGNESS, DECISION_DIRECTION))
+def preprocess(applications: pa.Table, *, settings: PreprocessSettings) -> Produced:
+    """Features in [0, 1], how they were made, and whether what is missing tells the decision.
+
+    Raises:
+        DataQualityError: no complete row is left, or a binary column has more than two values.
+    """
+    features = {n: c for n, c in settings.columns.items() if c.used}
+    frame = applications.to_pandas()
+    refusals, lacking = REFUSALS.empty(), _lacking(frame, list(features))
+    right_way = direction.check(frame, features, None if settings.codes_decide else settings.directions)
+    if settings.missing == "exclude":
+        complete = frame[list(features)].notna().all(axis=1)
+        refusals = _incomplete(frame[~complete], list(features))
+        if not complete.any():
+            raise DataQualityError(_nobody(frame[list(features)]))
+        frame = frame[complete]
+    else:
+        for name, column in features.items():
+            frame[name] = _imputed(frame[name], column)
+    rows = [
+        {"feature": name, "feature_index": index, **row}
+        for index, (name, column) in enumerate(features.items())
+        for row in _encoders(frame[name], name, column)
+    ]
+    encodings = ENCODINGS.build(**{c.name: [row.get(c.name) for row in rows] for c in ENCODINGS.columns})
+    applicants = pa.Table.from_pandas(frame[["row_id", *features]], applications.select(["row_id", *features]).schema)
+    names = [row["encoded"] for row in rows]
+    values = dict(zip(names, encoded(columns_of(applicants, encodings), encodings).T, strict=True))
+    tables = {
+        FEATURES.name: pa.table({"row_id": applicants["row_id"], **values}),
+        APPLICANTS.name: applicants.replace_schema_metadata(),
+        ENCODINGS.name: encodings,
+        MISSINGNESS.name: lacking,
+        DECISION_DIRECTION.name: right_way,
+    }
+    declared = {
+        FEATURES.name: FEATURES.extended(Column(n, "double", "encoded feature", False, 0.0, 1.0) for n in names),
+        APPLICANTS.name: APPLICANTS.extended(_column(n, column) for n, column in features.items()),
+    }
+    return Produced(tables, refusals, declared=declared)
+
+
+def _column(name: str, column: ColumnSpec) -> Column:
+    return Column(name, "double" if column.type is Kind.CONTINUOUS else "string", column.label)
+
+
+def _nobody(frame: pd.DataFrame) -> str:
+    """Which features are missing most, where no application has them all."""
+    missing = frame.isna().sum().sort_values(ascending=False, kind="stable")
+    worst = "; ".join(
+        f"{name} is missing in {'all ' * (n == len(frame))}{n}" for name, n in missing.head(3).items() if n
+    )
+    return (
+        f"no application has all features ({worst}); exclude such a column, or have it filled in with missing: impute"
+    )
+
+
+def _lacking(frame: pd.DataFrame, names: list[str]) -> pa.Table:
+    """Who lacks what, and how they were decided on: a row for every feature and reason, and one for any of them."""
+    gone, exempt = frame[names].isna().to_numpy(), frame["exempt"].notna().to_numpy()
+    favourable = frame["favourable"].to_numpy(dtype=bool)
+    flags = missingness_tests.by_reason(gone, exempt)
+    named = np.array([names.index(name) for name in _named(frame, names)], dtype=np.int64) + exempt * len(names)
+    found = missingness_tests.lacking(np.column_stack([flags, gone.any(axis=1)]), favourable, named)
+    have = ~np.column_stack([gone, gone, gone.any(axis=1)])
+    reasons = [*[Refusal.MISSING_COVARIATE] * len(names), *[Refusal.EXEMPT_COVARIATE] * len(names), ANY]
+    table = MISSINGNESS.build(
+        feature=[*names, *names, ANY],
+        reason=reasons,
+        missing=found.flagged,
+        favourable_missing=found.favourable,
+        present=have.sum(axis=0),
+        favourable_present=(have & favourable[:, None]).sum(axis=0),
+        elsewhere=found.elsewhere,
+        favourable_elsewhere=found.favourable_elsewhere,
+        auc=[*(None for _ in flags.T), missingness_tests.auc_of_missingness(flags, favourable)],
+    )
+    return table.filter(np.append(found.flagged[:-1] > 0, True))
+
+
+def _named(frame: pd.DataFrame, names: list[str]) -> list[str]:
+    """The column that the refusal of each row names: the exempt one, else the first that it lacks."""
+    first = frame[names].isna().to_numpy().argmax(axis=1)
+    exempt = frame["exempt"]
+    return [names[i] if pd.isna(x) else x for i, x in zip(first, exempt, strict=True)] if names else []
+
+
+def _incomplete(frame: pd.DataFrame, names: list[str]) -> pa.Table:
+    """Refusals of the rows that lack a value: exempt where the spec's texts said so, else missing."""
+    exempt = frame["exempt"].notna().to_numpy()
+    return REFUSALS.build(
+        row_id=frame["row_id"],
+        source_row=frame["source_row"],
+        stage=["preprocess"] * len(frame),
+        reason=[Refusal.EXEMPT_COVARIATE if e else Refusal.MISSING_COVARIATE for e in exempt],
+        column=_named(frame, names),
+        detail=[None] * len(frame),
+        favourable=frame["favourable"],
+    )
+
+
+def _imputed(values: pd.Series, column: ColumnSpec) -> pd.Series:
+    """Median of numbers and ordered categories, a level of its own elsewhere. A labelled sensitivity run only."""
+    if not values.isna().any():
+        return values
+    if values.isna().all():
+        raise DataQualityError(
+            f"column {values.name!r} has no value at all to impute from; exclude it (role: excluded)"
+        )
+    if column.type is Kind.CONTINUOUS:
+        return values.fillna(values.median())
+    if column.order:
+        codes = encoding.category_codes(list(values.dropna()), column.order)
+        return values.fillna(column.order[int(np.median(codes))])
+    return values.fillna(values.mode()[0] if column.type is Kind.BINARY else IMPUTED)
+
+
+def _encoders(values: pd.Series, name: str, column: ColumnSpec) -> Iterator[dict[str, Any]]:
+    """A row of ``encodings`` for each encoded column that a source column becomes."""
+    row: dict[str, Any] = {
+        "encoded": name,
+        "kind": column.type,
+        "roles": ",".join(column.role),
+        "constraint": column.constraint,
+        "clipped": 0,
+        "implausible": _implausible(values, column),
+        "transitions": json.dumps({k: list(v) for k, v in column.transitions.items()}) if column.transitions else None,
+    }
+    if column.type is Kind.CONTINUOUS:
+        numbers = values.to_numpy(dtype=float)
+        scale = encoding.fit_scale(numbers, clip=column.clip, bins=column.bins)
+        outside = int(((numbers < scale.low) | (numbers > scale.high)).sum())
+        yield row | {"low": scale.low, "high": scale.high, "bins": scale.bins, "clipped": outside}
+        return
+    categories = list(column.order) or sorted(values.unique())
+    _check_transitions(name, column, categories)
+    if column.type is Kind.BINARY and len(categories) > 2:
+        raise DataQualityError(
+            f"column {name!r} is declared binary and has {len(categories)} values {categories[:5]}; "
+            "declare it nominal or ordinal"
+        )
+    row["categories"] = json.dumps(categories)
+    if column.type is Kind.NOMINAL:
+        yield from ({**row, "encoded": f"{name}={category}", "category": category} for category in categories)
+        return
+    yield row
+
+
+def _check_transitions(name: str, column: ColumnSpec, categories: list[str]) -> None:
+    """A misspelt category would silently lift a constraint."""
+    for start, ends in column.transitions.items():
+        for category in (start, *ends):
+            if category not in categories:
+                where = ("columns", name, "transitions", start)
+                raise SpecError(f"no category {category!r} in {name!r}; {nearest(category, categories)}", where)
+
+
+def _implausible(values: pd.Series, column: ColumnSpec) -> int:
+    low, high = column.plausible
+    below = 0 if low is None else int((values < low).sum())
+    return below + (0 if high is None else int((values > high).sum()))
+
+
+def settings_of(spec: AuditSpec) -> PreprocessSettings:
+    """The stage's settings."""
+    return PreprocessSettings.of(spec, directions=spec.directions(), codes_decide=spec.codes_decide)

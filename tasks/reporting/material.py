@@ -1,0 +1,278 @@
+"""What the sections are given: the settings of the report and the measures, found by name.
+
+Here belongs looking up. Nothing is computed from measures: what is printed is what was measured.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from schemas.audit.causal import CausalGraph
+from schemas.audit.model import Model
+from schemas.audit.source import Source
+from schemas.audit.spec import (
+    Bootstrap,
+    ColumnSpec,
+    Decision,
+    Disclosure,
+    Explain,
+    Methods,
+    Protected,
+    StageSettings,
+    Threshold,
+)
+from schemas.terms import DecisionMaker, Note
+from tasks.metrics.algorithm.disclosure import POLICIES, Policy
+
+Unit = Literal["rate", "number", "count"]
+
+COST_UNITS = {"vector": "encoded units", "path": "weighted path length", "hops": "steps"}
+"""In what each cost of recourse is counted, in words."""
+
+
+class ReportSettings(StageSettings):
+    """All of the audit spec that a reader of the report is told, and what identifies the run."""
+
+    name: str
+    title: str
+    year: int
+    profile: str
+    source: Source
+    decision: Decision
+    protected: tuple[Protected, ...]
+    columns: dict[str, ColumnSpec]
+    model: Model
+    explain: Explain
+    causal_graph: CausalGraph
+    methods: Methods
+    thresholds: tuple[Threshold, ...]
+    disclosure: Disclosure
+    bootstrap: Bootstrap
+    seed: int
+    missing: str
+    run: str
+    source_sha256: str
+    code: str
+    """Digest of the code that made the numbers."""
+    effective_spec: str
+    """How to make the run again."""
+    version: str
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How a measure is written: its name in words and its unit."""
+
+    words: str
+    unit: Unit
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One row of the table of measures."""
+
+    dataset: str
+    year: int
+    method: str
+    decision_maker: str
+    protected_attribute: str
+    group: str
+    reference_group: str | None
+    subgroup: int
+    measure: str
+    parameters: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int | None
+    events: int | None
+    p: float | None
+    q: float | None
+    state: str
+    reason: str
+    note: str = ""
+
+    @property
+    def withheld(self) -> bool:
+        """Whether disclosure control took the value away (an undefined value keeps its n)."""
+        return self.value is None and (self.n is None or self.reason.startswith("withheld"))
+
+    @property
+    def bound(self) -> str:
+        """What qualifies the value itself: its note without what is said of the two ends."""
+        return "; ".join(part for part in self.note.split("; ") if part not in set(Note))
+
+    @property
+    def of_draws(self) -> bool:
+        """Whether its ends are the range of what was drawn, and no interval."""
+        return Note.RANGE in self.note.split("; ")
+
+    @cached_property
+    def said(self) -> dict[str, Any]:
+        """The parameters."""
+        return dict(json.loads(self.parameters or "{}"))
+
+
+@dataclass(frozen=True)
+class View:
+    """The measures of one method, decision maker and protected attribute."""
+
+    rows: tuple[Measure, ...]
+    maker: str
+    attribute: str
+    reference: str
+    everyone: tuple[str, ...] = ()
+    """The groups of the attribute in the report's order, those without any row here too; found in ``rows`` if empty."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Features in words, where the audit spec gives them."""
+    cost_unit: str = COST_UNITS["vector"]
+    """In what the cost of recourse is counted."""
+    whose: str = ""
+    """Whose decisions, in words."""
+
+    @cached_property
+    def _index(self) -> dict[tuple[str, str, str, int], Measure]:
+        return {(m.group, m.measure, json.dumps(m.said, sort_keys=True), m.subgroup): m for m in self.rows}
+
+    @cached_property
+    def _of(self) -> dict[str, tuple[Measure, ...]]:
+        found: dict[str, list[Measure]] = {}
+        for m in self.rows:
+            if m.subgroup == 0:
+                found.setdefault(m.measure, []).append(m)
+        return {measure: tuple(rows) for measure, rows in found.items()}
+
+    @cached_property
+    def groups(self) -> tuple[str, ...]:
+        """The groups, the reference first, then by falling size; groups without a printed size last."""
+        return self.everyone or by_size(self.rows, self.reference)
+
+    @cached_property
+    def is_matched(self) -> bool:
+        """Whether the run subsampled the reference group at all."""
+        return any(m.measure.endswith("_size_matched") for m in self.rows)
+
+    def label(self, feature: str) -> str:
+        """A feature in words, or its name."""
+        return self.labels.get(feature) or feature
+
+    def get(
+        self, group: str, measure: str, parameters: Mapping[str, float | str] | None = None, subgroup: int = 0
+    ) -> Measure | None:
+        """One measure, or nothing where the run did not make it."""
+        return self._index.get((group, measure, json.dumps(dict(parameters or {}), sort_keys=True), subgroup))
+
+    def all(self, measure: str) -> tuple[Measure, ...]:
+        """A measure of whole groups, at all its parameters."""
+        return self._of.get(measure, ())
+
+    def subgroups(self, group: str) -> tuple[int, ...]:
+        """Numbers of the group's subgroups."""
+        return tuple(sorted({m.subgroup for m in self.rows if m.group == group and m.subgroup}))
+
+
+@dataclass(frozen=True)
+class Material:
+    """The tables of a run and its settings."""
+
+    settings: ReportSettings
+    measures: tuple[Measure, ...]
+    metrics: tuple[Mapping[str, Any], ...]
+    facts: tuple[Mapping[str, Any], ...]
+    causal_checks: tuple[Mapping[str, Any], ...]
+    causal_effects: tuple[Mapping[str, Any], ...]
+    missingness: tuple[Mapping[str, Any], ...] = ()
+    mediator_effects: tuple[Mapping[str, Any], ...] = ()
+    generator_checks: tuple[Mapping[str, Any], ...] = ()
+    generator_history: tuple[Mapping[str, Any], ...] = ()
+    direction: tuple[Mapping[str, Any], ...] = ()
+    """The check of the decision column: one row."""
+    source_read: tuple[Mapping[str, Any], ...] = ()
+
+    @classmethod
+    def of(cls, settings: ReportSettings, measures: pa.Table, *others: pa.Table) -> "Material":
+        """From the tables as they are read; the others in the order of the fields."""
+        rows = tuple(Measure(**row) for row in measures.to_pylist())
+        return cls(settings, rows, *(tuple(table.to_pylist()) for table in others))
+
+    @property
+    def policy(self) -> Policy:
+        """What disclosure control withholds."""
+        return POLICIES[self.settings.disclosure.profile]
+
+    @property
+    def cost_unit(self) -> str:
+        """In what the cost of recourse is counted."""
+        fgce = self.settings.methods.fgce
+        return COST_UNITS[fgce.cost if fgce else "vector"]
+
+    @property
+    def model(self) -> str:
+        """What decides beside the lender: a model that was fitted to the lender's decisions, or a given rule."""
+        return "rule" if self.settings.model.kind == "rule" else "model"
+
+    def maker(self, maker: str) -> str:
+        """A decision maker in one word."""
+        return self.model if maker == DecisionMaker.MODEL else maker
+
+    def whose(self, maker: str) -> str:
+        """Whose decisions, in words."""
+        if maker == DecisionMaker.LENDER:
+            return "the lender's own decisions"
+        given = {"rule": "the rule that is audited", "file": "the model that is audited, given as a file"}
+        return given.get(self.settings.model.kind, "the model of the lender's decisions")
+
+    def makers(self, method: str) -> tuple[str, ...]:
+        """Whose decisions the method looked at, the model first."""
+        present = {m.decision_maker for m in self.measures if m.method == method}
+        return tuple(maker for maker in DecisionMaker if maker in present)
+
+    def views(self, method: str, maker: str) -> tuple[View, ...]:
+        """One view per protected attribute, in the order of the audit spec."""
+        mine = [m for m in self.measures if m.method == method and m.decision_maker == maker]
+        labels = {name: column.label for name, column in self.settings.columns.items()}
+        return tuple(
+            View(
+                tuple(m for m in mine if m.protected_attribute == p.name),
+                maker,
+                p.name,
+                p.reference,
+                by_size((m for m in self.measures if m.protected_attribute == p.name), p.reference),
+                labels,
+                self.cost_unit,
+                self.whose(maker),
+            )
+            for p in self.settings.protected
+            if any(m.protected_attribute == p.name for m in mine)
+        )
+
+
+def by_size(rows: Iterable[Measure], reference: str) -> tuple[str, ...]:
+    """The groups of ``rows``, the reference first, then by falling size; groups without a printed size last."""
+    size: dict[str, int] = {}
+    for m in rows:
+        if m.subgroup == 0 and m.reference_group is None:
+            size[m.group] = max(size.get(m.group, -1), -1 if m.n is None else m.n)
+    return tuple(sorted(size, key=lambda group: (group != reference, -size[group], group)))
+
+
+def anchor(*parts: str) -> str:
+    """A fragment identifier: letters, digits and dashes only, whatever a group is called."""
+    text = "-".join(parts).lower()
+    return "".join(c if c.isascii() and c.isalnum() else "-" for c in text).strip("-") or "part"
+
+
+def listed(words: Iterable[str]) -> str:
+    """Words as a sentence lists them."""
+    items = list(words)
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else "none"
+
+
+def undrawn(groups: Iterable[str], drawn: set[str]) -> str:
+    """Whom a figure leaves out: a group must not be overlooked because its numbers are withheld."""
+    out = [group for group in groups if group not in drawn]
+    return f" Not drawn, because withheld or undefined: {listed(out)}." if out else ""

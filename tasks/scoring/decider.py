@@ -1,0 +1,84 @@
+"""The model's decisions on applicants that nobody handed in: by the rule, or by the model that decided on the real row.
+
+A counterfactual decision is worth something only beside a factual one of the same decision maker. So nothing is fitted
+here: the stage ``score`` left its models and its threshold, and each imagined applicant is decided on by the very model
+that decided on the real one.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from schemas.audit.model import Model, Rule, TakenAs
+from schemas.terms import DecisionMaker
+from tasks.numerics.columns import Columns
+from tasks.preprocessing.columns import inputs_of
+from tasks.scoring.models import Readable, probabilities, stored
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+
+Decide = Callable[[Columns, Longs], tuple[Bools, Floats]]
+"""From imagined applicants, and the numbers of the real rows they were made from, to decisions and scores."""
+
+
+def rule_scores(rule: Rule, columns: Columns) -> Floats:
+    """The weighted sum of a rule, ``(n,)``, in the order in which its weights are listed."""
+    terms = [weight * columns.values[:, columns.names.index(name)] for name, weight in rule.weights.items()]
+    scores: Floats = np.sum(terms, axis=0)
+    return scores if rule.decimals is None else np.round(scores, rule.decimals)
+
+
+def passes(rule: Rule, scores: Floats) -> Bools:
+    """Whether each sum makes the decision favourable."""
+    return scores > rule.limit if rule.above else scores >= rule.limit
+
+
+def decider(model: Model, models: pa.Table, encodings: pa.Table, decisions: pa.Table) -> Decide | None:
+    """How the model decides again; None where the audit has none.
+
+    Args:
+        model: which model it is.
+        models: those that the stage ``score`` left.
+        encodings: how features were encoded for them.
+        decisions: of all decision makers; the model's are in the order of the rows.
+
+    Raises:
+        IntegrityError: a stored model is not what the stage would have left.
+    """
+    if model.kind == "none":
+        return None
+    if model.rule is not None:
+        return partial(_by_rule, model.rule)
+    own = decisions.filter(pc.equal(decisions["decision_maker"], str(DecisionMaker.MODEL)))
+    asked = _Asked(stored(models, model), model.taken_as, encodings)
+    return partial(_by_models, asked, own["fold"].to_numpy(), own["threshold"].to_numpy())
+
+
+def _by_rule(rule: Rule, columns: Columns, _: Longs) -> tuple[Bools, Floats]:
+    scores = rule_scores(rule, columns)
+    return passes(rule, scores), scores
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Models by fold, and how they take applicants."""
+
+    models: dict[int, Readable]
+    taken_as: TakenAs
+    encodings: pa.Table
+
+
+def _by_models(asked: _Asked, fold: Longs, threshold: Floats, columns: Columns, rows: Longs) -> tuple[Bools, Floats]:
+    x, scores = inputs_of(columns, asked.encodings, asked.taken_as).x, np.empty(len(rows))
+    for number, model in asked.models.items():
+        mine = fold[rows] == number
+        if mine.any():
+            scores[mine] = probabilities(model, x[mine])
+    return scores >= threshold[rows], scores

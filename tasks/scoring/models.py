@@ -1,0 +1,185 @@
+"""Models as bytes, and as what decides: the edge at which models given by a user come in.
+
+The format is told from the bytes, whatever the file is called:
+
+* safetensors, as ``networks.to_safetensors`` writes it: arrays only, harmless to read.
+* skops: harmless types of scikit-learn only, and trees (``skops_models``).
+* ONNX: a graph is data, harmless to read; chains of linear layers become networks (``onnx_graphs``).
+* TorchScript: a program, and torch warns that reading one from a stranger is running a stranger's code (its security
+  policy, and the page of ``torch.jit.load``). It is read only if the spec states the sha256 of this very file, which
+  whoever gave the file vouches for.
+* Pickle, of torch, joblib or Python, is never read.
+
+Models that are fitted here are stored in the same formats, and read by the same way.
+"""
+
+import hashlib
+import io
+import zipfile
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any, Literal, TypeAlias
+
+import pandas as pd
+import pyarrow as pa
+from scipy.special import expit
+from sklearn.base import ClassifierMixin
+
+from schemas.audit.model import Model
+from schemas.errors import IntegrityError, SpecError
+from tasks.numerics.arrays import Floats
+from tasks.numerics.attributions.modules import Module
+from tasks.numerics.networks.parameters import Network, of_safetensors, to_safetensors
+from tasks.scoring import skops_models
+from tasks.scoring.onnx_graphs import network_of
+
+Readable: TypeAlias = Network | Module | ClassifierMixin
+"""What a model's bytes become."""
+
+Format = Literal["safetensors", "skops", "torchscript", "onnx", "pickle", "unknown"]
+
+ZIP = b"PK\x03\x04"
+PICKLE = b"\x80"
+"""First byte of every pickle since protocol 2, joblib's among them."""
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A model as bytes, with what the spec says of it."""
+
+    content: bytes
+    name: str
+    """How messages call it."""
+    sha256: str | None = None
+    """What the spec states; held against the content whatever the format."""
+    output: Literal["logit", "probability"] = "logit"
+    """What it gives for a row, as far as its format does not tell."""
+
+    @classmethod
+    def of(cls, model: Model, content: bytes) -> "ModelFile":
+        """The content of a model that the spec describes."""
+        if model.file is None:
+            return cls(content, called(model))
+        return cls(content, called(model), model.file.sha256, model.file.output)
+
+
+def called(model: Model) -> str:
+    """What messages call the model of a spec."""
+    return f"the audited {model.kind}" if model.file is None else PurePath(model.file.path).name
+
+
+def kept(model: Network | ClassifierMixin) -> bytes:
+    """A model that was fitted here as bytes that depend on nothing else."""
+    return to_safetensors(model) if isinstance(model, Network) else skops_models.kept(model)
+
+
+def stored(models: pa.Table, model: Model) -> dict[int, Readable]:
+    """The models that the stage ``score`` left, by fold.
+
+    Raises:
+        IntegrityError: One is not what the stage would have left.
+    """
+    try:
+        return {row["fold"]: read(ModelFile.of(model, row["content"])) for row in models.sort_by("fold").to_pylist()}
+    except SpecError as error:
+        raise IntegrityError(
+            f"a stored model cannot be read again, so that it is not what was stored: {error}"
+        ) from error
+
+
+def read(file: ModelFile) -> Readable:
+    """What a model's bytes say.
+
+    Raises:
+        SpecError: The file is not trusted, not known, or no model of two classes.
+        IntegrityError: It is a network whose layers do not fit together.
+        InfrastructureError: The library that its format needs is not installed.
+    """
+    digest = hashlib.sha256(file.content).hexdigest()
+    if file.sha256 is not None and digest != file.sha256.lower():
+        message = f"{file.name} has the sha256 {digest} and the spec states {file.sha256}; it is another file"
+        raise SpecError(f"{message}. Get the one that was vouched for, or state its own digest if you trust it")
+    match format_of(file.content):
+        case "safetensors":
+            return _network(file)
+        case "skops":
+            return skops_models.classifier(file.content, file.name)
+        case "onnx":
+            return network_of(file.content, file.name, file.output)
+        case "torchscript":
+            return _module(file)
+        case "pickle":
+            message = f"{file.name} is a pickle, which can run any code when it is read, and is never read here"
+            raise SpecError(f"{message}; {_FORMATS}")
+        case _:
+            raise SpecError(f"{file.name} is in no format that is known here; {_FORMATS}")
+
+
+_FORMATS = "save a network as safetensors or ONNX, a scikit-learn model with skops"
+
+
+def inputs_taken(model: Readable) -> int | None:
+    """How many inputs a model takes, as far as it tells."""
+    return model.inputs if isinstance(model, Network) else getattr(model, "n_features_in_", None)
+
+
+def names_of(model: Readable) -> tuple[str, ...]:
+    """Names of the inputs that a model was fitted on, in order; none if it knows none."""
+    return tuple(map(str, getattr(model, "feature_names_in_", ())))
+
+
+def named(model: ClassifierMixin, x: Floats) -> Any:
+    """Inputs ``(r, d)`` under the names that a classifier was fitted on, if it knows any."""
+    return pd.DataFrame(x, columns=model.feature_names_in_) if names_of(model) else x
+
+
+def probabilities(model: Readable, x: Floats) -> Floats:
+    """Probability of the favourable decision, ``(r,)``, by a model's own inputs ``(r, d)``."""
+    if isinstance(model, Network | Module):
+        return expit(model.logit(x))  # type: ignore[no-any-return]
+    return model.predict_proba(named(model, x))[:, 1]  # type: ignore[no-any-return]
+
+
+def format_of(content: bytes) -> Format:
+    """The format that the bytes are in, without reading them as such."""
+    if content[:4] == ZIP:
+        return _archive(content)
+    if content[:1] == PICKLE:
+        return "pickle"
+    length = int.from_bytes(content[:8], "little")
+    if content[8:9] == b"{" and 8 + length <= len(content):
+        return "safetensors"
+    # the first field of an ONNX file is the version of its format, a small number
+    return "onnx" if content[:1] == b"\x08" else "unknown"
+
+
+def _archive(content: bytes) -> Format:
+    try:
+        names = zipfile.ZipFile(io.BytesIO(content)).namelist()
+    except zipfile.BadZipFile:
+        return "unknown"
+    if "schema.json" in names:
+        return "skops"
+    if not any(name.rpartition("/")[2] == "data.pkl" for name in names):
+        return "unknown"
+    return "torchscript" if any("/code/" in f"/{name}" for name in names) else "pickle"
+
+
+def _network(file: ModelFile) -> Network:
+    if file.output == "probability":
+        message = f"{file.name} is a network in safetensors, which gives a logit, and the spec says probability"
+        raise SpecError(f"{message}; leave `output` out")
+    return of_safetensors(file.content)
+
+
+def _module(file: ModelFile) -> Module:
+    if file.sha256 is None:
+        message = f"{file.name} is TorchScript, a program that reading may run; it is not read on trust"
+        raise SpecError(f"{message}. State in the spec the sha256 that its supplier gives, or {_FORMATS}")
+    import torch  # seconds to import, and only such a module needs it
+
+    try:
+        module = torch.jit.load(io.BytesIO(file.content), map_location="cpu")  # type: ignore[no-untyped-call]
+    except RuntimeError as error:
+        raise SpecError(f"{file.name} is not TorchScript that this torch can read: {error}") from error
+    return Module(module, file.output)

@@ -1,0 +1,156 @@
+"""Score: the lender's decisions as given and, where asked for, those of a model beside them.
+
+The model is fitted here, or given as a rule or a file. How each of them scores and decides is in ``decision_makers``;
+here belongs what is written of it, and that a file is the one that the stage's key was made of.
+"""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from sklearn.metrics import accuracy_score, confusion_matrix, roc_auc_score
+
+from schemas.audit.model import Model
+from schemas.audit.spec import AuditSpec, StageSettings
+from schemas.errors import InfrastructureError
+from schemas.tables.applications import (
+    APPLICANTS,
+    APPLICATIONS,
+    DECISIONS,
+    ENCODINGS,
+    FEATURES,
+    MEMBERSHIPS,
+    MODEL_METRICS,
+    MODELS,
+)
+from schemas.terms import DecisionMaker
+from tasks.ingest.regular_file import check_regular
+from tasks.lake.store import sha256_of
+from tasks.numerics.arrays import Bools, Floats
+from tasks.pipeline.stage import Produced, stage
+from tasks.preprocessing.columns import columns_of
+from tasks.scoring import decision_makers
+from tasks.scoring.decision_makers import Scored
+
+
+class ScoreSettings(StageSettings):
+    """What decides the scores: a model from a file by its digest."""
+
+    model: Model
+    model_sha256: str | None
+    seed: int
+
+
+def settings_of(spec: AuditSpec) -> ScoreSettings:
+    """The stage's settings, with the digest of a given model as it is now.
+
+    Raises:
+        InfrastructureError: the file is not there.
+    """
+    given = spec.model.file
+    return ScoreSettings.of(spec, model_sha256=None if given is None else sha256_of(_located(given.path)))
+
+
+@stage(reads=(FEATURES, APPLICATIONS, APPLICANTS, ENCODINGS, MEMBERSHIPS), writes=(DECISIONS, MODEL_METRICS, MODELS))
+def score(
+    features: pa.Table,
+    applications: pa.Table,
+    applicants: pa.Table,
+    encodings: pa.Table,
+    memberships: pa.Table,
+    *,
+    settings: ScoreSettings,
+) -> Produced:
+    """One decision per application and decision maker, the model's metrics by group, and the model itself.
+
+    Raises:
+        DataQualityError: too few decisions of one kind to fit the model.
+        SpecError: the file is no model that is read here, or does not fit the columns.
+        InfrastructureError: the file is not there, or changed since the audit was planned.
+    """
+    frame = (
+        features.select(["row_id"])
+        .to_pandas()
+        .merge(applications.select(["row_id", "favourable", "outcome"]).to_pandas(), on="row_id", validate="one_to_one")
+    )
+    ids, y, outcome = frame["row_id"].to_numpy(), frame["favourable"].to_numpy(), frame["outcome"].to_numpy()
+    n, model = len(frame), settings.model
+    lender = _decisions(ids, DecisionMaker.LENDER, outcome, Scored.unscored(y))
+    if model.kind == "none":
+        tables = {DECISIONS.name: lender, MODEL_METRICS.name: MODEL_METRICS.empty(), MODELS.name: MODELS.empty()}
+        return Produced(tables, rows_in=n)
+    if model.rule is not None:
+        scored = decision_makers.ruled(model.rule, columns_of(applicants, encodings))
+    elif model.file is not None:
+        content = _content(model.file.path, settings.model_sha256)
+        scored = decision_makers.given(content, columns_of(applicants, encodings), encodings, y, model)
+    else:
+        x = np.column_stack([features[name].to_numpy() for name in features.column_names[1:]])
+        scored = decision_makers.fitted(x, y, model, settings.seed)
+    groups = memberships.to_pandas().merge(frame[["row_id"]].assign(at=np.arange(n)), on="row_id")
+    return Produced(
+        {
+            DECISIONS.name: pa.concat_tables([lender, _decisions(ids, DecisionMaker.MODEL, outcome, scored)]),
+            MODEL_METRICS.name: _metrics(groups, y, scored),
+            MODELS.name: MODELS.build(fold=range(len(scored.models)), content=scored.models),
+        },
+        rows_in=2 * n,
+    )
+
+
+def _located(path: str) -> Path:
+    check_regular(Path(path), ("model", "file", "path"))
+    if not Path(path).is_file():
+        raise InfrastructureError(
+            f"no file at model.file.path {path!r} (from {Path.cwd()}); "
+            "give the right one in the spec or with --set model.file.path=FILE"
+        )
+    return Path(path)
+
+
+def _content(path: str, sha256: str | None) -> bytes:
+    content = _located(path).read_bytes()
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise InfrastructureError(f"{path} changed while the audit ran; run it again once it is at rest")
+    return content
+
+
+def _decisions(ids: Any, maker: DecisionMaker, outcome: Bools, scored: Scored) -> pa.Table:
+    n = len(ids)
+    return DECISIONS.build(
+        row_id=ids,
+        decision_maker=[maker.value] * n,
+        favourable=scored.favourable,
+        outcome=outcome,
+        score=scored.scores,
+        threshold=np.full(n, scored.threshold),
+        explained=scored.explained,
+        fold=[None] * n if scored.fold is None else scored.fold,
+    )
+
+
+def _metrics(groups: Any, y: Bools, scored: Scored) -> pa.Table:
+    """Metrics of the model against the lender's decisions, on the rows that it had not seen, by group."""
+    rows: dict[str, list[Any]] = {c.name: [] for c in MODEL_METRICS.columns}
+    for (attribute, group), members in groups.groupby(["protected_attribute", "group"]):
+        at = members["at"].to_numpy()
+        at = at[scored.explained[at]]
+        for metric, value in _of_group(y[at], scored.favourable[at], scored.ranks[at]).items():
+            for name, cell in zip(rows, (attribute, group, metric, value, len(at)), strict=True):
+                rows[name].append(cell)
+    return MODEL_METRICS.build(**rows)
+
+
+def _of_group(y: Bools, predicted: Bools, ranks: Floats) -> dict[str, float | None]:
+    if len(y) == 0:
+        return {}
+    tn, fp, fn, tp = confusion_matrix(y, predicted, labels=[False, True]).ravel()
+    return {
+        "accuracy": float(accuracy_score(y, predicted)),
+        "auc": float(roc_auc_score(y, ranks)) if 0 < y.sum() < len(y) else None,
+        "predicted_denial_rate": float((~predicted).mean()),
+        "true_positive_rate": float(tp / (tp + fn)) if tp + fn else None,
+        "false_positive_rate": float(fp / (fp + tn)) if fp + tn else None,
+    }

@@ -1,5 +1,0 @@
-"""Files of the Home Mortgage Disclosure Act, of whatever year and layout, as one table of applications."""
-
-from tasks.sources.hmda.reading import digest, header, lacking, read
-
-__all__ = ["digest", "header", "lacking", "read"]

@@ -1,0 +1,101 @@
+"""What `evenhand plan` and `evenhand status` print to a pipe: one line a year with whole words, however wide."""
+
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+from conftest import REPOSITORY, environment
+from loans_by_year import ABSENT, ONE_SIDED, WITHIN, write_years, yearly_spec
+
+from flows.partitions.year_audit import audit_year
+from schemas.errors import EvenhandError
+from tasks.lake.store import Lake
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A directory in which one year was audited and is stale now, one has nothing to compare and one has no file."""
+    path = tmp_path_factory.mktemp("a-rather-long-name-so-that-messages-with-paths-are-wide")
+    write_years(path)
+    for year in (WITHIN, ONE_SIDED, ABSENT):
+        try:
+            audit_year(yearly_spec(path), year, Lake(path / "lake"))
+        except EvenhandError:
+            assert year == ABSENT
+    with (path / f"loans_{WITHIN}.csv").open("a") as file:
+        file.write((path / f"loans_{WITHIN}.csv").read_text().splitlines()[-1].replace("L", "M", 1) + "\n")
+    return path
+
+
+def piped(*words, columns):
+    """What a command writes to a real pipe."""
+    kept = {k: v for k, v in environment(None).items() if k != "COLUMNS"}
+    given = kept if columns is None else {**kept, "COLUMNS": columns}
+    command = [sys.executable, "-m", "flows.cli.main", *words]
+    done = subprocess.run(command, env=given, cwd=REPOSITORY, capture_output=True, text=True, timeout=300)
+    assert "Traceback" not in done.stderr
+    return done.stdout.splitlines()
+
+
+def rows_below(lines, title):
+    """Header and rows of a table; each row as its cells, by where the header's words begin."""
+    header = lines[lines.index(title) + 1]
+    starts = [i for i, c in enumerate(header) if c != " " and (i == 0 or header[i - 2 : i] == "  ")]
+    body = lines[lines.index(title) + 2 :]
+    rows = [line for i, line in enumerate(body) if all(other[:1].isdigit() for other in body[: i + 1])]
+    ends = [*starts[1:], None]
+    return [{header[a:b].strip(): row[a:b].strip() for a, b in zip(starts, ends, strict=True)} for row in rows]
+
+
+@pytest.mark.parametrize("columns", [None, "80", "20"])
+def test_status_has_one_line_a_year_with_whole_words(place, columns):
+    lines = piped("status", "--lake", str(place / "lake"), columns=columns)
+    rows = rows_below(lines, "years of yearly")
+    assert len(lines) == 2 + len(rows)
+    assert {row["year"]: row["state"] for row in rows} == {
+        str(WITHIN): "stale",
+        str(ONE_SIDED): "insufficient",
+        str(ABSENT): "failed",
+    }
+    told = {row["year"]: row for row in rows}
+    assert told[str(WITHIN)]["ingest"] == "stale input"
+    assert str(place / f"loans_{ABSENT}.csv") in told[str(ABSENT)]["why"], "a long message is whole"
+    assert not [line for line in lines if line != line.rstrip()]
+
+
+def test_plan_has_one_line_a_year_in_both_tables(place):
+    words = ("--years", f"{WITHIN},{ONE_SIDED},{ABSENT}", "--lake", str(place / "lake"))
+    lines = piped("plan", str(place / "yearly.yaml"), *words, columns="80")
+    first = rows_below(lines, "what a back-fill would run")
+    second = rows_below(lines, "stage by stage")
+    assert len(lines) == 4 + 2 * 3
+    assert (
+        [row["year"] for row in first]
+        == [row["year"] for row in second]
+        == sorted(map(str, (WITHIN, ONE_SIDED, ABSENT)))
+    )
+    assert {row["year"]: row["would run"] for row in first}[str(ABSENT)] == "cannot run"
+    assert {row["year"]: row["measure"] for row in second}[str(WITHIN)] == "stale input"
+
+
+def test_a_terminal_shows_tables_that_fit_it(place):
+    """The same command on a terminal, which is 80 columns wide if it is a dumb one."""
+    end, terminal = pty.openpty()
+    kept = {k: v for k, v in environment(None).items() if k != "COLUMNS"} | {"TERM": "dumb"}
+    command = [sys.executable, "-m", "flows.cli.main", "status", "--lake", str(place / "lake")]
+    process = subprocess.Popen(command, env=kept, cwd=REPOSITORY, stdin=terminal, stdout=terminal, stderr=terminal)
+    os.close(terminal)
+    shown = b""
+    try:
+        while piece := os.read(end, 65536):
+            shown += piece
+    except OSError:  # the other end is closed: Linux says so with an error
+        pass
+    finally:
+        os.close(end)
+    assert process.wait(timeout=60) == 0
+    lines = shown.decode().replace("\r", "").splitlines()
+    assert any(line.startswith("year") for line in lines)
+    assert max(map(len, lines)) <= 80

@@ -1,0 +1,92 @@
+"""Without a server: the embedded API of a lake ends with its run, however that ends, and the next run goes on."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+from conftest import REPOSITORY, environment, evenhand
+from filelock import FileLock
+from loans_by_year import WITHIN, write_years
+from stopping import LIMIT, MESSAGE, heed_ctrl_c, session
+
+from schemas.terms import ExitCode
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> list[str]:
+    """An audit of one year into ``lake``."""
+    spec = write_years(tmp_path)
+    file = tmp_path / f"loans_{WITHIN}.csv"
+    return ["audit", str(spec), "--set", f"source.path={file}", "--lake", str(tmp_path / "lake")]
+
+
+@contextmanager
+def begun(words: list[str], lake: Path, stage: str) -> Iterator["subprocess.Popen[str]"]:
+    """A command in a session of its own, as a terminal gives it, once it has published a stage."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "flows.cli.main", *words],
+        env=environment(None),
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+        preexec_fn=heed_ctrl_c,
+    )
+    until = time.monotonic() + 600
+    try:
+        while not list(lake.glob(f"stages/{stage}/*/partition.json")):
+            assert process.poll() is None, "the audit ended before it could be disturbed"
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        yield process
+    finally:
+        for each in session(process.pid):
+            each.kill()
+        assert process.stdout is not None
+        process.stdout.close()
+        process.wait()
+
+
+def test_ctrl_c_ends_an_audit_at_once_and_not_as_a_breach(words: list[str], tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    with begun(words, lake, "ingest") as process:
+        os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to the embedded server, too
+        assert process.wait(LIMIT) == 130
+        assert process.stdout is not None
+        assert process.stdout.read().count(MESSAGE) == 1
+        assert psutil.wait_procs(session(process.pid), timeout=10)[1] == []
+
+
+def test_the_server_of_a_killed_audit_is_ended_by_the_next_one(words: list[str], tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    with begun(words, lake, "ingest") as process:
+        process.kill()
+        process.wait()
+        known = json.loads((lake / "locks" / "embedded-api.json").read_text())
+        (left,) = session(process.pid)
+        assert (left.pid, left.create_time()) == (known["pid"], known["began"]), "nobody else could end it"
+        assert {c.laddr.ip for c in left.net_connections() if c.status == psutil.CONN_LISTEN} == {"127.0.0.1"}
+        again = evenhand(*words)
+        assert again.returncode == ExitCode.WITHIN, again.stderr
+        left.wait(timeout=60)
+        assert psutil.wait_procs(session(process.pid), timeout=10)[1] == []
+    assert not (lake / "locks" / "embedded-api.json").exists()
+
+
+def test_a_list_of_what_would_go_does_not_wait_for_a_run(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    for part in ("stages", "runs", "locks", "prefect"):
+        (lake / part).mkdir(parents=True)
+    with FileLock(lake / "locks" / "embedded-api.lock"):
+        listed = evenhand("gc", "--keep", "1", "--lake", str(lake))
+        assert listed.returncode == 0, listed.stderr
+        assert "a run is at work in Prefect's database: its flow runs were not looked at" in listed.stdout

@@ -1,0 +1,207 @@
+"""Commands that get one signal at a chosen moment, in processes of their own."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from conftest import REPOSITORY, SPEC, loans
+
+LIMIT = 30.0
+"""Seconds that a loaded machine may take from the signal to the end."""
+AIM = 5.0
+"""Seconds that the command promises."""
+PATIENCE = 600.0
+"""Seconds until a moment has to come."""
+MESSAGE = "evenhand: stopped; what was finished is kept, and the same command goes on from there\n"
+
+
+def spec_of_all_methods(place: Path) -> Path:
+    """A spec over the synthetic loans with every method: numba, torch, integer programmes and charts."""
+    loans(300).to_csv(place / "loans.csv", index=False)
+    text = SPEC.replace("path: loans.csv", f"path: {place / 'loans.csv'}").replace("draws: 200", "draws: 100")
+    text = text.replace("income: {type: continuous,", "income: {role: mediator, type: continuous,")
+    text = text.replace("history: {type: ordinal,", "history: {role: [financial, mediator], type: ordinal,")
+    gcfn = "gcfn: {generator: gan, networks: 2, epochs: 40, hidden: 8, batch: 16, device: cpu}"
+    spec = place / "loans.yaml"
+    spec.write_text(text.replace("methods:\n", f"methods:\n  {gcfn}\n  cec: {{theta_steps: 5}}\n"))
+    return spec
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended after its signal."""
+
+    code: int
+    seconds: float
+    said: str
+    left: list[str]
+    """Processes of its session that did not end with it."""
+
+
+def promise_kept(seconds: list[float]) -> bool:
+    """Whether nine of ten ends came within the promised time; a loaded machine may delay the tenth."""
+    return sum(each < AIM for each in seconds) >= 0.9 * len(seconds)
+
+
+class EndedBeforeError(Exception):
+    """The command ended before the moment came."""
+
+
+@dataclass
+class Running:
+    """A command at work: the leader of a session, as a terminal has it, with its output in a file."""
+
+    process: psutil.Process
+    output: Path
+    wait: Callable[[], int]
+
+    def said(self) -> str:
+        return self.output.read_text()
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        """Wait for a condition."""
+        limit = time.monotonic() + PATIENCE
+        while not condition():
+            if not self.process.is_running() or self.process.status() == psutil.STATUS_ZOMBIE:
+                raise EndedBeforeError(self.said())
+            assert time.monotonic() < limit, self.said()
+            time.sleep(0.01)
+
+    def until_said(self, pattern: str) -> None:
+        self.until(lambda: re.search(pattern, self.said(), re.MULTILINE) is not None)
+
+    def stop(self, number: signal.Signals = signal.SIGINT) -> Ended:
+        """Send one signal, to all processes of the command as a terminal does, and wait for the end."""
+        if self.process.status() == psutil.STATUS_ZOMBIE:
+            raise EndedBeforeError(self.said())
+        began = time.monotonic()
+        os.killpg(self.process.pid, number)
+        code = self.wait()
+        seconds = time.monotonic() - began
+        _, left = psutil.wait_procs(session(self.process.pid), timeout=10)
+        return Ended(code, seconds, self.said(), [str(process) for process in left])
+
+
+def started(arguments: list[str], environment: dict[str, str], output: Path, module: str = "flows.cli") -> Running:
+    """Start the command in a session of its own."""
+    with output.open("w") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            env=environment,
+            cwd=REPOSITORY,
+            stdout=file,
+            stderr=file,
+            start_new_session=True,
+            preexec_fn=heed_ctrl_c,
+        )
+    return Running(psutil.Process(process.pid), output, lambda: process.wait(LIMIT))
+
+
+def heed_ctrl_c() -> None:
+    """Undo what a shell does to a job in the background, whose children all ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def session(leader: int) -> list[psutil.Process]:
+    """The processes of a session that are at work still."""
+    return [p for p in psutil.process_iter() if _session_of(p.pid) == leader and _lives(p)]
+
+
+def _session_of(pid: int) -> int:
+    try:
+        return os.getsid(pid)
+    except ProcessLookupError:
+        return 0
+
+
+def _lives(process: psutil.Process) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+class Warm:
+    """A process that has loaded what an audit needs, and forks to run a command: loading takes seconds each time."""
+
+    def __init__(self, environment: dict[str, str], lake: Path) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, str(lake)],
+            env={**environment, "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY / 'tests'}"},
+            cwd=REPOSITORY,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            preexec_fn=heed_ctrl_c,
+        )
+
+    def started(self, arguments: list[str], output: Path) -> Running:
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        output.touch()
+        stdin.write(json.dumps({"arguments": arguments, "output": str(output)}) + "\n")
+        stdin.flush()
+        pid = int(stdout.readline())
+        return Running(psutil.Process(pid), output, lambda: int(stdout.readline()))
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+def _serve() -> None:
+    """Fork for each line of the standard input; print the child's process id, then its exit code."""
+    from importlib import import_module
+
+    from flows.cli.__main__ import main
+    from flows.cli.options import load_spec
+    from flows.supervision.embedded_api import prepare_environment
+
+    prepare_environment(Path(sys.argv[1]))  # Prefect reads it as it is imported
+    for library in ("flows.audit", "flows.cli.main", "great_expectations", "skops.io", "torch"):
+        import_module(library)
+    plan = import_module("tasks.plan").plan
+    import_module("tasks.reporting.charts.vega").bundle()
+    plan(load_spec(None, {}).spec)  # so that the modules of all stages are parsed
+
+    for line in sys.stdin:
+        asked = json.loads(line)
+        pid = os.fork()
+        if pid == 0:
+            _run(main, asked)
+        _answer(pid)
+        _answer(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+
+
+def _answer(number: int) -> None:
+    sys.stdout.write(f"{number}\n")
+    sys.stdout.flush()
+
+
+def _run(main: Callable[[], None], asked: dict[str, object]) -> None:
+    code = 70
+    try:
+        os.setsid()
+        with open(str(asked["output"]), "w") as file:  # noqa: PTH123
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+        sys.argv = ["evenhand", *asked["arguments"]]  # type: ignore[misc]
+        main()
+    except SystemExit as end:
+        code = int(end.code or 0)
+    finally:
+        sys.stdout.flush()
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    _serve()

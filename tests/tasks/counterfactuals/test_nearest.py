@@ -1,0 +1,164 @@
+"""Label-stratified matching: clear loops with and without replacement, ties, cells, limits and bad features."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.errors import DataQualityError
+from schemas.terms import Kind
+from tasks.counterfactuals.algorithm.nearest import matching
+from tasks.counterfactuals.algorithm.nearest.matching import EMPTY_CELL, TAKEN, TOO_FAR, UNMATCHED, Matching
+from tasks.numerics import distinct
+from tasks.numerics.columns import Columns
+
+QUICK = settings(deadline=None, max_examples=60)
+AS_THEY_ARE = Matching(winsorise=None)
+
+
+def drawn(seed, n=60, features=2, levels=4):
+    """Rows on a coarse grid of thirds, so that many places and distances are equal but for rounding."""
+    rng = np.random.default_rng(seed)
+    at = rng.integers(0, levels, (n, features)) / 3 + 0.1
+    return at, rng.random(n) < 0.6, rng.integers(0, 3, n).astype(np.int32), rng.random(n) < 0.8
+
+
+def distance(at, i, j):
+    return np.float32(np.sqrt(((at[i] - at[j]) ** 2).sum()))
+
+
+@QUICK
+@given(seed=st.integers(0, 10**6), features=st.integers(1, 3))
+def test_a_match_is_the_lowest_of_the_nearest_in_the_cell(seed, features):
+    at, label, group, pool = drawn(seed, features=features)
+    rows = np.flatnonzero(group != 0)
+    found = matching.match(matching.index(at, label, group, pool, AS_THEY_ARE), rows, 0)
+    for row, match, away, reason in zip(rows, found.match, found.distance, found.reason, strict=True):
+        cell = [j for j in np.flatnonzero(pool) if group[j] == 0 and label[j] == label[row]]
+        if not cell:
+            assert (match, reason) == (UNMATCHED, EMPTY_CELL)
+            assert np.isnan(away)
+            continue
+        assert match == min(cell, key=lambda j: (distance(at, row, j), j))
+        assert np.float32(away) == distance(at, row, match)
+        assert reason == ""
+    assert found.reuse.tolist() == [int((found.match == m).sum()) for m in np.unique(found.match[found.matched])]
+
+
+@QUICK
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 60), levels=st.sampled_from([2, 4, 1000]))
+def test_without_replacement_the_nearest_pair_comes_first(seed, n, levels):
+    at, _, group, _ = drawn(seed, n, levels=levels)
+    label, group = np.ones(n, bool), group % 2
+    everybody = matching.index(at, label, group, label, Matching(None, replacement=False))
+    found = matching.match(everybody, np.flatnonzero(group == 1), 0)
+    asking, offered = found.row, np.flatnonzero(group == 0)
+    lowest = {side: {tuple(at[j]): j for j in rows[::-1]} for side, rows in (("r", asking), ("c", offered))}
+
+    def order(pair):
+        row, candidate = pair
+        places = lowest["r"][tuple(at[row])], lowest["c"][tuple(at[candidate])]
+        return (distance(at, row, candidate), *places, row, candidate)
+
+    expected, taken = {}, set()
+    for row, candidate in sorted(((i, j) for i in asking for j in offered), key=order):
+        if row not in expected and candidate not in taken:
+            expected[row] = candidate
+            taken.add(candidate)
+    assert dict(zip(found.row[found.matched], found.match[found.matched], strict=True)) == expected
+    left = EMPTY_CELL if len(offered) == 0 else TAKEN
+    assert (found.reason[~found.matched] == left).all()
+    assert len(np.unique(found.match[found.matched])) == found.matched.sum() == min(len(asking), len(offered))
+
+
+def test_ties_by_the_dozen_are_all_looked_at():
+    # twelve places around the origin equally far but for rounding, each held by two rows; the last is the lowest row
+    angle = np.linspace(0, 2 * np.pi, 12, endpoint=False)
+    ring = np.repeat(np.column_stack([np.cos(angle), np.sin(angle)]) * 0.1, 2, axis=0)
+    for shift in range(0, 24, 5):
+        at = np.vstack([np.roll(ring, shift, axis=0), [[0.0, 0.0]]])
+        group = np.array([0] * 24 + [1], np.int32)
+        same = np.ones(25, bool)
+        assert matching.match(matching.index(at, same, group, same, AS_THEY_ARE), np.array([24]), 0).match == [0]
+
+
+def test_places_gather_rows_in_order():
+    places = distinct.gather(np.array([[1.0, 2], [0, 5], [1, 2], [0, 4], [1, 2]]))
+    assert places.at.tolist() == [[0, 4], [0, 5], [1, 2]]
+    assert places.first.tolist() == [3, 1, 0]
+    assert places.count.tolist() == [1, 1, 3]
+    assert places.order.tolist() == [3, 1, 0, 2, 4]
+
+
+def test_matches_are_of_the_pool_and_rows_need_not_be():
+    at = np.array([[0.0], [0.1], [5.0], [0.0]])
+    group, same = np.array([0, 0, 0, 1], np.int32), np.ones(4, bool)
+    pool = np.array([False, False, True, False])
+    found = matching.match(matching.index(at, same, group, pool, AS_THEY_ARE), np.array([3]), 0)
+    assert (found.match.tolist(), found.distance.tolist()) == ([2], [5.0])
+
+
+def test_exactly_at_the_limit_still_counts_and_beyond_it_the_distance_is_kept():
+    at = np.array([[0.0], [0.5], [0.75]])
+    group, same = np.array([0, 1, 1], np.int32), np.ones(3, bool)
+    limited = matching.index(at, same, group, same, Matching(None, maximum_distance=0.5))
+    found = matching.match(limited, np.array([1, 2]), 0)
+    assert found.match.tolist() == [0, UNMATCHED]
+    assert found.reason.tolist() == ["", TOO_FAR]
+    assert found.distance.tolist() == [0.5, 0.75]
+
+
+def test_matches_are_counterfactuals_for_any_method():
+    values = np.array([[1.0, 0], [2, 1], [3, 0]])
+    columns = Columns(("income", "purpose"), (Kind.CONTINUOUS, Kind.NOMINAL), ((), ("a", "b")), values)
+    matches = matching.Matches(
+        np.array([2, 0, 1]), np.array([1, 2, UNMATCHED]), np.zeros(3), np.array(["", "", TOO_FAR])
+    )
+    told = matching.counterfactuals(matches, columns, np.array([True, False, True]))
+    assert told.row.tolist() == [0, 2]
+    assert told.values.tolist() == [[3, 0], [2, 1]]
+    assert told.favourable.tolist() == [True, False]
+    assert matching.counterfactuals(matches, columns, None).favourable is None
+
+
+def test_nobody_is_their_own_match():
+    at, same, group = np.zeros((2, 1)), np.ones(2, bool), np.zeros(2, np.int32)
+    with pytest.raises(ValueError, match="own matches"):
+        matching.match(matching.index(at, same, group, same, AS_THEY_ARE), np.array([1]), 0)
+    laid = matching.index(at, same, group, np.array([True, False]), AS_THEY_ARE)
+    assert matching.match(laid, np.array([1]), 0).match.tolist() == [0]
+
+
+def test_standardising_looks_at_the_pool_alone():
+    values = np.array([[1.0], [3.0], [100.0]])
+    at = matching.standardise(values, ("income",), np.array([True, True, False]), None)
+    assert at[:, 0].tolist() == [-1.0, 1.0, 98.0]
+
+
+def test_winsorising_clips_at_quantiles_of_the_pool():
+    values = np.append(np.arange(101.0), 1e9)[:, None]
+    pool = np.arange(102) < 101
+    at = matching.standardise(values, ("income",), pool, (0.01, 0.99))
+    inside = np.clip(values, 1, 99)
+    assert at == pytest.approx((inside - inside[pool].mean()) / inside[pool].std())
+    assert at[-1] == at[99]
+
+
+def test_a_feature_that_clipping_would_leave_nothing_of_is_not_clipped():
+    values = np.append(np.zeros(999), 7.0)[:, None]
+    at = matching.standardise(values, ("gain",), np.ones(1000, bool), (0.01, 0.99))
+    assert at[-1, 0] == pytest.approx((7 - values.mean()) / values.std())
+
+
+@pytest.mark.parametrize(
+    ("values", "pool", "told"),
+    [
+        ([[1.0, 2], [2, 2]], [True, True], "'amount' is constant among the 2 rows"),
+        ([[1.0, 2], [2, 3]], [True, False], "'income' is constant among the 1 rows"),
+        ([[1.0, np.nan], [2, 3]], [True, True], "'amount' has missing or infinite"),
+        ([[1.0, 2], [2, 3]], [False, False], "no row may serve as a match"),
+    ],
+)
+def test_features_that_nobody_can_be_compared_by_are_named(values, pool, told):
+    with pytest.raises(DataQualityError, match=told):
+        matching.standardise(np.array(values), ("income", "amount"), np.array(pool), None)

@@ -1,0 +1,346 @@
+"""Models trained for a group: who is trained on whom, what is said over the folds, and runs that go on."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from schemas.audit.methods.cec import CecSettings
+from schemas.audit.methods.cec_training import CecTraining
+from schemas.errors import InfrastructureError, IntegrityError
+from tasks.ingest.synthetic.algorithm.consistent_lending import SyntheticLending, generate
+from tasks.methods.cec.algorithm.score import directions
+from tasks.methods.cec.algorithm.training import figures, folds
+from tasks.methods.cec.algorithm.training import models as compared_models
+from tasks.methods.cec.algorithm.training.folds import Population
+from tasks.methods.cec.algorithm.training.held_out import Bridge, Consistency, Lending, summary
+from tasks.methods.cec.algorithm.training.models import Model, Trial
+from tasks.methods.cec.algorithm.training.performance import Performance
+from tasks.numerics.attributions import of_network
+from tasks.numerics.networks.checkpoint import of_bytes, to_bytes
+from tasks.numerics.networks.parameters import of_module
+from tasks.numerics.networks.training import DivergedError, train
+
+SMALL = {"epochs": 3, "folds": 2, "hidden": (8, 4), "learning_rate": 0.01, "device": "cpu", "fits": 2}
+TINY = CecTraining(**SMALL, mitigations=("adversarial", "threshold_optimizer", "disparate_impact_remover"))
+
+
+def lending(n=240, seed=0):
+    drawn = generate(SyntheticLending(rows=n), np.random.default_rng(seed))
+    names = tuple(f"x{at}" for at in range(drawn.features.shape[1]))
+    return Lending(
+        Population(drawn.features, drawn.favourable, drawn.protected),
+        np.arange(len(names), dtype=np.int32),
+        names,
+        drawn.features[:, drawn.financial],
+        tuple(names[at] for at in drawn.financial),
+    )
+
+
+def comparison(rows, training=TINY, keeper=None):
+    return list(compared_models.trials(rows, CecSettings(training=training), 1, keeper))
+
+
+@pytest.fixture(scope="module")
+def trials():
+    return comparison(lending())
+
+
+class Kept:
+    """A keeper in memory, that counts."""
+
+    def __init__(self):
+        self.states, self.written = {}, 0
+
+    def kept(self, run):
+        return self.states.get(run)
+
+    def keep(self, run, state):
+        self.states[run], self.written = state, self.written + 1
+
+
+class TestModels:
+    def test_names_and_weights_are_those_of_the_ablation_the_grid_and_the_mitigations(self):
+        found = compared_models.models(
+            CecTraining(lambda_eo=2, lambda_cec=3, grid=(0.1, 5), mitigations=["adversarial"])
+        )
+        assert [(m.name, m.lambdas, m.grid) for m in found] == [
+            ("unconstrained", (0, 0), False),
+            ("pred+EO", (2, 0), False),
+            ("pred+CEC", (0, 3), False),
+            ("full", (2, 3), False),
+            ("EO 0.1, CEC 0.1", (0.1, 0.1), True),
+            ("EO 0.1, CEC 5", (0.1, 5), True),
+            ("EO 5, CEC 0.1", (5, 0.1), True),
+            ("EO 5, CEC 5", (5, 5), True),
+            ("adversarial", None, False),
+        ]
+
+    def test_without_the_ablation_the_two_ends_are_left(self):
+        found = compared_models.models(CecTraining(ablation=False, mitigations=()))
+        assert [m.name for m in found] == ["unconstrained", "full"]
+
+    def test_every_model_is_tried_on_every_fold_in_this_order(self, trials):
+        names = [m.name for m in compared_models.models(TINY)]
+        assert [t.model.name for t in trials] == names * 2
+        assert [t.fold for t in trials] == [0] * len(names) + [1] * len(names)
+        assert all(t.rows == 120 for t in trials)
+
+    def test_what_has_a_logit_is_explained_whoever_trained_it(self, trials):
+        for trial in trials:
+            explained = trial.model.name not in ("threshold_optimizer", "disparate_impact_remover")
+            assert (trial.consistency is not None) == explained == (trial.net is not None) == (trial.reason == "")
+            assert (trial.performance is None) == (trial.model.name == "disparate_impact_remover")
+
+    def test_nets_of_the_grid_are_told_of_and_not_kept(self):
+        training = CecTraining(**SMALL, ablation=False, grid=(1.0,), mitigations=())
+        own = [t for t in comparison(lending(), training) if t.model.grid]
+        assert len(own) == 2
+        assert all(t.net is None and t.consistency is not None for t in own)
+
+    def test_a_net_that_is_kept_takes_what_applicants_handed_in(self, trials):
+        """It decides on unscaled inputs as the figures say, and its reasons point where those of scaled inputs do."""
+        rows = lending()
+        for trial in (t for t in trials if t.net is not None):
+            fold = list(folds.split(rows.population, 2, 1))[trial.fold]
+            raw = rows.population.features[fold.test]
+            assert (trial.net.logit(raw) >= 0).mean() == pytest.approx(trial.performance.positive_rate, abs=0.01)
+        fold = next(folds.split(rows.population, 2, 1))
+        population = rows.population
+        told = compared_models.settings_of(TINY, 1)
+        run = next(folds.runs(population, fold, [_unconstrained()], told, Bridge(rows).match))
+        scaled, baseline = fold.inputs[fold.test], fold.inputs[fold.train].mean(axis=0)
+        one = of_network(of_module(run.trained.net)).attribute(scaled, np.tile(baseline, (len(scaled), 1)))
+        raw, centre = population.features[fold.test], population.features[fold.train].mean(axis=0)
+        net = next(t.net for t in trials if t.model.name == "unconstrained")
+        other = of_network(net).attribute(raw, np.tile(centre, (len(raw), 1)))
+        assert directions(one) == pytest.approx(directions(other), abs=1e-6)
+
+
+def _unconstrained():
+    return next(iter(compared_models._variants(TINY)))[0]
+
+
+class TestRows:
+    def test_a_group_stands_beside_the_reference_group_alone(self):
+        everyone = lending(60)
+        group = np.arange(60, dtype=np.int32) % 3
+        rows = compared_models.beside(everyone, group, 2, 0)
+        chosen = [at for at in range(60) if at % 3 != 1]
+        assert rows.population.protected.tolist() == [at % 3 == 2 for at in chosen]
+        assert (rows.population.features == everyone.population.features[chosen]).all()
+        assert (rows.financial == everyone.financial[chosen]).all()
+
+    def test_rows_are_drawn_by_cell_and_by_the_seed(self):
+        rows = lending(1000)
+        some, same, other = (compared_models.drawn(rows, 100, seed) for seed in (1, 1, 2))
+
+        def cells(of):
+            return np.bincount(of.population.favourable * 2 + of.population.protected, minlength=4)
+
+        assert len(some.population.favourable) == 100
+        assert np.abs(cells(some) - cells(rows) / 10).max() <= 1
+        assert (some.financial == same.financial).all()
+        assert not (some.financial == other.financial).all()
+        assert compared_models.drawn(rows, None, 1) is rows
+        assert compared_models.drawn(rows, 1000, 1) is rows
+
+    def test_a_cell_with_fewer_rows_than_folds_is_a_reason_and_tells_no_number(self):
+        rows = lending(80)
+        few = rows.population.protected & rows.population.favourable
+        kept = np.sort(np.concatenate([np.flatnonzero(~few), np.flatnonzero(few)[:3]]))
+        assert compared_models.refusal(rows, 5, 1) == ""
+        assert compared_models.refusal(rows.rows(kept), 3, 1) == ""
+        assert compared_models.refusal(rows.rows(kept), 4, 1) == "a label of a group has fewer rows than the 4 folds"
+
+    def test_a_constant_feature_is_named_and_a_category_that_nobody_has_is_left_out(self):
+        rows = lending(80)
+        n, names = len(rows.financial), rows.financial_names
+        nobody, one = np.zeros((n, 1)), np.eye(n)[:, :1]
+        with_both = replace(
+            rows,
+            financial=np.hstack([rows.financial, nobody, one]),
+            financial_names=(*names, "job=a", "job=b"),
+        )
+        assert compared_models.refusal(with_both, 2, 1) == ""
+        assert compared_models._comparable(with_both, 2, 1).financial_names == names
+        constant = replace(rows, financial=np.hstack([rows.financial, nobody + 7]), financial_names=(*names, "income"))
+        assert "'income' is constant" in compared_models.refusal(constant, 2, 1)
+        none = replace(rows, financial=nobody, financial_names=("job=a",))
+        assert "no financial feature" in compared_models.refusal(none, 2, 1)
+
+
+class TestRuns:
+    def test_runs_go_on_from_what_was_kept_and_finished_ones_are_not_trained_again(self, trials):
+        class Stopped(Kept):
+            def keep(self, run, state):
+                super().keep(run, state)
+                if self.written == 17:
+                    raise KeyboardInterrupt
+
+        keeper = Stopped()
+        with pytest.raises(KeyboardInterrupt):
+            comparison(lending(), keeper=keeper)
+        keeper.written = 100
+        resumed = comparison(lending(), keeper=keeper)
+        assert keeper.written == 100 + 2 * 4 * 3 - 17
+        assert _said(resumed) == _said(trials)
+        again = comparison(lending(), keeper=keeper)
+        assert keeper.written == 100 + 2 * 4 * 3 - 17
+        assert _said(again) == _said(trials)
+
+    def test_a_run_that_diverges_is_named_and_its_last_good_state_kept(self):
+        keeper = Kept()
+        with pytest.raises(DivergedError, match="epoch 1, batch") as stopped:
+            comparison(lending(), CecTraining(**{**SMALL, "learning_rate": 1e38}), keeper)
+        assert stopped.value.run == "fold 1 unconstrained"
+        assert keeper.states["fold 1 unconstrained"].epoch == 0
+
+    def test_a_state_is_read_as_it_was_written(self):
+        state = _state()
+        back = of_bytes(to_bytes(state))
+        assert (back.epoch, back.fingerprint) == (state.epoch, state.fingerprint)
+        assert back.tensors.keys() == state.tensors.keys()
+        assert all(torch.equal(back.tensors[name], value) for name, value in state.tensors.items())
+
+    @pytest.mark.parametrize("at", [0, 4, 30, 500, -3000, -1])
+    def test_a_state_with_a_bit_turned_is_refused(self, at):
+        content = bytearray(to_bytes(_state()))
+        content[at] ^= 1
+        with pytest.raises(IntegrityError, match="train from the start"):
+            of_bytes(bytes(content))
+
+    @pytest.mark.parametrize("content", [b"", b"\x80\x04pickle", b"{}" * 20])
+    def test_what_never_was_a_state_is_refused(self, content):
+        with pytest.raises(IntegrityError, match="cannot be read as one"):
+            of_bytes(content)
+
+    @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+    def test_a_device_that_is_not_there_is_named(self):
+        with pytest.raises(InfrastructureError, match="set device to auto or cpu"):
+            comparison(lending(), CecTraining(**{**SMALL, "device": "cuda"}))
+
+
+def _state():
+    rows = lending(120).population
+    given = folds.TrainingRows(rows.features, rows.favourable, rows.protected, np.full(120, -1))
+    return train(given, compared_models.settings_of(TINY, 1)).checkpoint
+
+
+def _said(trials):
+    return [repr(replace(t, net=None)) for t in trials] + [t.net.weights[0].tobytes() for t in trials if t.net]
+
+
+def performed(f1, eo_gap, auc=0.7, balanced_accuracy=0.6, positive_rate=0.5):
+    return Performance(auc, f1, balanced_accuracy, positive_rate, eo_gap, 0.25)
+
+
+def consistent(cec, flips=1, regimes=(1, 2, 0, 1)):
+    return Consistency(sum(regimes), 10 - sum(regimes), cec, 0.125, cec - 0.125, flips, regimes)
+
+
+def told(aggregates):
+    return {(a.measure, *(f"{name}={a.parameters[name]}" for name in sorted(a.parameters))): a for a in aggregates}
+
+
+class TestFigures:
+    """Two folds of ten held-out rows by hand."""
+
+    ONE, OTHER, NONE = Model("one", (0.0, 1.0)), Model("other"), Model("none")
+    TRIALS = (
+        Trial(ONE, 0, 10, performed(0.8, 0.2), consistent(0.4)),
+        Trial(OTHER, 0, 10, performed(0.8, 0.3, auc=np.nan), None, "no logit"),
+        Trial(NONE, 0, 10, None, None, "no such thing"),
+        Trial(ONE, 1, 10, performed(0.6, 0.1, positive_rate=1.0), consistent(0.2, 2, (3, 0, 0, 2))),
+        Trial(OTHER, 1, 10, performed(0.7, 0.1, auc=np.nan), None, "no logit"),
+        Trial(NONE, 1, 10, None, None, "no such thing"),
+    )
+    ONE_AT = ("lambda_cec=1.0", "lambda_eo=0.0", "model=one")
+
+    @pytest.fixture
+    def said(self):
+        return told(figures.aggregates(self.TRIALS, 3))
+
+    def test_means_and_deviations_over_folds_with_the_n_of_all(self, said):
+        f1, sd = (said["trained_f1", *self.ONE_AT, f"over_folds={over}"] for over in ("mean", "sd"))
+        assert (f1.value, f1.n, f1.group, f1.events) == (pytest.approx(0.7), 20, 3, None)
+        assert sd.value == pytest.approx(0.2 / np.sqrt(2))  # of two folds, divided by one
+        cec = said["trained_cec", *self.ONE_AT, "over_folds=mean"]
+        assert (cec.value, cec.n) == (pytest.approx(0.3), 4 + 5)
+        assert said["trained_cec_above_floor", *self.ONE_AT, "over_folds=mean"].value == pytest.approx(0.175)
+
+    def test_shares_count_what_they_are_shares_of(self, said):
+        rate = said["trained_positive_rate", *self.ONE_AT, "over_folds=mean"]
+        assert (rate.value, rate.n, rate.events) == (0.75, 20, 15)
+        flips = said["trained_flip_share", *self.ONE_AT, "over_folds=mean"]
+        assert (flips.value, flips.n, flips.events) == (pytest.approx((1 / 4 + 2 / 5) / 2), 9, 3)
+        regimes = [said["trained_regime_share", *self.ONE_AT, "over_folds=mean", f"regime={r}"] for r in "ABCD"]
+        assert [a.events for a in regimes] == [4, 2, 0, 3]
+        assert [a.value for a in regimes] == pytest.approx([(1 / 4 + 3 / 5) / 2, 1 / 4, 0, (1 / 4 + 2 / 5) / 2])
+        assert sum(a.value for a in regimes) == pytest.approx(1)
+
+    def test_collapse_and_the_frontier_are_shares_of_folds_without_a_deviation(self, said):
+        assert said["trained_collapsed", *self.ONE_AT, "over_folds=mean"].value == 0.5
+        assert said["trained_non_dominated", *self.ONE_AT, "over_folds=mean"].value == 1
+        assert not [at for at in said if at[0] in ("trained_collapsed", "trained_non_dominated") and "sd" in at[-1]]
+
+    def test_a_model_beaten_in_one_fold_is_on_the_frontier_in_half_of_them(self):
+        better = [Trial(self.OTHER, 0, 10, performed(0.9, 0.1), consistent(0.3))]
+        better += [Trial(self.OTHER, 1, 10, performed(0.5, 0.1), consistent(0.3))]
+        said = told(figures.aggregates([self.TRIALS[0], self.TRIALS[3], *better], 0))
+        assert said["trained_non_dominated", *self.ONE_AT, "over_folds=mean"].value == 0.5
+        assert said["trained_non_dominated", "model=other", "over_folds=mean"].value == 0.5
+
+    def test_the_grid_is_no_part_of_the_frontier(self):
+        grid = [replace(t, model=Model("grid", (1, 1), grid=True)) for t in self.TRIALS if t.model == self.ONE]
+        beaten = [replace(t, performance=performed(0.1, 0.9)) for t in self.TRIALS if t.model == self.ONE]
+        said = told(figures.aggregates([*grid, *beaten], 0))
+        assert said["trained_non_dominated", *self.ONE_AT, "over_folds=mean"].value == 1
+        assert [at for at in said if "model=grid" in at and at[0] == "trained_non_dominated"] == []
+
+    def test_what_a_model_does_not_have_has_a_reason(self, said):
+        at = ("model=other", "over_folds=mean")
+        assert said["trained_f1", *at].value == pytest.approx(0.75)
+        assert (np.isnan(said["trained_auc", *at].value), said["trained_auc", *at].reason) == (
+            True,
+            figures.NO_SCORES,
+        )
+        for measure in ("trained_cec", "trained_cec_floor", "trained_flip_share", "trained_non_dominated"):
+            assert (np.isnan(said[measure, *at].value), said[measure, *at].reason) == (True, "no logit")
+        none = [a for at, a in said.items() if "model=none" in at]
+        assert len(none) == len([a for at, a in said.items() if "model=other" in at])
+        assert all(np.isnan(a.value) and a.reason == "no such thing" and a.n == 20 for a in none)
+
+    def test_a_figure_that_one_fold_lacks_has_no_mean(self):
+        trials = [self.TRIALS[0], replace(self.TRIALS[3], consistency=consistent(np.nan, 0, (0, 0, 0, 0)))]
+        said = told(figures.aggregates(trials, 0))
+        cec = said["trained_cec", *self.ONE_AT, "over_folds=mean"]
+        assert (np.isnan(cec.value), cec.reason) == (True, figures.NO_PAIRS)
+        assert said["trained_f1", *self.ONE_AT, "over_folds=mean"].reason == ""
+
+    def test_a_group_that_nobody_was_trained_on_is_told_of_with_the_reason(self):
+        models = (self.ONE, Model("grid", (1, 1), grid=True), self.OTHER)
+        found = list(figures.refused(models, 2, 7, "too few"))
+        assert [(a.group, a.measure, a.parameters["model"], a.n, a.reason) for a in found] == [
+            (2, "trained_cec", "one", 7, "too few"),
+            (2, "trained_cec", "other", 7, "too few"),
+        ]
+        assert all(np.isnan(a.value) for a in found)
+
+
+def test_the_summary_in_percent_is_that_of_the_counts():
+    rows = lending()
+    bridge = Bridge(rows, theta=0.2)
+    fold = next(folds.split(rows.population, 2, 1))
+    run = next(
+        folds.runs(rows.population, fold, [_unconstrained()], compared_models.settings_of(TINY, 1), bridge.match)
+    )
+    found, percent = bridge.consistency(run.trained.net, fold), bridge.score(run.trained.net, fold)
+    assert sum(found.regimes) == found.pairs == len(fold.test) - found.unscored
+    assert found.regimes[2] + found.regimes[3] == found.flips
+    assert percent["flip_percent"] == pytest.approx(100 * found.flips / found.pairs)
+    assert sum(percent[f"regime_{r}_percent"] for r in "abcd") == pytest.approx(100)
+    assert found.cec_above_floor == pytest.approx(found.cec - found.cec_floor)
+    other = summary(bridge.scored(run.trained.net, fold, fold.test), theta=1.0)
+    assert other["regime_b_percent"] == other["regime_d_percent"] == 0

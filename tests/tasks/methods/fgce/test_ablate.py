@@ -1,0 +1,290 @@
+"""Ablate: the baseline is what detect finds, rules are lifted feature by feature, and the tables keep their word."""
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from conftest import spec_of
+
+from tasks.feasibility_graph import stage as connect
+from tasks.methods.fgce.ablate import stage as ablate
+from tasks.methods.fgce.report import ablation
+from tasks.methods.fgce.report import connectivity as connectivity_report
+from tasks.pipeline.stage import Produced, hold
+from tasks.plan import plan
+from tasks.proof.plain import call_plainly
+from tasks.reporting.material import Measure, View
+from tasks.reporting.numbers import percent
+
+FEATURES = ["income", "amount", "purpose", "history"]
+WITHOUT = ["nothing", *FEATURES, "epsilon", "every constraint", "every constraint and epsilon"]
+
+
+def produced(place: Path, **overrides: str) -> tuple[Produced, dict[str, list[pa.Table]]]:
+    """The stage after all that come before it."""
+    spec = spec_of(place, **overrides)
+    before = call_plainly(plan(spec).steps[:4])
+    given = [pa.concat_tables(before[table.name]) for table in ablate.ablate.reads]
+    return ablate.ablate.function(*given, settings=ablate.settings_of(spec)), before
+
+
+def means(tallies: pd.DataFrame) -> pd.DataFrame:
+    """Mean of every tally over the rows that have a value."""
+    known = tallies.dropna(subset="value").query("count > 0")
+    keys = ["decision_maker", "group", "measure", "parameters"]
+    summed = known.assign(total=known["value"] * known["count"]).groupby(keys)[["total", "count"]].sum()
+    return (summed["total"] / summed["count"]).rename("mean").reset_index()
+
+
+def test_the_baseline_is_what_detect_finds(place: Path) -> None:
+    cheap = {"methods__fgce__size_matched_draws": "0", "methods__fgce__resolves": "0", "methods__fgce__k": "1"}
+    found, _ = produced(place, **cheap)
+    ours = means(found.tables["tallies"].to_pandas()).query('parameters == \'{"without": "nothing"}\'')
+    names = ("ingest", "preprocess", "score", "connect", "detect fgce")
+    steps = [step for step in plan(spec_of(place, **cheap)).steps if step.name in names]
+    theirs = pa.concat_tables(call_plainly(steps)["tallies"]).to_pandas().query("subgroup == 0")
+    expected = means(theirs).set_index(["decision_maker", "group", "measure"])["mean"]
+    assert len(ours) == 2 * 3 * 2
+    for row in ours.itertuples():
+        assert row.mean == pytest.approx(expected[row.decision_maker, row.group, row.measure.removesuffix("_without")])
+
+
+def test_every_variant_for_every_group_and_maker_and_nobody_worse_off(place: Path) -> None:
+    found, before = produced(place)
+    tallies = found.tables["tallies"].to_pandas()
+    tallies["without"] = [json.loads(p)["without"] for p in tallies["parameters"]]
+    seen = tallies.groupby(["decision_maker", "group", "measure"])["without"].agg(lambda w: list(dict.fromkeys(w)))
+    assert len(seen) == 2 * 3 * 2
+    assert all(each == WITHOUT for each in seen)
+    factuals = pa.concat_tables(before["decisions"]).to_pandas().query("explained and not favourable")
+    counted = tallies.query("measure == 'burden_without'").groupby(["decision_maker", "without"])["count"].sum()
+    for maker, n in factuals.groupby("decision_maker").size().items():
+        assert (counted[maker] == n).all()
+    share = tallies.query("measure == 'infeasible_share_without' and value == 1").set_index(
+        ["decision_maker", "group", "without"]
+    )["count"]
+    for name in WITHOUT[1:]:
+        assert (share.xs(name, level="without") <= share.xs("nothing", level="without")).all()
+    assert (share.xs("nothing", level="without") > share.xs("every constraint and epsilon", level="without")).any()
+
+
+def test_connectivity_is_stored_once_and_at_the_chosen_epsilon_it_is_that_of_the_graph(place: Path) -> None:
+    found, before = produced(place)
+    aggregates = found.tables["aggregates"].to_pandas()
+    assert set(aggregates["decision_maker"]) == {"lender"}
+    facts = pa.concat_tables(before["feasibility_facts"]).to_pandas().set_index("fact")["value"]
+    aggregates["epsilon"] = [json.loads(p)["epsilon"] for p in aggregates["parameters"]]
+    chosen = aggregates[aggregates["epsilon"] == facts["epsilon"]]
+    assert aggregates["epsilon"].nunique() == 8
+    nodes = pa.concat_tables(before["feasibility_nodes"]).to_pandas()
+    assert chosen.query("measure == 'components'")["n"].sum() == len(nodes)
+    # two equal rows are a component of two, so that isolated nodes may be more than isolated rows
+    assert chosen.query("measure == 'singletons'")["value"].sum() <= facts["isolated"]
+    assert chosen.query("measure == 'density'")["value"].between(0, 1).all()
+
+
+def test_the_tables_keep_their_declarations(place: Path) -> None:
+    found, _ = produced(place)
+    kept, _, results = hold(ablate.ablate, found, 500)
+    assert kept["tallies"].num_rows == found.tables["tallies"].num_rows > 0
+    assert kept["aggregates"].num_rows == 8 * 4 * 3
+    assert kept["draws"].num_rows == found.tables["draws"].num_rows > 0
+    assert all(results["success"].to_pylist())
+
+
+def test_every_tally_and_aggregate_of_a_smaller_group_has_its_draws(place: Path) -> None:
+    found, _ = produced(place, methods__fgce__ablation_draws="3")
+    keys = ["decision_maker", "group", "measure", "parameters"]
+    draws = found.tables["draws"].to_pandas()
+    said = pd.concat([found.tables[name].to_pandas()[keys] for name in ("tallies", "aggregates")]).drop_duplicates()
+    assert set(said["group"]) == {"white", "Black", "(missing)"}
+    assert set(said.query("group != 'white'").itertuples(index=False, name=None)) == set(
+        draws[keys].itertuples(index=False, name=None)
+    )
+    assert (draws.groupby(keys).size() == 3).all()
+    assert draws.query("measure == 'infeasible_share_without'")["value"].dropna().between(0, 1).all()
+    # a subsample has as many rows as the group, and at most as many components
+    sizes = found.tables["aggregates"].to_pandas().query("measure == 'components'").groupby("group")["n"].first()
+    parts = draws.query("measure == 'components'").groupby("group")["value"].max()
+    assert (parts <= sizes[parts.index]).all()
+
+
+def test_draws_follow_from_the_seed_and_none_are_made_if_none_are_wanted(place: Path) -> None:
+    one, same, other = (
+        produced(place, methods__fgce__ablation_draws="2", seed=seed)[0].tables["draws"] for seed in ("1", "1", "2")
+    )
+    assert one.equals(same)
+    assert not one.equals(other)
+    none, _ = produced(place, methods__fgce__ablation_draws="0")
+    assert none.tables["draws"].num_rows == 0
+    assert none.tables["tallies"].num_rows > 0
+
+
+def test_size_matched_measures_are_made_of_the_draws_and_not_tested(place: Path) -> None:
+    spec = spec_of(place, methods__fgce__ablation_draws="4", methods__fgce__size_matched_draws="0", methods__cst="null")
+    steps = plan(spec).steps
+    made = call_plainly([step for step in steps if step.name not in ("report", "detect fgce")])
+    measures = pa.concat_tables(made["measures"]).to_pandas()
+    draws = pa.concat_tables(made["draws"]).to_pandas()
+    at = "decision_maker == 'lender' and group == 'Black' and parameters == '{\"without\": \"income\"}'"
+    drawn = draws.query(f"{at} and measure == 'infeasible_share_without'")["value"]
+    row = measures.query(f"{at} and measure == 'infeasible_share_without_size_matched'").iloc[0]
+    assert (row["value"], row["n"]) == (pytest.approx(drawn.mean()), 4)
+    assert drawn.min() <= row["low"] <= row["high"] <= drawn.max()
+    ours = measures[measures["measure"].str.contains("without|components|singletons|density")]
+    forms = {
+        re.sub("^(infeasible_share_without|burden_without|.*components|singletons|density)", "", m)
+        for m in ours["measure"]
+    }
+    assert forms == {"", "_size_matched"}
+    assert ours[["p", "q"]].isna().all(axis=None)
+
+
+def test_lifting_frees_the_feature_and_nothing_else(place: Path) -> None:
+    overrides = {
+        "columns__history__transitions": "{bad: [fair], fair: [good], good: []}",
+        "columns__history__constraint": "free",
+    }
+    before = call_plainly(plan(spec_of(place, **overrides)).steps[:2])
+    encodings = before["encodings"][0]
+    encoded = np.column_stack([before["features"][0][name].to_numpy() for name in encodings["encoded"].to_pylist()])
+    variants = {v.without: v for v in ablate._variants(encoded, encodings, 0.5)}
+    assert list(variants) == WITHOUT
+    given = connect.rules_of(encoded, encodings)[0]
+    feature = np.array(encodings["feature"].to_pylist())
+    for name in FEATURES:
+        expected = np.where(feature == name, 0, given.direction)
+        assert variants[name].rules.direction.tolist() == expected.tolist()
+        assert len(variants[name].rules.transitions) == (name != "history")
+        assert variants[name].codes.shape[1] == (name != "history")
+    assert not variants["every constraint"].rules.direction.any()
+    assert variants["every constraint"].rules.transitions == ()
+
+
+def test_no_model_and_no_constraint(place: Path) -> None:
+    free = {f"columns__{name}__constraint": "free" for name in FEATURES}
+    found, _ = produced(place, model__kind="none", **free)
+    tallies = found.tables["tallies"].to_pandas()
+    assert set(tallies["decision_maker"]) == {"lender"}
+    assert {json.loads(p)["without"] for p in tallies["parameters"]} == {"nothing", "epsilon"}
+
+
+def measured(group: str, measure: str, value: float | None, n: int | None, **parameters: float | str) -> Measure:
+    """A row of the table of measures; without an n it is withheld."""
+    said = json.dumps(parameters, sort_keys=True)
+    identity = ("loans", 2024, "fgce", "lender", "race", group, None, 0, measure, said)
+    around = (None, None) if value is None else (value - 0.01, value + 0.01)
+    return Measure(*identity, value, *around, n, None, None, None, "not_run", "no threshold set")
+
+
+RULES = ("nothing", "income", "epsilon")
+CONNECTED = ("components", "strong_components", "singletons", "density")
+
+
+def view(matched: bool = True) -> View:
+    """Three groups: the reference, one to which income matters, and one that is withheld."""
+    share = {"white": (0.1, 0.1, 0.1), "Black": (0.4, 0.2, 0.4), "few": (None, None, None)}
+    rows = []
+    for group, values in share.items():
+        n = None if group == "few" else 100
+        forms = ("", "_size_matched") if matched and group != "white" else ("",)
+        for form in forms:
+            size = 1.0 if not form else 0.7
+            for rule, own in zip(RULES, values, strict=True):
+                more: dict[str, float | str] = {"nearest": 30} if rule == "income" else {}
+                for name in ("infeasible_share_without", "burden_without"):
+                    value = None if own is None else size * own
+                    rows.append(measured(group, name + form, value, n, without=rule, **more))
+            rows += [
+                measured(group, name + form, None if n is None else size / epsilon, n, epsilon=epsilon)
+                for epsilon in (0.2, 0.4)
+                for name in CONNECTED
+            ]
+    # a measure of another part, which was subsampled
+    rows.append(measured("Black", "burden_size_matched", 0.3, 150))
+    return View(tuple(rows), "lender", "race", "white")
+
+
+def test_every_table_has_a_row_for_every_group_and_says_what_is_withheld() -> None:
+    short, long = ablation.tables(view())
+    (connectivity,) = connectivity_report.tables(view())
+    assert [row[0].text for row in short.rows] == [
+        *("white", "Black", "white at the size of Black", "few", "white at the size of few")
+    ]
+    assert [row[0].text for row in connectivity.rows] == ["white"] * 2 + ["Black"] * 2 + ["few"] * 2
+    assert short.header[1:] == ("All rules kept", "Without the constraint on income", "Without the limit on one step")
+    assert [cell.whole for cell in short.rows[1][1:]] == [percent(x) for x in (0.4, 0.2, 0.4)]
+    few = [cell.text for t in (short, connectivity) for row in t.rows if row[0].text == "few" for cell in row[2:]]
+    assert set(few) == {"withheld"}
+    assert len(long.rows) == 9
+    assert "without the constraint on income: the 30 nearest" in long.note
+
+
+def test_every_number_has_the_size_matched_reference_beside_it() -> None:
+    short, long = ablation.tables(view())
+    (connectivity,) = connectivity_report.tables(view())
+    assert [cell.whole for cell in short.rows[2][1:]] == [percent(x) for x in (0.28, 0.14, 0.28)]
+    for t, first, pairs in ((long, 3, 2), (connectivity, 3, 4)):
+        assert t.header[first + 1 :: 2] == ("white at this size",) * pairs
+        assert "the range of the subsamples" in t.note
+        for row in t.rows:
+            cells = [cell.text for cell in row[first + 1 :: 2]]
+            assert all((text == "–") == (row[0].text == "white") for text in cells)
+    black = next(
+        row for row in long.rows if (row[0].text, row[1].text) == ("Black", "without the constraint on income")
+    )
+    assert [cell.text for cell in black[3:]] == [percent(0.2), percent(0.14), "0.200", "0.140"]
+
+
+def test_figures_draw_what_a_rule_changes_and_name_the_rest() -> None:
+    (share,), (counts, density) = ablation.figures(view()), connectivity_report.figures(view())
+    assert [p.title for p in share.panels] == ["white (reference)", "Black"]
+    drawn = share.panels[1].spec["datasets"]["rows"]
+    assert list(dict.fromkeys(row["row"] for row in drawn)) == ["All rules kept", "Income"]
+    assert "Income: 20.0" in share.panels[1].label
+    assert "As with all rules kept in every group drawn: without the limit on one step." in share.caption
+    assert all("Not drawn, because withheld or undefined: few." in f.caption for f in (share, counts, density))
+    assert [p.title for p in counts.panels] == [p.title for p in density.panels] == ["white (reference)", "Black"]
+
+
+def test_figures_have_the_grey_of_the_size_matched_reference() -> None:
+    (share,), (counts, density) = ablation.figures(view()), connectivity_report.figures(view())
+    for figure, marks in ((share, 2), (counts, 3 * 2), (density, 2)):
+        reference, group = ([row["what"] for row in p.spec["datasets"]["rows"]] for p in figure.panels)
+        assert set(reference) == {"own"}
+        assert (group.count("own"), group.count("size-matched")) == (marks, marks)
+        assert "Grey: white applicants subsampled to the size of the group" in figure.caption
+        assert any("white at the group's size" in swatch.text for swatch in figure.legend)
+    assert all("A small group has a thinner graph, whatever the rules." in f.caption for f in (share, counts))
+    assert not any("another one may well lie outside" in f.caption for f in (share, counts))
+
+
+def test_a_range_of_few_subsamples_is_said_to_be_one() -> None:
+    few = dataclasses.replace(view(), rows=tuple(dataclasses.replace(m, n=m.n and 5) for m in view().rows))
+    for figure in (*ablation.figures(few), connectivity_report.figures(few)[0]):
+        assert "at most 5 subsamples" in figure.caption
+
+
+def test_without_subsamples_of_their_own_neither_figure_nor_table_speaks_of_grey() -> None:
+    bare = view(matched=False)
+    figures = (*ablation.figures(bare), *connectivity_report.figures(bare))
+    assert len(figures) == 3
+    for figure in figures:
+        assert "Grey" not in figure.caption
+        assert "not subsampled" in figure.caption
+        assert not any("at the group's size" in swatch.text for swatch in figure.legend)
+    for t in (*ablation.tables(bare), *connectivity_report.tables(bare)):
+        assert not any("size" in name for name in t.header)
+        assert {row[0].text for row in t.rows} == {"white", "Black", "few"}
+
+
+def test_a_view_without_ablations_has_no_figure_and_no_table() -> None:
+    nothing = View((measured("white", "burden", 0.1, 100),), "lender", "race", "white")
+    for part in (ablation, connectivity_report):
+        assert part.figures(nothing) == ()
+        assert part.tables(nothing) == ()

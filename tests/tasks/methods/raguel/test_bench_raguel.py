@@ -1,0 +1,128 @@
+"""``evenhand bench raguel``: what its processes time is the work itself, and targets are held against it."""
+
+import numpy as np
+import pytest
+from conftest import SHARED, evenhand
+
+from schemas.errors import SpecError
+from tasks.methods.raguel.algorithm.recourse.actions import make_actions
+from tasks.methods.raguel.algorithm.recourse.targets import Boundary
+from tasks.methods.raguel.bench import bench as bench_raguel
+from tasks.methods.raguel.bench import work as raguel_stages
+from tasks.methods.raguel.bench.bench import EVERYBODY
+from tasks.methods.raguel.reproduction import lists
+from tasks.methods.raguel.reproduction.experiments import PEOPLE, judged
+
+WHERE = {name: SHARED / PEOPLE[name].source for name in PEOPLE}
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """600 people in whole steps, of whom the second group is worse off."""
+    rng, place = np.random.default_rng(4), tmp_path_factory.mktemp("bench") / "people.npz"
+    group = (rng.random(600) < 0.4).astype(np.int32)
+    values = rng.integers(-8, 9, (600, 4)) / 4 - 0.4 * group[:, None]
+    actions = make_actions([0.2, 0.4, 0.7, 1.0], changeable=[True, True, True, False], step=0.25)
+    raguel_stages.write(values, group, Boundary(np.array([1.0, 0.5, 0.3, 0.2]), -4.0), actions, place)
+    return str(place)
+
+
+def test_people_survive_their_file(file):
+    stored = raguel_stages._Stored(file)
+    assert (stored.values.shape, stored.group.dtype) == ((600, 4), np.int32)
+    assert (stored.boundary.slope.tolist(), stored.boundary.intercept) == ([1.0, 0.5, 0.3, 0.2], -4.0)
+    assert stored.actions.weight.tolist() == make_actions([0.2, 0.4, 0.7, 1], [1, 1, 1, 0]).weight.tolist()
+    records = stored.records()
+    score = np.abs(stored.values @ stored.boundary.slope - 4.0)
+    assert records.cost == pytest.approx(score / score[0] * records.cost[0])
+
+
+@pytest.mark.parametrize("kind", ["closed", "bounded"])
+def test_costs(kind):
+    said = raguel_stages.costs("2000", kind)
+    assert (said["rows"], said["seconds"] > 0, said["compile_s"] >= 0, said["peak_mb"] > 50) == (2000, *[True] * 3)
+
+
+def test_steps_solve_each_case_once(file):
+    free, two = raguel_stages.steps(file, "0"), raguel_stages.steps(file, "2")
+    assert free["rows"] == 600 >= free["cases"] == two["cases"] > 300
+    assert (free["refused"], free["unproven"]) == (two["refused"], two["unproven"]) == (0, 0)
+
+
+def test_both_algorithms(file):
+    alone, blocks = raguel_stages.one_by_one(file), raguel_stages.in_blocks(file)
+    assert alone["rows"] == blocks["rows"] == 600
+    assert alone["seconds"] > 0
+    assert blocks["seconds"] >= blocks["median_s"] > 0
+    assert blocks["slowest"][0] in (5, 10, 15, 20, 25, 30, 35)
+
+
+def test_a_drawn_list_and_its_sort():
+    said = raguel_stages.drawn("5000")
+    assert said["rows"] == 5000
+    assert said["seconds"] > said["sort_s"] > 0 < said["cpu_s"]
+
+
+def test_a_list_goes_from_file_to_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(raguel_stages, "PIECE", 2_000)
+    made = raguel_stages.generate(str(tmp_path), "5000")
+    assert made["rows"] == 5000
+    raguel_stages.sort(str(tmp_path))
+    said = raguel_stages.stream(str(tmp_path))
+    assert said["rows"] == 5000
+    assert said["ratio_before"] == pytest.approx(0.83, abs=0.01)
+    assert said["ratio_after"] >= said["ratio_before"] - 1e-9
+    assert 0 < said["modified"] < 5000
+
+
+def told(**more):
+    return {"rows": 1000, "seconds": 1.0, "peak_mb": 100.0, "compile_s": 0.5, **more}
+
+
+def test_targets_are_held_against_what_was_measured(monkeypatch, tmp_path):
+    seconds = {10_000: 0.002, 100_000: 0.03, 1_000_000: 0.51}
+    answers = {
+        "costs": lambda n, kind: told(rows=n, seconds={"closed": 0.09, "bounded": 6.0}[kind]),
+        "steps": lambda file, most: told(cases=500, seconds={0: 1.6, 2: 0.1}[most], refused=0, unproven=0),
+        "one_by_one": lambda file: told(seconds=0.2),
+        "in_blocks": lambda file: told(seconds=0.021, slowest=[10, 0.125], median_s=0.01),
+        "drawn": lambda n: told(rows=n, seconds=seconds[n], cpu_s=seconds[n], sort_s=0.001),
+        "generate": lambda place, n: told(rows=n, file_mb=5.0),
+        "sort": lambda place: told(seconds=100.0, peak_mb=2_100.0),
+        "stream": lambda place: told(seconds=90.0, modified=7, ratio_before=0.83, ratio_after=0.84),
+    }
+    monkeypatch.setattr(bench_raguel, "_run", lambda what, *about: answers[what](*about))
+    said = [*bench_raguel._costs(bench_raguel.RECORDS), *bench_raguel._steps(tmp_path)]
+    said += [*bench_raguel._rerankings(tmp_path), *bench_raguel._lists(bench_raguel.RECORDS)]
+    said += bench_raguel._stream(tmp_path, bench_raguel.YEAR)
+    assert [(row["what"][:24], row["met"]) for row in said if row["target"]] == [
+        ("costs, closed form, 10 a", "met"),
+        ("costs within bounds, 10 ", "missed"),
+        ("whole steps", "missed"),
+        ("whole steps, 2 attribute", "met"),
+        ("Algorithm 1, real steps,", "met"),
+        ("Algorithm 2, slowest set", "missed"),
+        ("blocks of 100, with the ", "missed"),
+        ("growth from 10,000 recor", "missed"),
+        ("streamed in blocks of 10", "met"),
+        ("sorted and streamed", "missed"),
+    ]
+    growth = next(row for row in said if row["what"].startswith("growth"))
+    assert growth["ratio"] == pytest.approx(np.log(255) / np.log(100))
+
+
+@pytest.mark.skipif(not WHERE["default-credit"].is_file(), reason="shared/data/default_credit_card is not there")
+def test_everybody_is_timed():
+    found = judged(PEOPLE["default-credit"], SHARED, **EVERYBODY)
+    assert len(lists.ranked(found, lists.ALL).rows) == 30_000
+    assert dict(zip(found.people.groups, np.bincount(found.people.group), strict=True)) == {
+        "married": 13_659,
+        "not married": 16_341,
+    }
+
+
+def test_what_is_missing_is_named(tmp_path):
+    with pytest.raises(SpecError, match="--rows 10: bench raguel needs 1000 rows at least"):
+        bench_raguel.raguel(tmp_path, 10)
+    gone = evenhand("bench", "raguel", "--data", str(tmp_path))
+    assert (gone.returncode, "german.data.gz in it" in gone.stderr) == (5, True)
