@@ -91,7 +91,7 @@ def place(tmp_path: Path) -> Path:
 def evenhand(*arguments: str, server: str | None = None, cwd: Path = REPOSITORY) -> "subprocess.CompletedProcess[str]":
     """Run the command as a user would, in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-m", "flows.cli.main", *arguments],
+        [sys.executable, "-m", "flows.cli", *arguments],
         env=environment(server),
         cwd=cwd,
         capture_output=True,

@@ -29,7 +29,7 @@ def overhead(spec: AuditSpec) -> list[dict[str, Any]]:
         file = Path(place) / "spec.yaml"
         file.write_text(yaml.safe_dump(spec.model_dump(mode="json")), encoding="utf-8")
         plain = [sys.executable, "-m", "flows.bench.overhead", str(file)]
-        full = [sys.executable, "-m", "flows.cli.main", "audit", str(file), "--json", "--lake", f"{place}/lake"]
+        full = [sys.executable, "-m", "flows.cli", "audit", str(file), "--json", "--lake", f"{place}/lake"]
         _seconds(plain)  # compiles what numba caches, so that neither side pays for it
         bare, framed = _seconds(plain), _seconds(full)
         again = _seconds(full)

@@ -62,16 +62,6 @@ def _unit(values: Floats | Codes, low: float, high: float) -> Floats:
     return np.clip(values * factor - low * factor, 0.0, 1.0)
 
 
-def decode_continuous(encoded: Floats, scale: Scale) -> tuple[Floats, Floats]:
-    """The range of source values behind each encoded value: ``(low, high)`` arrays, equal where there are no bins."""
-    width = scale.high - scale.low
-    if scale.bins is None:
-        exact = scale.low + encoded * width
-        return exact, exact
-    index = np.rint(encoded * max(scale.bins - 1, 1))
-    return scale.low + index / scale.bins * width, scale.low + (index + 1) / scale.bins * width
-
-
 def encode_ordered(codes: Codes, categories: int) -> Floats:
     """Category numbers ``(n,)`` from 0 spread over [0, 1]."""
     return _unit(codes, 0, max(categories - 1, 1))

@@ -7,14 +7,13 @@ Here belong the shapes of that exchange. How a group's numbers are summarised is
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.columns import Columns
-from tasks.numerics.results import Detected
 
 if TYPE_CHECKING:
     from tasks.numerics.explanation import ModelView
@@ -169,15 +168,3 @@ class Problem:
     """Of a decision maker that is a model: opens it."""
     places: Ranks | None = None
     """Of a method that ranks; None of all others."""
-
-
-class Detector(Protocol):
-    """The module of a method of detection."""
-
-    def units(self, problem: Problem) -> Bools:
-        """``(n,)`` which rows get a finding, be it a refusal."""
-        ...
-
-    def detect(self, problem: Problem, settings: Any, rng: np.random.Generator) -> Detected:
-        """Look at a problem; refusals are findings, and no exception is raised for them."""
-        ...

@@ -233,7 +233,7 @@ def test_verify_names_every_altered_file(finished: tuple[Path, dict[str, object]
 
 def start(place: Path, lake: Path, server: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
-        [sys.executable, "-m", "flows.cli.main", "audit", str(place / "loans.yaml"), "--lake", str(lake), "--json"],
+        [sys.executable, "-m", "flows.cli", "audit", str(place / "loans.yaml"), "--lake", str(lake), "--json"],
         env=environment(server),
         cwd=REPOSITORY,
         stdout=subprocess.DEVNULL,

@@ -152,7 +152,7 @@ def test_a_back_fill_that_is_done_computes_nothing_and_starts_no_prefect(copied)
 def start(spec, lake, server, years):
     """A back-fill that is about to be disturbed."""
     return subprocess.Popen(
-        [sys.executable, "-m", "flows.cli.main", "backfill", str(spec), "--years", years, "--lake", str(lake)],
+        [sys.executable, "-m", "flows.cli", "backfill", str(spec), "--years", years, "--lake", str(lake)],
         env=environment(server),
         cwd=REPOSITORY,
         stdout=subprocess.DEVNULL,

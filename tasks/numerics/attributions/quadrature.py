@@ -2,7 +2,7 @@
 
 Nodes are added where the attributions do not sum to what the logit gains: by Gauss-Legendre panels, which a smooth
 model needs few of, or by the midpoint rule of the paper. A row that stays incomplete keeps its last values; how far off
-it is, is told by ``completeness_error``.
+it is, is told by the error of completeness.
 
 Here belong the rules and their refinement. Gradients come from ``networks`` and ``modules``.
 """

@@ -186,19 +186,6 @@ def _array(parameter: Any) -> Floats:
     return array
 
 
-def to_module(network: Network) -> Any:
-    """A torch ``nn.Sequential`` in double precision, in evaluation mode, that gives ``(n, 1)`` logits."""
-    import torch  # seconds to import, and what reads a network need not have it
-
-    kind = {"relu": torch.nn.ReLU, "softplus": torch.nn.Softplus, "silu": torch.nn.SiLU}[network.activation]
-    layers: list[Any] = []
-    for weight, bias in zip(network.weights, network.biases, strict=True):
-        linear = torch.nn.Linear(weight.shape[1], weight.shape[0], dtype=torch.float64)
-        linear.load_state_dict({"weight": torch.from_numpy(weight.copy()), "bias": torch.from_numpy(bias.copy())})
-        layers += [linear, kind()]
-    return torch.nn.Sequential(*layers[:-1]).eval()
-
-
 def to_safetensors(network: Network) -> bytes:
     """A network as bytes that follow from it alone."""
     tensors = {f"layers.{layer}.weight": np.ascontiguousarray(weight) for layer, weight in enumerate(network.weights)}

@@ -20,6 +20,10 @@ from tasks.methods.fgce.bench import work as fgce_stages
 from tasks.methods.fgce.bench.bench import SOURCES
 from tasks.methods.fgce.bench.work import Scored
 
+STAGES = (
+    *(fgce_stages.COLLAPSE, fgce_stages.GRAPH, fgce_stages.COMPONENTS, fgce_stages.REACH),
+    *(fgce_stages.OPTIMA, fgce_stages.SELECT, fgce_stages.TABLES),
+)
 ASKED = FgceSettings(epsilon=1 / 3, k=4, **FgceSettings.paper)
 """Exactly two steps of a grid of sixths, so that edges hang on the last bit."""
 
@@ -96,8 +100,8 @@ def test_command_on_few_rows():
     rows = json.loads(done.stdout)
     by = {(row["data"], row["what"]): row for row in rows if row["rows"] == 300}
     for data in ("adult", "compas"):
-        stages = [row["seconds"] for (of, what), row in by.items() if of == data and what in fgce_stages.STAGES]
-        assert len(stages) == len(fgce_stages.STAGES)
+        stages = [row["seconds"] for (of, what), row in by.items() if of == data and what in STAGES]
+        assert len(stages) == len(STAGES)
         assert by[data, "all stages"]["seconds"] == pytest.approx(sum(stages))
         assert 50 < by[data, "peak memory"]["peak_mb"] < 1000
         assert by[data, "graph"]["edges_per_s"] > 0

@@ -163,7 +163,7 @@ def test_a_fetch_that_is_killed_is_gone_on_with(server: Publisher, lake: Path, z
         return True
 
     server.files[SNAPSHOT].troubles = [fall_silent]
-    words = [sys.executable, "-m", "flows.cli.main", "data", *map(str, fetched(server, lake, "--json"))]
+    words = [sys.executable, "-m", "flows.cli", "data", *map(str, fetched(server, lake, "--json"))]
     process = subprocess.Popen(words, cwd=REPOSITORY, env=environment(None))
     until = time.monotonic() + 240
     while not (list(lake.glob("unfinished/*/*.part.json")) and _written(lake)):

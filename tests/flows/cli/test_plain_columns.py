@@ -33,7 +33,7 @@ def piped(*words, columns):
     """What a command writes to a real pipe."""
     kept = {k: v for k, v in environment(None).items() if k != "COLUMNS"}
     given = kept if columns is None else {**kept, "COLUMNS": columns}
-    command = [sys.executable, "-m", "flows.cli.main", *words]
+    command = [sys.executable, "-m", "flows.cli", *words]
     done = subprocess.run(command, env=given, cwd=REPOSITORY, capture_output=True, text=True, timeout=300)
     assert "Traceback" not in done.stderr
     return done.stdout.splitlines()
@@ -84,7 +84,7 @@ def test_a_terminal_shows_tables_that_fit_it(place):
     """The same command on a terminal, which is 80 columns wide if it is a dumb one."""
     end, terminal = pty.openpty()
     kept = {k: v for k, v in environment(None).items() if k != "COLUMNS"} | {"TERM": "dumb"}
-    command = [sys.executable, "-m", "flows.cli.main", "status", "--lake", str(place / "lake")]
+    command = [sys.executable, "-m", "flows.cli", "status", "--lake", str(place / "lake")]
     process = subprocess.Popen(command, env=kept, cwd=REPOSITORY, stdin=terminal, stdout=terminal, stderr=terminal)
     os.close(terminal)
     shown = b""

@@ -90,7 +90,7 @@ def test_a_listing_that_needs_more_memory_says_so(tmp_path: Path, monkeypatch: p
 def test_ctrl_c_ends_a_query_and_its_temporary_directory(lake: Path, tmp_path: Path) -> None:
     query = "SELECT * FROM (SELECT range, hash(range) AS h FROM range(2000000000)) ORDER BY h"
     process = subprocess.Popen(
-        [sys.executable, "-m", "flows.cli.main", "sql", query, "--memory=60MB", "--lake", str(lake)],
+        [sys.executable, "-m", "flows.cli", "sql", query, "--memory=60MB", "--lake", str(lake)],
         env={**environment(None), "TMPDIR": str(tmp_path)},
         cwd=REPOSITORY,
         stderr=subprocess.PIPE,

@@ -30,7 +30,7 @@ def test_without_a_server_one_is_started_that_leaves_nothing(tmp_path: Path) -> 
     places = {name: str(folder) for name, folder in empty.items()}
     lake = tmp_path / "lake"
     done = subprocess.run(
-        [sys.executable, "-m", "flows.cli.main", "doctor", "--json", "--lake", str(lake)],
+        [sys.executable, "-m", "flows.cli", "doctor", "--json", "--lake", str(lake)],
         env={**environment(None), **places, **elsewhere},
         cwd=REPOSITORY,
         capture_output=True,

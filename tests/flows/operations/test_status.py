@@ -182,7 +182,7 @@ def test_the_commands_print_tables_and_json(place):
 def test_a_reader_that_hangs_up_is_no_breach(place):
     end, pipe = os.pipe()
     os.close(end)
-    words = [sys.executable, "-m", "flows.cli.main", "status", "--lake", str(place / "lake")]
+    words = [sys.executable, "-m", "flows.cli", "status", "--lake", str(place / "lake")]
     told = subprocess.run(
         words, env=environment(None), cwd=REPOSITORY, stdout=pipe, stderr=subprocess.PIPE, check=False
     )

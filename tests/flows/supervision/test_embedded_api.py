@@ -32,7 +32,7 @@ def words(tmp_path: Path) -> list[str]:
 def begun(words: list[str], lake: Path, stage: str) -> Iterator["subprocess.Popen[str]"]:
     """A command in a session of its own, as a terminal gives it, once it has published a stage."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "flows.cli.main", *words],
+        [sys.executable, "-m", "flows.cli", *words],
         env=environment(None),
         cwd=REPOSITORY,
         stdout=subprocess.PIPE,

@@ -31,7 +31,7 @@ def audited(tmp_path_factory):
     loans().to_csv(place / "loans.csv", index=False)
     (place / "loans.yaml").write_text(SPEC.replace("path: loans.csv", f"path: {place / 'loans.csv'}"))
     words = [word for pair in FAST for word in ("--set", pair)]
-    done = run(["-m", "flows.cli.main", "audit", str(place / "loans.yaml"), "--lake", str(place / "lake"), *words])
+    done = run(["-m", "flows.cli", "audit", str(place / "loans.yaml"), "--lake", str(place / "lake"), *words])
     assert done.returncode in (0, 1, 3), done.stderr
     return place / "lake"
 
@@ -43,7 +43,7 @@ def modes(root):
 
 
 def doctor(root, *words, **settings):
-    done = run(["-m", "flows.cli.main", "doctor", "--lake", str(root), "--json", *words], **settings)
+    done = run(["-m", "flows.cli", "doctor", "--lake", str(root), "--json", *words], **settings)
     (check,) = [c for c in json.loads(done.stdout) if c["check"] == "file modes"]
     return check, done
 

@@ -74,7 +74,7 @@ def test_a_fifo_hangs_no_command(tmp_path: Path, words: list[str]) -> None:
     (tmp_path / "audit.yaml").write_text(SPEC.replace("loans.csv", "x"))
     how = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 300, "check": False}
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "EVENHAND_LAKE": str(tmp_path / "lake")}
-    ended = subprocess.run([sys.executable, "-m", "flows.cli.main", *words], env=environment, **how)  # type: ignore[call-overload]
+    ended = subprocess.run([sys.executable, "-m", "flows.cli", *words], env=environment, **how)  # type: ignore[call-overload]
     assert ended.returncode == 2, ended.stderr
     assert "'x' is not a file, but a pipe (FIFO)" in ended.stderr
     assert "Traceback" not in ended.stderr

@@ -6,19 +6,21 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
+from completeness import completeness_error
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from test_networks import drawn, networks
+from torch_modules import to_module
 
 from schemas.errors import SpecError
-from tasks.numerics.attributions import completeness_error, of_network
+from tasks.numerics.attributions import of_network
 from tasks.numerics.attributions.linear import Linear, of_logistic_regression
 from tasks.numerics.attributions.modules import Module
 from tasks.numerics.attributions.piecewise import Piecewise
 from tasks.numerics.attributions.quadrature import Quadrature, Rule, sample
 from tasks.numerics.explanation import Attributor
-from tasks.numerics.networks.parameters import Network, to_module
+from tasks.numerics.networks.parameters import Network
 
 QUICK = settings(deadline=None, max_examples=60)
 

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from completeness import completeness_error
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 from test_networks import drawn
 
-from tasks.numerics.attributions import Quadrature, Rule, completeness_error
+from tasks.numerics.attributions import Quadrature, Rule
 from tasks.numerics.attributions.differences import CLIP, Differences, log_odds
 from tasks.numerics.explanation import Attributor
 

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save
 from torch import nn
+from torch_modules import to_module
 
 from schemas.errors import IntegrityError, SpecError
-from tasks.numerics.networks.parameters import Network, of_module, of_safetensors, to_module, to_safetensors
+from tasks.numerics.networks.parameters import Network, of_module, of_safetensors, to_safetensors
 
 KINDS = {"relu": nn.ReLU, "softplus": nn.Softplus, "silu": nn.SiLU}
 

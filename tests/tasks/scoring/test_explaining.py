@@ -10,18 +10,20 @@ import numpy as np
 import pytest
 import skops.io
 import torch
+from completeness import completeness_error
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import LinearSVC
+from torch_modules import to_module
 
 from schemas.errors import IntegrityError, SpecError
-from tasks.numerics.attributions import Piecewise, Quadrature, completeness_error
+from tasks.numerics.attributions import Piecewise, Quadrature
 from tasks.numerics.attributions.differences import CLIP, Differences
 from tasks.numerics.attributions.linear import Linear
-from tasks.numerics.networks.parameters import Network, to_module, to_safetensors
+from tasks.numerics.networks.parameters import Network, to_safetensors
 from tasks.scoring import attributors, models
 from tasks.scoring.models import ModelFile, format_of, read
 from tasks.scoring.onnx_graphs import network_of

@@ -19,6 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from torch_modules import to_module
 
 from schemas.audit.model import Model
 from schemas.audit.spec import AuditSpec
@@ -26,7 +27,7 @@ from schemas.errors import DataQualityError, InfrastructureError, IntegrityError
 from schemas.tables.applications import MODELS
 from tasks.detection import stage as detect
 from tasks.detection.problems import cases
-from tasks.numerics.networks.parameters import Network, to_module, to_safetensors
+from tasks.numerics.networks.parameters import Network, to_safetensors
 from tasks.pipeline.given import ProblemTables
 from tasks.plan import plan
 from tasks.proof.plain import call_plainly

@@ -31,7 +31,6 @@ from tasks.numerics.results import Tally
 
 COLLAPSE, GRAPH, REACH, SELECT = "collapse equal rows", "graph", "reachability", "selection at every limit d"
 COMPONENTS, OPTIMA, TABLES = "components", "exact k0, d0, d0 at k0", "(k, d) tables and areas"
-STAGES = (COLLAPSE, GRAPH, COMPONENTS, REACH, OPTIMA, SELECT, TABLES)
 TIMES = 3
 """Everything is run so often, and the fastest run is told: other processes can only make it slower."""
 

@@ -1,14 +1,10 @@
 """How well a model predicts, by category, and how far its scores move between categories (sections 4.3 and 5.1)."""
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
 from tasks.numerics.arrays import Bools, Floats, Longs
-
-GAMMAS: Final = tuple(round(0.1 * step, 1) for step in range(1, 11))
-"""Weights of unfairness in the utility (section 5.1)."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +32,6 @@ def unfairness(scores: Floats, imagined: Floats) -> Floats:
     return found
 
 
-def utility(accuracy: float, moved: float, gammas: tuple[float, ...] = GAMMAS) -> Floats:
-    """U_gamma = accuracy - gamma CF for each gamma."""
-    found: Floats = accuracy - np.array(gammas) * moved
-    return found
-
-
 def rates(label: Bools, predicted: Bools) -> Rates:
     """Rates of predictions ``(n,)`` against labels ``(n,)``."""
     return Rates(
@@ -51,16 +41,6 @@ def rates(label: Bools, predicted: Bools) -> Rates:
         fpr=_share(predicted[~label]),
         fnr=_share(~predicted[label]),
     )
-
-
-def rates_by_category(label: Bools, predicted: Bools, category: Longs, categories: int) -> tuple[Rates, ...]:
-    """Rates of each category in turn."""
-    return tuple(rates(label[category == one], predicted[category == one]) for one in range(categories))
-
-
-def score_histograms(scores: Floats, category: Longs, categories: int, bins: int = 20) -> Longs:
-    """Applicants of each category by equal-width bins of their score from 0 to 1, ``(k, bins)``."""
-    return np.stack([np.histogram(scores[category == one], bins, (0.0, 1.0))[0] for one in range(categories)])
 
 
 def treated_differently(given: Bools, fair: Bools, by: Floats) -> tuple[Floats, Longs, Longs]:

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tasks.methods.raguel.algorithm.ranking.blocks import BlockRules, block_size, rerank_blocks
 from tasks.methods.raguel.algorithm.ranking.records import Records, make_records, of_costs
@@ -23,9 +21,6 @@ from tasks.methods.raguel.algorithm.recourse import targets
 from tasks.methods.raguel.algorithm.recourse.actions import Actions, make_actions
 from tasks.methods.raguel.algorithm.recourse.stepped import in_steps
 from tasks.methods.raguel.algorithm.recourse.targets import Boundary
-from tasks.methods.raguel.bench import stream as streaming
-from tasks.methods.raguel.bench import streaming as file_streaming
-from tasks.methods.raguel.bench.stream import Chunk, Stream
 from tasks.methods.raguel.reproduction import hmda_series
 from tasks.methods.raguel.reproduction.grid import BLOCKS, TOLERANCES
 from tasks.methods.raguel.reproduction.hmda_series import Drawn, HmdaSeries
@@ -35,8 +30,6 @@ REPETITIONS, WARM_RECORDS = 7, 500
 ATTRIBUTES = 10
 SIZE, TOLERANCE = 100, 1 / 3
 """Of the blocks of long lists."""
-PIECE = 1_000_000
-"""Records that are drawn and written at a time."""
 
 
 def costs(records: str, kind: str) -> dict[str, Any]:
@@ -122,55 +115,6 @@ def drawn(records: str) -> dict[str, Any]:
     }
 
 
-def generate(place: str, records: str) -> dict[str, Any]:
-    """Draw a list as the lake has tables, unsorted, piece by piece."""
-    start, left, n = time.perf_counter(), int(records), 0
-    schema = file_streaming.list_schema(["cost"])
-    with pq.ParquetWriter(Path(place) / "list.parquet", schema, compression="zstd") as writer:
-        while left:
-            piece = _drawn(min(left, PIECE), seed=n)
-            cost, zero = piece.cost, np.zeros(len(piece.cost))
-            columns = [n + np.arange(len(cost)), cost, piece.group, zero + 1, cost, zero]
-            writer.write_table(pa.table(columns, schema=schema), row_group_size=file_streaming.ROW_GROUP_ROWS)
-            n, left = n + len(cost), left - len(cost)
-    mb = (Path(place) / "list.parquet").stat().st_size / 2**20
-    return {"rows": n, "seconds": time.perf_counter() - start, "file_mb": mb, "peak_mb": _peak_mb()}
-
-
-def sort(place: str) -> dict[str, Any]:
-    """The list sorted by cost, from file to file."""
-    start = time.perf_counter()
-    file_streaming.sort_by_cost(Path(place) / "list.parquet", Path(place) / "sorted.parquet")
-    return {"seconds": time.perf_counter() - start, "peak_mb": _peak_mb()}
-
-
-def stream(place: str) -> dict[str, Any]:
-    """The sorted list re-ranked in blocks of 100, from file to file; its groups are counted before."""
-    few, source, result = _drawn(WARM_RECORDS), Path(place) / "sorted.parquet", Path(place) / "reranked.parquet"
-    listed = _of_drawn(few)
-    order = listed.ranked()
-    chunk = Chunk(
-        order, listed.cost[order], listed.group[order], listed.values[order], listed.target[order], listed.rate[order]
-    )
-    held = _held(listed.group)
-    warm = Stream(SIZE, listed.rules, held.bounds, BlockRules().swaps(1, 2))
-    compiled = _compiled(lambda: list(streaming.stream([chunk], warm)))
-    start = time.perf_counter()
-    shares = file_streaming.whole_of(source).shares
-    whole = representation(few.group, 2, 0, TOLERANCE, shares)
-    told = file_streaming.rerank_file(source, result, SIZE, listed.rules, whole, BlockRules())
-    return {
-        "rows": told.rows,
-        "seconds": time.perf_counter() - start,
-        "compile_s": compiled,
-        "ratio_before": told.before.ratio,
-        "ratio_after": told.after.ratio,
-        "modified": told.modified,
-        "file_mb": result.stat().st_size / 2**20,
-        "peak_mb": _peak_mb(),
-    }
-
-
 def write(values: Floats, group: Ints, boundary: Boundary, actions: Actions, file: Path) -> None:
     """Leave people in a file, to be read by another process."""
     of_actions = (getattr(actions, name) for name in _Stored.ACTIONS)
@@ -229,7 +173,7 @@ def _peak_mb() -> float:
     return int(line.split()[1]) / 1024
 
 
-RUNS = {each.__name__: each for each in (costs, steps, one_by_one, in_blocks, drawn, generate, sort, stream)}
+RUNS = {each.__name__: each for each in (costs, steps, one_by_one, in_blocks, drawn)}
 
 
 def main(words: Sequence[str]) -> None:

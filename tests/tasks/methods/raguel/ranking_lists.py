@@ -53,7 +53,7 @@ def _targets(kind, values, boundary, actions, rng):
     if kind in ("boundary", "bounded"):
         return targets.to_boundary(values, boundary, actions)
     if kind == "common":
-        return targets.to_common(values, np.full(values.shape[1], 2.1), actions)
+        return targets.given(values, np.full(values.shape, 2.1), actions)
     points = values + rng.normal(size=values.shape)
     return targets.given(values, points, actions, rng.uniform(0.5, 2, len(values)))
 

@@ -165,7 +165,7 @@ def test_what_cannot_reach_the_boundary_is_refused_and_stays():
 
 def test_a_common_target_leaves_out_what_cannot_change():
     actions = make_actions([0.5, 1.0, 9.0], changeable=[True, True, False], direction=[0, 1, 0])
-    found = targets.to_common(np.array([[1.0, 2.0, 5.0], [3.0, 4.0, 6.0]]), np.array([3.0, 3.0, 0.0]), actions)
+    found = targets.given(np.array([[1.0, 2.0, 5.0], [3.0, 4.0, 6.0]]), np.tile([3.0, 3.0, 0.0], (2, 1)), actions)
     assert found.cost[0] == pytest.approx(np.sqrt(0.5 * 4 + 1))
     assert found.point[0].tolist() == [3.0, 3.0, 5.0]
     assert found.reached.tolist() == [True, False]

@@ -1,8 +1,7 @@
-"""Algorithm 2, its stream and the form of any depth: plain loops beside the compiled ones, laws, the counterexample."""
+"""Algorithm 2 and the form of any depth: plain loops beside the compiled ones, laws, the counterexample."""
 
 import numpy as np
 import pytest
-from hypothesis import example as hypothesis_example
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ranking_in_loops import algorithm_2, any_depth, fairly_represented
@@ -15,7 +14,6 @@ from tasks.methods.raguel.algorithm.ranking.any_depth import rerank_any
 from tasks.methods.raguel.algorithm.ranking.blocks import BlockRules, block_size, rerank_blocks
 from tasks.methods.raguel.algorithm.ranking.records import of_costs
 from tasks.methods.raguel.algorithm.ranking.representation import fair_blocks, representation
-from tasks.methods.raguel.bench.stream import Chunk, Stream, stream
 from tasks.methods.raguel.reproduction.hmda_series import HmdaSeries, draw
 
 QUICK = settings(deadline=None, max_examples=80)
@@ -93,57 +91,6 @@ def test_what_is_called_fair_is_fair_by_counting_again(seed, size, tolerance):
         counts = [sum(records.group[i] == g for i in inside) for g in range(3)]
         assert fair[b] == fairly_represented(counts, held.shares, held.bounded, tolerance)
     assert np.flatnonzero(~fair[:-1]).tolist() == found.failed.tolist()
-
-
-@QUICK
-@given(seed=st.integers(0, 10**6), cuts=st.lists(st.integers(0, 60), max_size=6), size=st.integers(1, 13))
-@hypothesis_example(seed=512, cuts=[], size=1)  # nobody is to be ranked, and so there is no block
-def test_a_stream_gives_what_the_list_in_memory_gives_however_it_is_cut(seed, cuts, size):
-    records, held, world, _ = drawn(seed, 60, 2, 0.1, "bounded")
-    rules = BlockRules()
-    whole = Stream(size, records.rules, held.bounds, rules.swaps(world.worst, 2))
-    done = list(stream(pieces(records, cuts), whole))
-    found = rerank_blocks(records, held, size, rules)
-    assert joined(f.blocks.number for f in done) == found.order.tolist()
-    for name, expected in (("cost", found.cost), ("values", found.values), ("block", found.block)):
-        assert joined(getattr(f.blocks, name) for f in done) == expected[found.order].tolist()
-    assert joined(f.left for f in done) == found.failed.tolist()
-
-
-def joined(parts):
-    return [each for part in parts for each in part.tolist()]
-
-
-def pieces(records, cuts):
-    order = records.ranked()
-    parts = np.split(order, sorted(min(cut, len(order)) for cut in cuts))
-    listed = [records.rows(part) for part in parts]
-    return [Chunk(p, r.cost, r.group, r.values, r.target, r.rate) for p, r in zip(parts, listed, strict=True)]
-
-
-def test_a_stream_holds_no_more_than_a_chunk_and_two_blocks():
-    drawn_list = draw(1000, HmdaSeries(), np.random.default_rng(3))
-    records = of_costs(drawn_list.cost, drawn_list.group)
-    held = representation(records.group, 2, 0, 0.1)
-    given_out, held_back = 0, []
-
-    def arriving():
-        for number, chunk in enumerate(pieces(records, range(50, 1000, 50))):
-            held_back.append(50 * number - given_out)
-            yield chunk
-
-    for finished in stream(arriving(), Stream(30, records.rules, held.bounds, BlockRules().swaps(1, 2))):
-        given_out += len(finished.blocks.number)
-    assert given_out == 1000
-    assert max(held_back) < 2 * 30
-
-
-def test_a_stream_that_is_not_sorted_is_an_error():
-    records = of_costs(np.array([2.0, 1.0]), np.zeros(2, np.int32))
-    held = representation(records.group, 2, 0)
-    chunk = Chunk(np.arange(2), records.cost, records.group, records.values, records.target, records.rate)
-    with pytest.raises(ValueError, match="sort the list"):
-        list(stream([chunk], Stream(1, records.rules, held.bounds, BlockRules().swaps(0, 2))))
 
 
 def test_the_worked_example_in_two_blocks_and_in_one():

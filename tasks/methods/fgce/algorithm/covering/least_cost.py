@@ -3,9 +3,9 @@
 The objective is the largest cost that any covered factual pays (section IV; the paper's recursion over components
 prints a sum). It is one of the costs in the table, so it is found by bisection over them: at each, the question is
 whether k candidates cover enough. For all rows that is a set cover per part, for fewer a maximum cover over all parts.
-The paper's programme in one piece is in ``printed_mip``; the two agree.
+The paper's programme in one piece is in ``reproduction.printed_mip``; the two agree.
 
-Here belong the bisection and what is asked of it. A search that ends without an optimum says so, and never 0.
+Scope: the bisection and what is asked of it. A search that ends without an optimum says so, and never 0.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ import numpy as np
 
 from tasks.methods.fgce.algorithm.covering.dominance import cheapest_candidates
 from tasks.methods.fgce.algorithm.covering.max_cover import Frontier, coverage, frontier
-from tasks.methods.fgce.algorithm.covering.problem import Optimum, Part, Pick, between, d0, refusal, rows_needed
+from tasks.methods.fgce.algorithm.covering.problem import Optimum, Part, Pick, between, refusal, rows_needed
 from tasks.methods.fgce.algorithm.covering.set_cover import Fewest, fewest, least_count, settled
 from tasks.methods.fgce.algorithm.covering.solver import Solver
 from tasks.numerics.arrays import Floats, Longs
@@ -134,21 +134,6 @@ def _open(k: int, need: int, rows: int, bound: float, note: str) -> Optimum:
     return Optimum(float("nan"), bound, False, (), reason)
 
 
-def least_cost(parts: Sequence[Part], k: int, need: int, solver: Solver) -> Optimum:
-    """Least cost d such that at most ``k`` candidates cover at least ``need`` rows, each at a cost of at most d.
-
-    Returns:
-        In encoded units; a refusal where no selection of k covers so many rows.
-
-    Raises:
-        ValueError: If ``need`` is not positive.
-        InfrastructureError: If the solver is not installed.
-    """
-    if need < 1:
-        raise ValueError(f"need = {need}: at least one row is to be covered")
-    return search(parts, solver).least(k, need)
-
-
 def cost_by_k(
     parts: Sequence[Part], ks: Sequence[int], shares: Sequence[float], solver: Solver
 ) -> Mapping[tuple[int, float], Optimum]:
@@ -197,30 +182,3 @@ def d0_at_k0(parts: Sequence[Part], solver: Solver) -> Optimum:
         return refusal(NONE_COVERABLE)
     value, bound = max(one.value for one in found), max(one.bound for one in found)
     return Optimum(value, bound, not notes, tuple(picks), "; ".join(notes[:1]))
-
-
-def allocate(parts: Sequence[Part], k: int, solver: Solver) -> Optimum:
-    """``least_cost`` for all coverable rows as the paper does it (section IV, full coverage).
-
-    Every part is given one candidate, and then one more goes to the costliest part, as long as there are any; a part
-    that its candidates cannot cover is infinitely costly. One that pays no more than its cheapest costs cannot gain.
-    """
-    tables = [search([part], solver) for part in parts if part.rows]
-    if not tables:
-        return refusal(NONE_COVERABLE)
-    given, rows = [1] * len(tables), sum(table.rows for table in tables)
-    found = [table.least(1, table.rows) for table in tables]
-    while True:
-        paid = [np.inf if np.isnan(one.value) else one.value for one in found]
-        worst = int(np.argmax(paid))
-        if sum(given) >= k or paid[worst] == d0(tables[worst].parts):
-            break
-        given[worst] += 1
-        found[worst] = tables[worst].least(given[worst], tables[worst].rows)
-    if sum(given) > k or np.isinf(paid[worst]):
-        return refusal(f"k = {k} counterfactuals cannot cover {rows} of {rows} rows")
-    numbers = [number for number, part in enumerate(parts) if part.rows]
-    picks = [(number, column) for number, one in zip(numbers, found, strict=True) for _, column in one.picks]
-    if all(one.exact for one in found):
-        return between(paid[worst], paid[worst], picks, "")
-    return between(paid[worst], d0(parts), picks, next(one.reason for one in found if one.reason))

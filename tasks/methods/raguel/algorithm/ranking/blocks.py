@@ -4,7 +4,7 @@ From a block that does not, the lowest-ranked record of an over-represented grou
 highest-ranked record of an under-represented group there is modified to take its place, at a cost that lets the
 block's recourse ratio not fall (Equation 3, with both its ends). Nobody crosses more than one border.
 
-Here belong the settings and the list in memory. Lists that do not fit are for ``streaming``.
+Scope: settings, and the list in memory.
 """
 
 from dataclasses import dataclass

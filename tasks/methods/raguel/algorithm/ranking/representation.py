@@ -34,9 +34,7 @@ class Representation:
         return Bounds(self.shares, self.bounded, self.tolerance)
 
 
-def representation(
-    group: Ints, groups: int, reference: int, tolerance: float = 1 / 3, shares: Floats | None = None
-) -> Representation:
+def representation(group: Ints, groups: int, reference: int, tolerance: float = 1 / 3) -> Representation:
     """Bounds from the shares of the groups.
 
     Args:
@@ -44,36 +42,14 @@ def representation(
         groups: Number of groups.
         reference: The group whose count is not bounded.
         tolerance: ``t`` in (0, 1].
-        shares: ``(g,)`` shares in a database that the list is only part of; those in the list if None.
 
     Raises:
         SpecError: If the tolerance is outside (0, 1].
     """
     if not 0 < tolerance <= 1:
         raise SpecError(f"the tolerance is {tolerance:g}; it has to be above 0 and at most 1, such as 1/3")
-    if shares is None:
-        shares = np.bincount(group, minlength=groups) / max(len(group), 1)
-    return Representation(np.asarray(shares, np.float64), np.arange(groups) != reference, float(tolerance))
-
-
-def fair_prefixes(held: Representation, group: Ints) -> Bools:
-    """Whether each prefix of a ranking is fairly represented.
-
-    Args:
-        held: The bounds.
-        group: ``(n,)`` group of the record at each rank.
-    """
-    fair: Bools = _fair_prefixes(held.bounds, np.ascontiguousarray(group, np.int32))
-    return fair
-
-
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _fair_prefixes(bounds: Bounds, group: Ints) -> Bools:
-    fair, counts = np.ones(group.shape[0], np.bool_), np.zeros(bounds.shares.shape[0], np.int64)
-    for place in range(group.shape[0]):
-        counts[group[place]] += 1
-        fair[place] = counting.violation(bounds, counts, place + 1) == 0.0
-    return fair
+    shares = np.bincount(group, minlength=groups) / max(len(group), 1)
+    return Representation(shares, np.arange(groups) != reference, float(tolerance))
 
 
 def fair_blocks(held: Representation, group: Ints, block: Longs) -> Bools:

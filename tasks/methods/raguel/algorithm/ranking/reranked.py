@@ -44,65 +44,16 @@ class Reranked:
         return int((np.diff(self.cost[self.order]) < 0).sum())
 
 
-@dataclass(frozen=True)
-class Changes:
-    """The recourse on offer: one entry per changed attribute, by record and then attribute. Restricted."""
-
-    record: Longs
-    attribute: Longs
-    before: Floats
-    after: Floats
-
-
-@dataclass(frozen=True)
-class Offered:
-    """Of each group what a re-ranking changed, ``(g,)`` each."""
-
-    modified: Longs
-    """Records that were modified ("points changed")."""
-    moved: Longs
-    """Records whose rank changed, modified or not."""
-    distance: Floats
-    """Sum over records of the weighted distance that they were moved: the cost of the modifications."""
-    lowered: Floats
-    """Sum over records of what their recourse cost fell by."""
-
-
 def modified(records: Records, reranked: Reranked) -> Bools:
     """``(n,)`` records of which some attribute was changed."""
     changed: Bools = (reranked.values != records.values).any(axis=1)
     return changed
 
 
-def changes(records: Records, reranked: Reranked) -> Changes:
-    """Which attribute of which record goes from what to what."""
-    record, attribute = np.nonzero(records.values != reranked.values)
-    return Changes(
-        record.astype(np.int64),
-        attribute.astype(np.int64),
-        records.values[record, attribute],
-        reranked.values[record, attribute],
-    )
-
-
 def distances(records: Records, reranked: Reranked) -> Floats:
     """``(n,)`` weighted distance that each record was moved, 0 where it was not: what its modification costs."""
     squared = (reranked.values - records.values) ** 2
     return np.sqrt(squared @ records.rules.weight)
-
-
-def offered(records: Records, reranked: Reranked, groups: int) -> Offered:
-    """What was changed, by group."""
-
-    def of_groups(weights: Floats | Bools) -> Floats:
-        return np.bincount(records.group, weights, minlength=groups).astype(np.float64)
-
-    return Offered(
-        of_groups(modified(records, reranked)).astype(np.int64),
-        of_groups(reranked.rank != reranked.rank_before).astype(np.int64),
-        of_groups(distances(records, reranked)),
-        of_groups(records.cost - reranked.cost),
-    )
 
 
 def by_record(by_place: NDArray[_Scalar], record: Longs) -> NDArray[_Scalar]:

@@ -34,10 +34,6 @@ class Reranking:
     """Lower-ranked records that are tried for one rank; without a limit the search is quadratic."""
 
 
-PAPER = Reranking(rule="strict", direction="both", failure="exit")
-"""Algorithm 1 as printed."""
-
-
 def rerank(records: Records, held: Representation, settings: Reranking) -> Reranked:
     """Re-rank a list (Algorithm 1).
 

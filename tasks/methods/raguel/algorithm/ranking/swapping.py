@@ -3,7 +3,7 @@
 No record that has crossed a border moves again, so that whoever may still move stands in its block as it always did,
 in order: nothing is sorted before the end.
 
-Here belong the kernels, on a window of consecutive blocks. Settings and windows are in ``blocks`` and ``streaming``.
+Scope: kernels on a window of consecutive blocks. Settings and windows: ``blocks``.
 """
 
 from typing import NamedTuple

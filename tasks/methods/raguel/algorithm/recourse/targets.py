@@ -96,19 +96,6 @@ def costs_to_boundary(values: Floats, boundary: Boundary, actions: Actions) -> F
     return cost
 
 
-def to_common(values: Floats, point: Floats, actions: Actions) -> Targets:
-    """One target point for all, as in a ranking problem the top of the list (section 3.4, Example 2).
-
-    Attributes that cannot be changed are left out of the point and of the cost.
-
-    Args:
-        values: ``(n, d)``.
-        point: ``(d,)``.
-        actions: A record that a bound or a direction keeps from the point is refused.
-    """
-    return given(values, np.broadcast_to(point, values.shape), actions)
-
-
 def given(values: Floats, points: Floats, actions: Actions, cost: Floats | None = None) -> Targets:
     """Targets that something else has found, such as the counterfactuals of a model that is not linear (section 3.6).
 
