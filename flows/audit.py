@@ -30,6 +30,7 @@ from flows.supervision.file_modes import restrict
 from schemas.artifact import Artifact, Partition
 from schemas.tables.source import read_words
 from tasks.lake.store import Lake
+from tasks.pipeline.specs import validated
 from tasks.pipeline.stop_request import raise_if_stopped
 from tasks.plan import STAGES, Inputs, Step, inputs, plan
 
@@ -101,7 +102,7 @@ def run_stage(stage: str, given: Given, settings: dict[str, Any], modules: list[
 def _restored(name: str, given: Given, settings: dict[str, Any]) -> tuple[Any, Inputs, Any]:
     stage = STAGES[name]
     artifacts = {table: [Artifact.model_validate(a) for a in entries] for table, entries in given.items()}
-    return stage, artifacts, stage.settings.model_validate(settings)
+    return stage, artifacts, validated(stage.settings, settings)
 
 
 def _execute(step: Step, given: Inputs, lake: str) -> Partition:

@@ -34,6 +34,7 @@ from flows.supervision.interruption import shielded_children
 from schemas.audit.spec import AuditSpec
 from schemas.terms import ExitCode
 from tasks.lake.store import Lake
+from tasks.pipeline.specs import validated
 from tasks.pipeline.stop_request import raise_if_stopped, stop_requested
 
 log = logging.getLogger("evenhand")
@@ -165,7 +166,7 @@ def audit_of_year(spec: Mapping[str, Any], year: int, lake: str, force: bool) ->
     """Audit one year; a year that cannot be audited fails here, and is recorded in the lake."""
     _end_with_parent()
     restrict()  # a worker of Dask has the umask of its shell
-    return audit_year(AuditSpec.model_validate(spec), year, Lake(lake), force).model_dump(mode="json")
+    return audit_year(validated(AuditSpec, spec), year, Lake(lake), force).model_dump(mode="json")
 
 
 @lru_cache(maxsize=1)

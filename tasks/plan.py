@@ -18,6 +18,7 @@ from schemas.artifact import Artifact, Partition
 from schemas.audit.spec import AuditSpec, StageSettings
 from schemas.table import Table
 from tasks.counterfactuals import stage as generate
+from tasks.counterfactuals.settings import matching_of
 from tasks.detection import stage as detect
 from tasks.feasibility_graph import stage as connect
 from tasks.ingest import stage as ingest
@@ -25,7 +26,7 @@ from tasks.lake.store import Lake
 from tasks.metrics import stage as measure
 from tasks.pipeline import registry
 from tasks.pipeline.lineage import code_digest, versions
-from tasks.pipeline.method import Method
+from tasks.pipeline.method import ALGORITHM, DECLARATION, SECTION, Method
 from tasks.pipeline.registry import METHODS
 from tasks.pipeline.stage import Stage
 from tasks.preprocessing import stage as preprocess
@@ -82,12 +83,12 @@ def plan(spec: AuditSpec) -> Plan:
     """
     reading, scoring = ingest.settings_of(spec), score.settings_of(spec)
     asked = registry.asked_for(spec)
-    reached = (*(m.algorithm for m in asked), *(m.section for m in asked))
+    reached = [m.path_of(module) for module in (ALGORITHM, SECTION) for m in asked]
     code = code_digest([*(s.function.__module__ for s in STAGES.values()), *reached])
     said = [spec.model_dump(mode="json"), reading.source_sha256, scoring.model_sha256, code, versions()]
     identity = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
     run = f"{spec.name}-{spec.year}-{identity[:10]}"
-    declarations = tuple(declaration(name) for name in METHODS)
+    declarations = tuple(m.path_of(DECLARATION) for m in METHODS.values())
     made = report.ReportSettings.of(
         spec,
         run=run,
@@ -104,14 +105,9 @@ def plan(spec: AuditSpec) -> Plan:
         *(step for method in asked for step in _own(spec, method)),
         *(_detection(spec, method) for method in asked),
         Step("measure", measure.measure, measure.MeasureSettings.of(spec), declarations),
-        Step("report", report.report, made, (*declarations, *(m.section for m in asked))),
+        Step("report", report.report, made, (*declarations, *(m.path_of(SECTION) for m in asked))),
     )
     return Plan(spec, run, reading.source_sha256, code, steps)
-
-
-def declaration(name: str) -> str:
-    """The module in which a method declares itself: reached by name, and so named wherever a key depends on it."""
-    return f"tasks.methods.{name}.method"
 
 
 def _wanted(spec: AuditSpec, asked: Sequence[Method]) -> Iterator[Step]:
@@ -122,7 +118,7 @@ def _wanted(spec: AuditSpec, asked: Sequence[Method]) -> Iterator[Step]:
     for method in asked:
         made_by = registry.generator_of(spec, method)
         if made_by == "nearest" or (made_by == "scm" and spec.causal_graph.edges):
-            matching = getattr(spec.methods, method.name).matching
+            matching = matching_of(spec.methods.named(method.name))
             yield Step("generate", generate.generate, generate.settings_of(spec, made_by, matching))
 
 
@@ -138,7 +134,8 @@ def _detection(spec: AuditSpec, method: Method) -> Step:
     optional = {t for each in METHODS.values() for t in (*each.reads, *chain(*each.generators.values()))}
     unread = tuple(sorted(optional - set(registry.tables_of(spec, method)), key=lambda table: table.name))
     settings = detect.settings_of(spec, method.name)
-    return Step(f"detect {method.name}", detect.detect, settings, (method.algorithm, declaration(method.name)), unread)
+    reached = method.path_of(ALGORITHM), method.path_of(DECLARATION)
+    return Step(f"detect {method.name}", detect.detect, settings, reached, unread)
 
 
 def _effective(spec: AuditSpec) -> str:

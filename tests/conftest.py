@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from schemas.audit.file import read_spec
 from schemas.audit.spec import AuditSpec
+from tasks.pipeline.specs import read_spec
 
 REPOSITORY = Path(__file__).parents[1]
 SHARED = REPOSITORY.parent / "shared"

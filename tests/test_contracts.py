@@ -10,6 +10,7 @@ from conftest import REPOSITORY
 from schemas.dictionary import TABLES, dictionary
 from tasks.metrics.algorithm.measures import base_name
 from tasks.pipeline.lineage import code_digest
+from tasks.pipeline.method import SECTION
 from tasks.pipeline.registry import METHODS, measures_known
 from tasks.plan import STAGES
 
@@ -37,7 +38,7 @@ def test_personal_tables_are_restricted() -> None:
 def test_every_method_has_its_modules() -> None:
     for method in METHODS.values():
         assert callable(method.load().detect)
-        assert Path(REPOSITORY, *method.section.split(".")).with_suffix(".py").is_file()
+        assert Path(REPOSITORY, *method.path_of(SECTION).split(".")).with_suffix(".py").is_file()
 
 
 def test_no_measure_is_named_like_a_comparison() -> None:

@@ -15,6 +15,7 @@ import yaml
 
 from schemas.audit.spec import AuditSpec
 from tasks.lake.store import Lake
+from tasks.pipeline.specs import validated
 from tasks.plan import plan
 from tasks.proof.plain import call_plainly
 
@@ -50,4 +51,4 @@ def _seconds(command: list[str]) -> float:
 
 
 if __name__ == "__main__":
-    call_plainly(plan(AuditSpec.model_validate(yaml.safe_load(Path(sys.argv[1]).read_text(encoding="utf-8")))).steps)
+    call_plainly(plan(validated(AuditSpec, yaml.safe_load(Path(sys.argv[1]).read_text(encoding="utf-8")))).steps)

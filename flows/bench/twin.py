@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 from scipy.stats import binomtest
 
-from schemas.audit.file import read_spec
 from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
 from schemas.terms import State
@@ -28,6 +27,7 @@ from tasks.ingest.synthetic import source as synthetic
 from tasks.ingest.synthetic.twin.algorithm.drawing import generate
 from tasks.ingest.synthetic.twin.algorithm.settings import TwinSettings
 from tasks.ingest.synthetic.twin.algorithm.truth import flip_shares
+from tasks.pipeline.specs import read_spec
 from tasks.plan import plan
 from tasks.proof.plain import call_plainly
 from tasks.proof.processes import against, row

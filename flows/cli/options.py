@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from pathlib import Path
 
-from schemas.audit.file import SpecFile, checked, read_spec
+from schemas.audit.file import SpecFile
 from schemas.audit.text import spec_text
 from schemas.errors import SpecError, nearest
 
@@ -20,6 +20,7 @@ def load_spec(path: Path | None, overrides: dict[str, str]) -> SpecFile:
         SpecError: it is not there, or not usable.
     """
     from tasks.metrics.limits import faults  # with it come the libraries of the stages
+    from tasks.pipeline.specs import read_spec
 
     file = path or BUNDLED
     try:
@@ -51,13 +52,14 @@ def only(read: SpecFile, methods: Collection[str]) -> tuple[SpecFile, list[str]]
         SpecError: there is no such method, or the spec does not run it.
     """
     from tasks.metrics.limits import check_limits, makers_of
-    from tasks.pipeline.registry import OUTCOMES_METHOD
+    from tasks.pipeline.registry import METHODS, OUTCOMES_METHOD
+    from tasks.pipeline.specs import checked
 
     spec = read.spec
-    running = [name for name, settings in spec.methods if settings is not None]
+    running = spec.methods.running()
     for name in methods:
         if name not in running:
-            known = nearest(name, running) if name not in type(spec.methods).model_fields else "add it to `methods`"
+            known = nearest(name, running) if name not in METHODS else "add it to `methods`"
             raise SpecError(f"--method {name}: this spec runs no such method; {known}")
     kept = [limit for limit in spec.thresholds if not makers_of(limit).isdisjoint({*methods, OUTCOMES_METHOD})]
     values = spec.model_dump(mode="json")

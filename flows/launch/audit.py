@@ -56,12 +56,10 @@ def _audited(spec: AuditSpec, lake: Lake) -> Summary:
 
 def _announce(spec: AuditSpec, left: set[str]) -> None:
     """Say beforehand of a stage that it takes long, since it says nothing until its end."""
-    fgce = spec.methods.fgce
-    if fgce is not None and fgce.exact and "detect fgce" in left:
-        log.info(
-            "fgce.exact: hundreds of integer programmes, of at most %g s each; detect fgce may say nothing for minutes",
-            fgce.solver_seconds,
-        )
+    for name in spec.methods.running():
+        why = spec.methods.named(name).takes_long() if f"detect {name}" in left else ""
+        if why:
+            log.info(why)
 
 
 def _orchestrated(spec: AuditSpec, lake: Lake) -> tuple[str, list[Partition]]:

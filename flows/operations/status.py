@@ -17,6 +17,7 @@ from schemas.audit.spec import AuditSpec
 from schemas.errors import EvenhandError
 from schemas.terms import State
 from tasks.lake.store import Lake
+from tasks.pipeline.specs import validated
 from tasks.plan import plan
 
 UNFINISHED = (YearState.RUNNING, YearState.FAILED, YearState.INTERRUPTED)
@@ -79,7 +80,7 @@ def _today(run: Run, lake: Lake, last: Attempt | None) -> tuple[tuple[Stand, ...
     if run.protected:
         return done, ""
     try:
-        spec = AuditSpec.model_validate(run.spec)
+        spec = validated(AuditSpec, run.spec)
         now = spec_of_year(spec, run.year, lake) if spec.source.vintage is not None else spec
         found = stands(plan(now), lake, run, last)
     except (EvenhandError, ValidationError) as error:

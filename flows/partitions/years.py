@@ -22,6 +22,7 @@ from schemas.errors import InfrastructureError, SpecError, TooFewError
 from schemas.years import FIRST_YEAR, latest_year
 from tasks.ingest import cells, hmda, registry
 from tasks.lake.store import Lake
+from tasks.pipeline.specs import validated
 
 _YEAR = "{year}"
 
@@ -160,7 +161,7 @@ def _without(spec: AuditSpec, columns: frozenset[str]) -> AuditSpec:
     said["source"]["derive"] = {name: d for name, d in said["source"]["derive"].items() if name not in columns}
     said["source"]["lacking"] = sorted({*spec.source.lacking, *columns, *groups})
     try:
-        return AuditSpec.model_validate(said)
+        return validated(AuditSpec, said)
     except (ValidationError, SpecError) as error:
         lacking = ", ".join(said["source"]["lacking"])
         raise SpecError(f"without what {spec.year} lacks ({lacking}) the spec is no audit: {error}") from error

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from schemas.audit.file import checked, read_spec
 from schemas.audit.spec import AuditSpec
 from schemas.audit.text import spec_text
 from schemas.errors import SpecError
 from tasks.metrics.limits import faults
+from tasks.pipeline.specs import checked, read_spec
 
 
 def given_spec(spec: Mapping[str, Any] | str) -> AuditSpec:

@@ -18,6 +18,7 @@ from schemas.audit.spec import AuditSpec
 from schemas.errors import IntegrityError, SpecError
 from tasks.lake.store import Lake, open_lake
 from tasks.pipeline.lineage import versions
+from tasks.pipeline.specs import validated
 from tasks.plan import Inputs, Plan, Step, plan, walk
 
 _RECORDS_OF_COST = ("lineage.json",)
@@ -52,7 +53,7 @@ def replay_run(root: Path | str, run: str) -> list[dict[str, Any]]:
 
 def _spec(manifest: Mapping[str, Any], run: str) -> AuditSpec:
     try:
-        return AuditSpec.model_validate(spec_of(manifest))
+        return validated(AuditSpec, spec_of(manifest))
     except ValidationError as error:
         raise SpecError(f"the spec of run {run} is not one of this version; {_OTHER_VERSION}") from error
 

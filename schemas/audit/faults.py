@@ -15,6 +15,7 @@ from typing import Any, Final, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from schemas.audit.methods import Known, Methods, context
 from schemas.audit.spec import AuditSpec
 from schemas.errors import Location, SpecError, SpecFaultsError, nearest
 
@@ -41,14 +42,14 @@ _SOUND_IN: Mapping[str, Any] = {
 """Substitutes for one of several columns, attributes or limits."""
 
 
-def check(raw: Any, also: Sequence[Check] = ()) -> tuple[AuditSpec | None, list[SpecError]]:
-    """Validate values: the spec, or None and all faults found."""
+def check(raw: Any, known: Known, also: Sequence[Check] = ()) -> tuple[AuditSpec | None, list[SpecError]]:
+    """Validate values with the classes of the methods that there are: the spec, or None and all faults found."""
     mended = _Mended(deepcopy(raw))
     for _ in range(_ROUNDS):
         try:
-            spec = AuditSpec.model_validate(mended.raw)
+            spec = AuditSpec.model_validate(mended.raw, context=context(known))
         except (ValidationError, SpecError) as error:
-            if not mended.take(_faults(mended.raw, error)):
+            if not mended.take(_faults(mended.raw, error, known)):
                 return None, mended.told
             continue
         mended.take([(fault, False) for each in also for fault in each(spec, mended.places)], last=True)
@@ -168,7 +169,7 @@ def _at(raw: Any, at: Location) -> Any:
     return raw
 
 
-def _faults(raw: Any, error: ValidationError | SpecError) -> list[tuple[SpecError, bool]]:
+def _faults(raw: Any, error: ValidationError | SpecError, known: Known) -> list[tuple[SpecError, bool]]:
     """The faults that one reading found."""
     if isinstance(error, SpecFaultsError):
         return [(fault, False) for fault in error.faults]
@@ -177,7 +178,7 @@ def _faults(raw: Any, error: ValidationError | SpecError) -> list[tuple[SpecErro
     found: dict[Location, list[Any]] = {}
     for problem in error.errors():
         found.setdefault(_location(raw, problem), []).append(problem)
-    return [(_told(at, problems), problems[0]["type"] == "extra_forbidden") for at, problems in _wrong(found)]
+    return [(_told(at, problems, known), problems[0]["type"] == "extra_forbidden") for at, problems in _wrong(found)]
 
 
 def _wrong(found: Mapping[Location, list[Any]]) -> Iterator[tuple[Location, list[Any]]]:
@@ -205,9 +206,9 @@ def _is_in(part: str | int, here: Any) -> bool:
     return isinstance(here, dict) and part in here
 
 
-def _told(at: Location, problems: Sequence[Any]) -> SpecError:
+def _told(at: Location, problems: Sequence[Any], known: Known) -> SpecError:
     infinite = [problem for problem in problems if problem["type"] == "finite_number"]
-    messages = list(dict.fromkeys(_message(at, problem) for problem in infinite or problems))
+    messages = list(dict.fromkeys(_message(at, problem, known) for problem in infinite or problems))
     said = "; or ".join([messages[0], *(m.removeprefix("Input should be ") for m in messages[1:])])
     value = problems[0].get("input")
     plain = problems[0]["type"] not in ("extra_forbidden", "missing", "finite_number")
@@ -220,9 +221,9 @@ def _told(at: Location, problems: Sequence[Any]) -> SpecError:
     return SpecError(said, at)
 
 
-def _message(at: Location, problem: Any) -> str:
+def _message(at: Location, problem: Any, known: Known) -> str:
     if problem["type"] == "extra_forbidden":
-        return f"unknown key; {nearest(str(at[-1]), _keys(at[:-1]))}"
+        return f"unknown key; {nearest(str(at[-1]), _keys(at[:-1], known))}"
     if problem["type"] == "missing":
         return "this key is required"
     if problem["type"] == "finite_number":
@@ -241,11 +242,13 @@ def _yaml(value: Any) -> str:
     return {"inf": ".inf", "-inf": "-.inf", "nan": ".nan"}.get(str(value).lower(), _short(value))
 
 
-def _keys(at: Location) -> list[str]:
+def _keys(at: Location, known: Known) -> list[str]:
     """The keys that the spec knows at a location, for suggestions."""
     here: Any = AuditSpec
     for part in at:
-        here = _model(here, part)
+        here = known.get(str(part)) if here is Methods else _model(here, part)
+    if here is Methods:
+        return list(known)
     return list(here.model_fields) if isinstance(here, type) and issubclass(here, BaseModel) else []
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from schemas.audit.faults import Check, check
+from schemas.audit.methods import Known
 from schemas.audit.spec import AuditSpec
 from schemas.audit.text import parse
 from schemas.errors import Location, SpecError, SpecFaultsError, nearest, raise_together
@@ -23,12 +24,15 @@ class SpecFile:
         return _described(self.name, self.lines, error)
 
 
-def read_spec(text: str, name: str, overrides: Mapping[str, str] | None = None, also: Sequence[Check] = ()) -> SpecFile:
+def read_spec(
+    text: str, name: str, known: Known, overrides: Mapping[str, str] | None = None, also: Sequence[Check] = ()
+) -> SpecFile:
     """Parse and check a spec.
 
     Args:
         text: the YAML.
         name: what to call the file in errors.
+        known: the methods that there are.
         overrides: dotted key -> YAML value, as given by ``--set``.
         also: further checks of the whole spec, whose faults are told with its own.
 
@@ -51,7 +55,7 @@ def read_spec(text: str, name: str, overrides: Mapping[str, str] | None = None, 
             lines = {**kept, **dict.fromkeys(made, 0)}
         except SpecError as error:
             told.append(f"{name}: {error}")
-    spec, faults = check(raw, (_filled_in, *also))
+    spec, faults = check(raw, known, (_filled_in, *also))
     placed = sorted(faults, key=lambda fault: _line(lines, fault.location))
     told += [_described(name, lines, fault) for fault in placed]
     raise_together([SpecError(message) for message in dict.fromkeys(told)])
@@ -72,13 +76,13 @@ def _filled_in(spec: AuditSpec, _: Collection[Location]) -> Iterator[SpecError]:
         yield SpecError(message, ("source", "lacking"))
 
 
-def checked(values: Any, name: str, also: Sequence[Check] = ()) -> AuditSpec:
+def checked(values: Any, name: str, known: Known, also: Sequence[Check] = ()) -> AuditSpec:
     """Check a spec that is no text any more, such as a deployment's parameters.
 
     Raises:
         SpecError: as ``read_spec``, without lines.
     """
-    spec, faults = check(values, also)
+    spec, faults = check(values, known, also)
     raise_together([SpecError(_described(name, {}, fault), fault.location) for fault in faults])
     if spec is None:
         raise SpecError(f"{name}: no mapping of keys, as an audit spec is")

@@ -6,30 +6,21 @@ each error, is in ``file``; checks that need the data are in the ingest stage.
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Any, Final, Literal, Self
 
-from pydantic import BeforeValidator, Field, StrictBool, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from schemas.audit import hmda
 from schemas.audit.causal import CausalGraph
-from schemas.audit.methods.cec import CecSettings
-from schemas.audit.methods.cst import CstSettings
-from schemas.audit.methods.fgce import FgceSettings
-from schemas.audit.methods.gcfn import GcfnSettings
-from schemas.audit.methods.raguel import RaguelSettings
+from schemas.audit.column import ColumnSpec
+from schemas.audit.methods import Methods, known_in
 from schemas.audit.model import Model
-from schemas.audit.recourse import Recourse
 from schemas.audit.source import Code, Source, Strict
 from schemas.audit.verdicts import Verdicts
-from schemas.bounds import Ascending, Seed
+from schemas.bounds import Seed
 from schemas.errors import SpecError, nearest, raise_together
-from schemas.terms import Constraint, Kind, Role
+from schemas.terms import Kind
 from schemas.years import Year
-
-
-def _several(value: object) -> object:
-    """One role may stand for a list of it."""
-    return (value,) if isinstance(value, str) else value
 
 
 class Decision(Strict):
@@ -77,66 +68,6 @@ class Protected(Strict):
         return self
 
 
-class ColumnSpec(Strict):
-    """How one column is read, encoded and allowed to change."""
-
-    type: Kind
-    role: Annotated[tuple[Role, ...], BeforeValidator(_several)] = Field(
-        (Role.FEATURE,), min_length=1, description="what the column is for; a list where it is for several things"
-    )
-    constraint: Constraint = Constraint.FREE
-    order: tuple[Code, ...] = Field((), description="categories of an ordinal or binary column, lowest first")
-    transitions: dict[Code, tuple[Code, ...]] = Field({}, description="category -> categories it may change to")
-    missing: tuple[Code, ...] = Field((), description="further texts that mean a missing value in this column")
-    bins: StrictBool | Annotated[int, Field(ge=2, le=1000)] = Field(
-        True, description="whether a continuous column is cut into equal-width bins, or into how many"
-    )
-    clip: bool = Field(True, description="whether a continuous column is clipped at its 1st and 99th percentile")
-    bounds: Ascending = Field((None, None), description="values outside are quarantined")
-    plausible: Ascending = Field((None, None), description="values outside are kept and counted")
-    recourse: Recourse = Recourse()
-    label: str = ""
-
-    @model_validator(mode="after")
-    def _fits_its_type(self) -> Self:
-        if Role.EXCLUDED in self.role and len(self.role) > 1:
-            raise ValueError("an excluded column is left out, and so is for nothing else; give one role, or others")
-        if {Role.MEDIATOR, Role.COVARIATE} <= set(self.role):
-            raise ValueError("a mediator is moved by the protected attribute and a covariate is not; give one of them")
-        if self.type is Kind.ORDINAL and len(self.order) < 2:
-            raise ValueError("an ordinal column needs `order`, its categories from lowest to highest")
-        if self.type is Kind.BINARY and self.order and len(self.order) != 2:
-            raise ValueError(f"a binary column has two categories, `order` lists {len(self.order)}")
-        if self.order and self.type in (Kind.CONTINUOUS, Kind.NOMINAL):
-            raise ValueError(f"`order` belongs to ordinal and binary columns, not to {self.type}")
-        if self.type is Kind.NOMINAL and self.constraint in (Constraint.UP, Constraint.DOWN):
-            raise ValueError("a nominal column has no up or down; give it `order`, or `transitions`")
-        for name in ("bounds", "plausible"):
-            if getattr(self, name) != (None, None) and self.type is not Kind.CONTINUOUS:
-                raise ValueError(f"`{name}` belongs to continuous columns, not to {self.type}")
-        if self.transitions and self.constraint is not Constraint.FREE:
-            both = f"`transitions` and `constraint: {self.constraint}`"
-            raise ValueError(f"{both} both say how the column may change; keep one of them")
-        if self.transitions and self.type is Kind.CONTINUOUS:
-            raise ValueError("`transitions` belongs to columns with categories")
-        return self
-
-    @model_validator(mode="after")
-    def _recourse_fits_its_type(self) -> Self:
-        if self.type is Kind.CONTINUOUS or self.recourse == Recourse(weight=self.recourse.weight):
-            return self
-        if self.type is Kind.NOMINAL or self.recourse.bounds != (None, None):
-            raise ValueError(f"steps and bounds of recourse are numbers, which a {self.type} column does not hold")
-        if self.recourse.step is not None and not self.recourse.step.is_integer():
-            raise ValueError(f"a step is a number of categories, and {self.recourse.step:g} is no whole one")
-        return self
-
-    @property
-    def used(self) -> bool:
-        """Whether models and distances use it."""
-        return Role.EXCLUDED not in self.role
-
-
 class Explain(Strict):
     """Whose decisions are explained (factuals), and which rows may serve as their counterfactuals (candidates)."""
 
@@ -155,16 +86,6 @@ class Explain(Strict):
     def paper(cls, own: Mapping[str, Any]) -> dict[str, Any]:
         """The keys of a spec under the profile `paper`."""
         return {"decision_makers": ["model"], "factuals": "false_negatives", "candidate_score": 0.6, **own}
-
-
-class Methods(Strict):
-    """The methods to run, by name: an entry that is null is left out."""
-
-    fgce: FgceSettings | None = FgceSettings()
-    cst: CstSettings | None = None
-    cec: CecSettings | None = None
-    gcfn: GcfnSettings | None = None
-    raguel: RaguelSettings | None = None
 
 
 class Threshold(Strict):
@@ -245,7 +166,8 @@ class AuditSpec(Strict):
     model: Model = Model()
     explain: Explain = Explain()
     causal_graph: CausalGraph = CausalGraph()
-    methods: Methods = Methods()
+    methods: Methods
+    """By the defaults of the methods that there are where the spec says nothing."""
     thresholds: tuple[Threshold, ...] = ()
     verdicts: Verdicts = Verdicts()
     disclosure: Disclosure = Disclosure()
@@ -254,27 +176,26 @@ class AuditSpec(Strict):
 
     @model_validator(mode="before")
     @classmethod
-    def _profile_defaults(cls, raw: Any) -> Any:
+    def _left_out(cls, raw: Any, info: ValidationInfo) -> Any:
         """Under `paper`, what the user left out takes the paper's value instead of the defended one."""
-        if not isinstance(raw, Mapping) or raw.get("profile") != "paper":
+        if not isinstance(raw, Mapping):
             return raw
-        out = dict(raw)
-        if not isinstance(out.get("methods") or {}, Mapping):
-            return raw  # the fields say what is wrong with it
+        out: dict[str, Any] = {"methods": {}, **raw}
+        if raw.get("profile") != "paper" or not isinstance(out["methods"] or {}, Mapping):
+            return out  # the fields say what is wrong with it
         for part, defaults in (("model", Model.paper), ("explain", Explain.paper)):
             if isinstance(out.get(part) or {}, Mapping):
                 out[part] = defaults(out.get(part) or {})
-        methods = out["methods"] = dict(out.get("methods") or {"fgce": {}})
-        for name, field in Methods.model_fields.items():
-            settings = field.annotation.__args__[0]  # type: ignore[union-attr]
-            if isinstance(methods.get(name), Mapping):
-                methods[name] = settings.under_paper(methods[name])
-        return out
+        known = known_in(info)
+        methods = dict(out["methods"] or {name: {} for name, kind in known.items() if kind.by_default})
+        named = {name: kind for name, kind in known.items() if isinstance(methods.get(name), Mapping)}
+        own = {name: kind.under_paper(methods[name]) for name, kind in named.items()}
+        return out | {"methods": methods | own}
 
     @model_validator(mode="after")
     def _refers_to_itself(self) -> Self:
         of_columns = (*self._of_names(), *self._of_rule(), *self._of_directions(), *self._of_actions())
-        raise_together([*of_columns, *self._of_graph(), *self._of_generators()])
+        raise_together([*of_columns, *self._of_graph(), *self.methods.faults()])
         return self
 
     def _of_names(self) -> Iterator[SpecError]:
@@ -303,15 +224,6 @@ class AuditSpec(Strict):
             if edge[1] in attributes:
                 message = f"{edge[1]!r} is a protected attribute, and {edge[0]!r} cannot be its cause; turn the edge"
                 yield SpecError(message, ("causal_graph", "edges", i))
-
-    def _of_generators(self) -> Iterator[SpecError]:
-        wanted, gcfn = self.methods.cst.generator if self.methods.cst else "scm", self.methods.gcfn
-        if wanted in ("gan", "quantile") and (gcfn is None or gcfn.generator != wanted):
-            message = (
-                f"{wanted} takes the mediators that GCFN's generators imagine; "
-                f"add `gcfn: {{generator: {wanted}}}` to the methods"
-            )
-            yield SpecError(message, ("methods", "cst", "generator"))
 
     def _of_directions(self) -> Iterator[SpecError]:
         for name, said in self.verdicts.direction.items():

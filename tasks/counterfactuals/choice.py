@@ -2,10 +2,10 @@
 
 import pyarrow as pa
 
+from tasks.counterfactuals.assumptions import GeneratorAssumptions
 from tasks.counterfactuals.generator import Generator
 from tasks.counterfactuals.nearest import Lookalikes
 from tasks.counterfactuals.scm import World
-from tasks.pipeline.given import GeneratorAssumptions
 from tasks.preprocessing.columns import columns_of
 
 

@@ -24,11 +24,11 @@ from tasks.counterfactuals.algorithm.nearest import matching as nearest
 from tasks.counterfactuals.algorithm.nearest.matching import Matches, Matching
 from tasks.counterfactuals.algorithm.scm.abduction import Imagined
 from tasks.counterfactuals.algorithm.scm.checks import Check
+from tasks.counterfactuals.assumptions import GeneratorAssumptions
 from tasks.counterfactuals.generator import Made
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.columns import Columns
 from tasks.numerics.problem import Counterfactuals, Regenerate
-from tasks.pipeline.given import GeneratorAssumptions
 from tasks.preprocessing.columns import columns_of
 from tasks.preprocessing.groups import Grouped, groups_of
 from tasks.scoring.decider import Decide

@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 
 from schemas.audit.causal import CausalGraph
-from schemas.audit.methods.matching import MatchingSettings
 from schemas.audit.model import Model
 from schemas.audit.spec import AuditSpec, Decision, Protected, StageSettings
 from schemas.errors import SpecError
@@ -26,6 +25,7 @@ from tasks.counterfactuals.algorithm import effects
 from tasks.counterfactuals.algorithm.scm.checks import Check
 from tasks.counterfactuals.choice import generator_of
 from tasks.counterfactuals.generator import Generator, Made, outside
+from tasks.counterfactuals.settings import MatchingSettings
 from tasks.numerics.arrays import Floats
 from tasks.numerics.columns import Columns
 from tasks.pipeline.stage import Produced, stage

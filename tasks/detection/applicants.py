@@ -14,12 +14,13 @@ import pyarrow.compute as pc
 
 from schemas.audit.spec import Protected
 from schemas.terms import DecisionMaker
+from tasks.counterfactuals.assumptions import GeneratorAssumptions
 from tasks.counterfactuals.choice import generator_of
 from tasks.counterfactuals.generator import Generator
 from tasks.detection.counterfactuals import Decided, imagined
 from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.problem import Applicants, Mediated, Problem
-from tasks.pipeline.given import GeneratorAssumptions, ProblemTables
+from tasks.pipeline.given import ProblemTables
 from tasks.preprocessing.columns import columns_of
 from tasks.scoring.decider import decider
 

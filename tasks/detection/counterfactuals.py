@@ -13,11 +13,12 @@ import pyarrow.compute as pc
 
 from schemas.audit.spec import Protected
 from schemas.terms import DecisionMaker, Kind
+from tasks.counterfactuals.assumptions import Generator
 from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.columns import Columns
 from tasks.numerics.encoding import category_codes
 from tasks.numerics.problem import Counterfactuals
-from tasks.pipeline.given import Generator, ProblemTables
+from tasks.pipeline.given import ProblemTables
 
 
 class Decided(NamedTuple):

@@ -5,23 +5,36 @@ Here belong who is explained, who may serve as a counterfactual, and the arrays 
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from schemas.audit.spec import Explain
+from schemas.audit.spec import Bootstrap, Explain
 from schemas.terms import DecisionMaker
+from tasks.counterfactuals.assumptions import GeneratorAssumptions
 from tasks.detection import applicants
 from tasks.detection.places import places_of
 from tasks.numerics.arrays import Bools, Ints
 from tasks.numerics.problem import FeasibilityGraph, Problem
-from tasks.pipeline.given import ProblemSettings, ProblemTables
+from tasks.pipeline.given import ProblemTables
 from tasks.preprocessing.groups import groups_of
 from tasks.scoring import explanations
 
 _NO_EDGES = np.zeros(0, np.int32), np.zeros(0)
+
+
+class ProblemSettings(GeneratorAssumptions, Protocol):
+    """What of the settings decides the problems."""
+
+    @property
+    def explain(self) -> Explain:
+        """Whose decisions are explained."""
+
+    @property
+    def bootstrap(self) -> Bootstrap:
+        """Draws of the intervals."""
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,16 @@ import numpy as np
 import pyarrow as pa
 
 from schemas.audit.causal import CausalGraph
-from schemas.audit.methods.matching import MatchingSettings
+from schemas.audit.methods import Methods
 from schemas.audit.model import Model
-from schemas.audit.spec import AuditSpec, Bootstrap, Decision, Explain, Methods, Protected, StageSettings
+from schemas.audit.spec import AuditSpec, Bootstrap, Decision, Explain, Protected, StageSettings
 from schemas.tables.applications import MODELS
 from schemas.tables.findings import AGGREGATES, DRAWS, EVIDENCE, FINDINGS, TALLIES
+from tasks.counterfactuals.assumptions import Generator
+from tasks.counterfactuals.settings import MatchingSettings, matching_of
 from tasks.detection.problems import Case, cases
 from tasks.numerics.results import Detected
-from tasks.pipeline.given import READS, Generator, ProblemTables
+from tasks.pipeline.given import READS, ProblemTables
 from tasks.pipeline.registry import METHODS, generator_of
 from tasks.pipeline.stage import Produced, stage
 from tasks.pipeline.statistics import Origin
@@ -45,13 +47,12 @@ class DetectSettings(StageSettings):
     @property
     def matching(self) -> MatchingSettings:
         """How the generator ``nearest`` matches."""
-        matching: MatchingSettings = getattr(getattr(self.methods, self.method), "matching", MatchingSettings())
-        return matching
+        return matching_of(self.methods.named(self.method))
 
 
 def settings_of(spec: AuditSpec, method: str) -> DetectSettings:
     """The stage's settings for one method: no change to another method's, or to what is trained, touches them."""
-    only = dict.fromkeys(Methods.model_fields) | {method: getattr(spec.methods, method).detecting()}
+    only = spec.methods.only(method, spec.methods.named(method).detecting())
     reads = METHODS[method].reads
     generator = generator_of(spec, METHODS[method])
     own: dict[str, Any] = {"decision": None, "model": None, "causal_graph": CausalGraph(), "generator": generator}
@@ -59,7 +60,7 @@ def settings_of(spec: AuditSpec, method: str) -> DetectSettings:
         own["model"] = spec.model
     if generator == "scm":
         own |= {"decision": spec.decision, "causal_graph": spec.causal_graph}
-    return DetectSettings.of(spec, method=method, methods=Methods.model_validate(only), **own)
+    return DetectSettings.of(spec, method=method, methods=only, **own)
 
 
 @stage(reads=READS, writes=(FINDINGS, EVIDENCE, TALLIES, AGGREGATES, DRAWS))
@@ -71,7 +72,7 @@ def detect(*given: pa.Table, settings: DetectSettings) -> Produced:
     for case in cases(ProblemTables(*given), settings):
         # both decision makers are looked at on the same subsamples and permutations
         rng = np.random.default_rng([settings.seed, crc32(case.attribute.encode())])
-        found = method.detect(case.problem, getattr(settings.methods, settings.method), rng)
+        found = method.detect(case.problem, settings.methods.named(settings.method), rng)
         expected += int(method.units(case.problem).sum())
         for name, table in _tables(settings.method, case, found).items():
             tables[name].append(table)

@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from schemas.audit.methods.fgce import FgceSettings
 from schemas.audit.spec import AuditSpec, StageSettings
 from schemas.tables.applications import ENCODINGS, FEATURES, MEMBERSHIPS
 from schemas.tables.feasibility import FEASIBILITY_EDGES, FEASIBILITY_FACTS, FEASIBILITY_NODES
@@ -24,24 +23,22 @@ from tasks.feasibility_graph.algorithm.graph import (
     collapse,
 )
 from tasks.feasibility_graph.algorithm.graph import build as build_graph
+from tasks.feasibility_graph.settings import GraphSettings
 from tasks.numerics import encoding
 from tasks.pipeline.stage import Produced, stage
 
 _DIRECTION = {Constraint.FREE: FREE, Constraint.UP: UP, Constraint.DOWN: DOWN, Constraint.IMMUTABLE: IMMUTABLE}
 
-_OF_THE_GRAPH = ("epsilon", "epsilon_quantile", "strict", "max_edges", "nearest")
-
 
 class ConnectSettings(StageSettings):
     """What decides the graph beside the features."""
 
-    graph: FgceSettings
+    graph: GraphSettings
 
 
 def settings_of(spec: AuditSpec) -> ConnectSettings:
-    """The stage's settings: what of FGCE's decides the graph, its defaults where that method is not asked for."""
-    asked = spec.methods.fgce or FgceSettings()
-    return ConnectSettings(graph=FgceSettings(**{name: getattr(asked, name) for name in _OF_THE_GRAPH}))
+    """The stage's settings: those of the graph among a method's, the defaults where no method of the audit has any."""
+    return ConnectSettings(graph=GraphSettings.part_of(spec.methods.of(GraphSettings) or GraphSettings()))
 
 
 @stage(reads=(FEATURES, ENCODINGS, MEMBERSHIPS), writes=(FEASIBILITY_NODES, FEASIBILITY_EDGES, FEASIBILITY_FACTS))
@@ -108,7 +105,7 @@ def _isolated(built: Built, nodes: int) -> str:
     return f"{built.isolated:,} distinct rows have no feasible step to or from any other"
 
 
-def _facts(distinct: Distinct, epsilon: Epsilon, built: Built, settings: FgceSettings) -> pa.Table:
+def _facts(distinct: Distinct, epsilon: Epsilon, built: Built, settings: GraphSettings) -> pa.Table:
     rule = {
         "quantile": f"the {settings.epsilon_quantile:g} quantile, over distinct rows with a feasible neighbour, "
         "of the distance to the nearest one",

@@ -10,8 +10,9 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from schemas.audit.column import ColumnSpec
 from schemas.audit.source import Keep, Source
-from schemas.audit.spec import ColumnSpec, Decision
+from schemas.audit.spec import Decision
 from schemas.tables.applications import REFUSALS
 from schemas.terms import Kind, Refusal
 

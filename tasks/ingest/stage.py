@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from schemas.audit.column import ColumnSpec
 from schemas.audit.source import Source
-from schemas.audit.spec import AuditSpec, ColumnSpec, Decision, Protected, StageSettings
+from schemas.audit.spec import AuditSpec, Decision, Protected, StageSettings
 from schemas.errors import DataQualityError, InfrastructureError, SpecError, TooFewError, nearest
 from schemas.table import Column
 from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS, REFUSALS

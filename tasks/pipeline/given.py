@@ -1,16 +1,12 @@
-"""What the problems of methods are made of: tables, and what of the settings decides them."""
+"""The tables that the problems of methods are made of."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from schemas.audit.causal import CausalGraph
-from schemas.audit.methods.matching import MatchingSettings
-from schemas.audit.model import Model
-from schemas.audit.spec import Bootstrap, Decision, Explain, Protected
 from schemas.errors import IntegrityError
 from schemas.tables.applications import APPLICANTS, DECISIONS, ENCODINGS, FEATURES, MEMBERSHIPS, MODELS
 from schemas.tables.counterfactuals import COUNTERFACTUAL_DECISIONS, COUNTERFACTUALS, MEDIATED, MEDIATED_DECISIONS
@@ -33,54 +29,6 @@ READS = (
     RERANKED,
 )
 """The tables of ``ProblemTables``, in its order."""
-
-
-Generator = Literal["scm", "nearest", "gan", "quantile"]
-"""What makes the counterfactuals that a method is given."""
-
-
-class GeneratorAssumptions(Protocol):
-    """What of the settings decides who applicants would have been, and who decides on that."""
-
-    @property
-    def protected(self) -> tuple[Protected, ...]:
-        """Protected attributes and their groups."""
-
-    @property
-    def decision(self) -> Decision | None:
-        """The decision column."""
-
-    @property
-    def model(self) -> Model | None:
-        """The model; None without one."""
-
-    @property
-    def causal_graph(self) -> CausalGraph:
-        """The causal graph."""
-
-    @property
-    def generator(self) -> Generator | None:
-        """Settings of the generators of mediators."""
-
-    @property
-    def matching(self) -> MatchingSettings:
-        """Settings of the search for nearest neighbours."""
-
-    @property
-    def seed(self) -> int:
-        """Seed of all draws."""
-
-
-class ProblemSettings(GeneratorAssumptions, Protocol):
-    """What of the settings decides the problems."""
-
-    @property
-    def explain(self) -> Explain:
-        """Whose decisions are explained."""
-
-    @property
-    def bootstrap(self) -> Bootstrap:
-        """Draws of the intervals."""
 
 
 @dataclass(frozen=True)

@@ -1,28 +1,30 @@
-"""What a method declares of itself."""
+"""What a method declares of itself, and what follows from its folder."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
+from schemas.audit.methods import MethodSettings
 from schemas.audit.spec import AuditSpec, StageSettings
 from schemas.table import Table
 from tasks.pipeline.planned import Form
 from tasks.pipeline.stage import Stage
 
+DECLARATION, ALGORITHM, SECTION = "method", "algorithm.detection", "report.section"
+"""Modules of every method's folder."""
+
 
 @dataclass(frozen=True)
 class Method:
-    """One method: where it is implemented, and what it is called where people read."""
+    """One method: what it is called where people read, and what it needs and makes."""
 
     name: str
+    """That of its folder under ``tasks.methods``, in which all else is found."""
     title: str
-    algorithm: str
-    section: str
     reads: tuple[Table, ...]
     """The tables that it needs beside features, decisions and groups: the stages that write them are then run."""
-    planned: str
-    """The module that tells from the spec which measures will be made: it has ``measures(spec)``."""
     measures: tuple[str, ...]
     """The measures that it makes, without those that compare them."""
     headline: Mapping[str, str]
@@ -31,21 +33,39 @@ class Method:
     """Measures whose shares add up to one over some parameters, and these parameters."""
     generators: Mapping[str, tuple[Table, ...]] = field(default_factory=dict)
     """What can make its counterfactuals, by the setting ``generator``, and the tables that these then are in."""
-    stages: tuple[str, ...] = ()
-    """Modules of stages of its own: each has a stage of its name, and ``settings_of(spec)``, None if not asked for."""
     of_reference: bool = True
     """Whether it has something to say of a reference group alone; else its measures are of the other groups."""
 
+    def path_of(self, module: str) -> str:
+        """The whole name of a module in its folder."""
+        return f"tasks.methods.{self.name}.{module}"
+
+    def module(self, module: str) -> ModuleType:
+        """A module of its folder, loaded."""
+        return import_module(self.path_of(module))
+
+    @property
+    def settings(self) -> type[MethodSettings]:
+        """The class of its settings: ``FgceSettings`` in ``settings`` of the folder ``fgce``."""
+        words = "".join(word.capitalize() for word in self.name.split("_"))
+        settings: type[MethodSettings] = getattr(self.module("settings"), f"{words}Settings")
+        return settings
+
     def load(self) -> ModuleType:
         """The module with ``detect(problem, settings, rng)`` and ``units(problem)``."""
-        return import_module(self.algorithm)
+        return self.module(ALGORITHM)
 
     def plan(self, spec: AuditSpec) -> Iterator[Form]:
-        """The measures that it will make in an audit, with their parameters and ranges."""
-        forms: Iterator[Form] = import_module(self.planned).measures(spec)
+        """The measures that it will make in an audit, with their parameters and ranges, by ``measures(spec)``."""
+        forms: Iterator[Form] = self.module("measures").measures(spec)
         return forms
 
     def own_stages(self) -> list[tuple[Stage, Callable[[AuditSpec], StageSettings | None]]]:
-        """The stages that it alone needs, each with what makes its settings."""
-        modules = [import_module(name) for name in self.stages]
-        return [(getattr(module, module.__name__.split(".")[-2]), module.settings_of) for module in modules]
+        """The stages that it alone needs, each with what makes its settings: None where it is not asked for.
+
+        Each is named like its folder, in which ``stage`` holds both.
+        """
+        here = Path(self.module(DECLARATION).__file__ or "").parent
+        names = sorted(file.parent.name for file in here.glob("*/stage.py"))
+        modules = [(name, self.module(f"{name}.stage")) for name in names]
+        return [(getattr(module, name), module.settings_of) for name, module in modules]

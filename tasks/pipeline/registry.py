@@ -1,10 +1,12 @@
-"""The registry of methods: for each, the module that detects and the module that writes its section of the report.
+"""The registry of methods: their names, in the order of reports. All else of a method is found in its folder.
 
-Names only, so that importing this module imports no method.
+Only what methods declare is loaded here, and none of their arithmetic.
 """
 
+from functools import cache
 from importlib import import_module
 
+from schemas.audit.methods import Known
 from schemas.audit.spec import AuditSpec
 from schemas.table import Table
 from tasks.pipeline.method import Method
@@ -13,12 +15,17 @@ NAMES = ("fgce", "cst", "cec", "gcfn", "raguel")
 
 METHODS: dict[str, Method] = {name: import_module(f"tasks.methods.{name}.method").METHOD for name in NAMES}
 
-
 OUTCOMES_METHOD = "outcomes"
 """What stands for a method in the rows of the measures made without any."""
 
 OUTCOMES = ("approval_rate", "denial_rate")
 """The measures of the decisions themselves, made without any method."""
+
+
+@cache
+def known_settings() -> Known:
+    """The classes of their settings, by which audit specs are validated."""
+    return {name: method.settings for name, method in METHODS.items()}
 
 
 def measures_known() -> tuple[str, ...]:
@@ -38,7 +45,7 @@ def of_other_groups() -> frozenset[str]:
 
 def generator_of(spec: AuditSpec, method: Method) -> str | None:
     """What makes the counterfactuals of a method that is given some, as the audit spec asks for it."""
-    return str(getattr(spec.methods, method.name).generator) if method.generators else None
+    return str(vars(spec.methods.named(method.name))["generator"]) if method.generators else None
 
 
 def tables_of(spec: AuditSpec, method: Method) -> tuple[Table, ...]:
@@ -48,4 +55,4 @@ def tables_of(spec: AuditSpec, method: Method) -> tuple[Table, ...]:
 
 def asked_for(spec: AuditSpec) -> list[Method]:
     """The methods of an audit, in the order of the registry."""
-    return [method for name, method in METHODS.items() if getattr(spec.methods, name) is not None]
+    return [METHODS[name] for name in spec.methods.running()]

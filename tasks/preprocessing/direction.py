@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from schemas.audit.spec import ColumnSpec, Decision
+from schemas.audit.column import ColumnSpec
+from schemas.audit.spec import Decision
 from schemas.tables.source import DECISION_DIRECTION
 from schemas.terms import Kind
 from tasks.numerics.arrays import Floats

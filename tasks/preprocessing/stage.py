@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from schemas.audit.spec import AuditSpec, ColumnSpec, StageSettings
+from schemas.audit.column import ColumnSpec
+from schemas.audit.spec import AuditSpec, StageSettings
 from schemas.errors import DataQualityError, SpecError, nearest
 from schemas.table import Column
 from schemas.tables.applications import APPLICANTS, APPLICATIONS, ENCODINGS, FEATURES, REFUSALS

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from schemas.audit.file import read_spec
 from schemas.audit.spec import AuditSpec
 from schemas.errors import InfrastructureError
+from tasks.pipeline.specs import read_spec
 
 _HERE = Path(__file__).parents[2] / "flows"
 _PLACES = (_HERE.parent / "data" / "audits" / "paper", _HERE / "bundled" / "paper")

@@ -12,15 +12,15 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from schemas.audit.causal import CausalGraph
+from schemas.audit.column import ColumnSpec
+from schemas.audit.methods import Methods, MethodSettings
 from schemas.audit.model import Model
 from schemas.audit.source import Source
 from schemas.audit.spec import (
     Bootstrap,
-    ColumnSpec,
     Decision,
     Disclosure,
     Explain,
-    Methods,
     Protected,
     StageSettings,
     Threshold,
@@ -29,9 +29,6 @@ from schemas.terms import DecisionMaker, Note
 from tasks.metrics.algorithm.disclosure import POLICIES, Policy
 
 Unit = Literal["rate", "number", "count"]
-
-COST_UNITS = {"vector": "encoded units", "path": "weighted path length", "hops": "steps"}
-"""In what each cost of recourse is counted, in words."""
 
 
 class ReportSettings(StageSettings):
@@ -129,8 +126,8 @@ class View:
     """The groups of the attribute in the report's order, those without any row here too; found in ``rows`` if empty."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Features in words, where the audit spec gives them."""
-    cost_unit: str = COST_UNITS["vector"]
-    """In what the cost of recourse is counted."""
+    method: MethodSettings | None = None
+    """The settings of the method; None of what no method made."""
     whose: str = ""
     """Whose decisions, in words."""
 
@@ -205,12 +202,6 @@ class Material:
         return POLICIES[self.settings.disclosure.profile]
 
     @property
-    def cost_unit(self) -> str:
-        """In what the cost of recourse is counted."""
-        fgce = self.settings.methods.fgce
-        return COST_UNITS[fgce.cost if fgce else "vector"]
-
-    @property
     def model(self) -> str:
         """What decides beside the lender: a model that was fitted to the lender's decisions, or a given rule."""
         return "rule" if self.settings.model.kind == "rule" else "model"
@@ -243,7 +234,7 @@ class Material:
                 p.reference,
                 by_size((m for m in self.measures if m.protected_attribute == p.name), p.reference),
                 labels,
-                self.cost_unit,
+                self.settings.methods.by_name.get(method),
                 self.whose(maker),
             )
             for p in self.settings.protected

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Protocol, cast
 
+from tasks.pipeline.method import SECTION
 from tasks.pipeline.registry import METHODS
 from tasks.reporting.material import Material, Shown
 from tasks.reporting.section import Section
@@ -37,6 +38,6 @@ class MethodSection(Protocol):
 def section_modules(methods: Iterable[str]) -> dict[str, MethodSection]:
     """The section module of each method that was asked for, the ever-present ones first."""
     names = {name: f"tasks.reporting.chapters.{name}" for name in ALWAYS} | {
-        name: METHODS[name].section for name in methods
+        name: METHODS[name].path_of(SECTION) for name in methods
     }
     return {name: cast(MethodSection, import_module(module)) for name, module in names.items()}

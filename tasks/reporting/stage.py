@@ -24,7 +24,6 @@ from schemas.tables.report import REPORT_INDEX
 from schemas.tables.source import DECISION_DIRECTION, SOURCE_READ, told
 from schemas.tables.validations import VALIDATIONS
 from tasks.metrics.algorithm.disclosure import Policy, rounded
-from tasks.pipeline.registry import METHODS
 from tasks.pipeline.stage import Produced, stage
 from tasks.preprocessing.direction import warnings
 from tasks.reporting.chapters.appendix import encodings as encodings_section
@@ -88,7 +87,7 @@ def report(
     material = Material.of(settings, measures, *of_models, *others)
     held = validations.to_pylist()
     falls = tuple(waterfall(refusals, memberships, p.name) for p in settings.protected)
-    modules = section_modules(name for name in METHODS if getattr(settings.methods, name) is not None)
+    modules = section_modules(settings.methods.running())
     methods = tuple(module.chapter(material) for module in modules.values())
     sections = (
         waterfall_chapter(material, falls),

@@ -23,11 +23,11 @@ from lint import words_of_containers
 
 from flows.partitions.year_audit import audit_year
 from flows.runs.index import runs_of
-from schemas.audit.file import read_spec
 from schemas.audit.spec import AuditSpec
 from tasks.ingest.synthetic.twin import write
 from tasks.ingest.synthetic.twin.algorithm.settings import TwinSettings
 from tasks.lake.store import Lake
+from tasks.pipeline.specs import read_spec
 
 pytestmark = pytest.mark.skipif(
     not HAVE_POSTGRES, reason="PostgreSQL is not installed here: apt-get install postgresql, as .ci/run does"

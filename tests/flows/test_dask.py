@@ -21,10 +21,10 @@ from flows.partitions.dask_workers import require_fit
 from flows.partitions.runners import RunnerSettings, task_runner
 from flows.partitions.year_audit import audit_year
 from flows.runs.record import read_manifest
-from schemas.audit.file import read_spec
 from schemas.audit.spec import AuditSpec
 from schemas.errors import InfrastructureError, SpecError
 from tasks.lake.store import Lake
+from tasks.pipeline.specs import read_spec
 
 YEARS = (2019, 2020, 2021)
 SMALL = {

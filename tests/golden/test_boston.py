@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 from conftest import REPOSITORY, SHARED
 
-from schemas.audit.file import read_spec
 from tasks.pipeline.registry import METHODS
+from tasks.pipeline.specs import read_spec
 from tasks.plan import plan
 from tasks.proof.plain import call_plainly
 

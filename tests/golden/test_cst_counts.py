@@ -14,11 +14,11 @@ import pandas as pd
 import pytest
 from conftest import SHARED
 
-from schemas.audit.methods.cst import CstSettings
 from schemas.terms import Kind
 from tasks.methods.cst.algorithm import detection as cst
 from tasks.methods.cst.algorithm.comparisons import compare, lay
 from tasks.methods.cst.algorithm.significance import judge
+from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.columns import Columns
 from tasks.numerics.problem import Applicants, Counterfactuals, FeasibilityGraph, Problem
 

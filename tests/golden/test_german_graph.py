@@ -12,9 +12,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from schemas.audit.methods.fgce import FgceSettings
 from tasks.feasibility_graph.algorithm import graph as feasibility
 from tasks.feasibility_graph.algorithm import reachability
+from tasks.feasibility_graph.settings import GraphSettings
 from tasks.methods.fgce.algorithm import pairs, selection
 from tasks.methods.fgce.algorithm.costs.distances import Vector
 
@@ -53,7 +53,7 @@ def paper(request):
     strata = np.unique(matrix[:, [names.index(column) for column in STRATA[name]]], axis=0, return_inverse=True)[1]
     rules = feasibility.Rules(direction, transitions)
     distinct = feasibility.collapse(matrix, codes, strata.reshape(-1, 1).astype(np.int32), rules)
-    settings = FgceSettings(epsilon=print_["epsilon"], **FgceSettings.paper)
+    settings = GraphSettings(epsilon=print_["epsilon"], **GraphSettings.paper)
     built = feasibility.build(distinct, rules, print_["epsilon"], settings)
     group = matrix[:, names.index(print_["group_identifier"])]
     return SimpleNamespace(name=name, stored=stored, matrix=matrix, distinct=distinct, built=built, group=group)

@@ -8,13 +8,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from schemas.audit.methods.fgce import FgceSettings
 from tasks.feasibility_graph.algorithm import graph as feasibility
 from tasks.feasibility_graph.algorithm import reachability
 from tasks.methods.fgce.algorithm.covering.least_cost import cost_by_k, d0_at_k0
 from tasks.methods.fgce.algorithm.covering.problem import Part, d0
 from tasks.methods.fgce.algorithm.covering.set_cover import least_count
 from tasks.methods.fgce.algorithm.covering.solver import Solver
+from tasks.methods.fgce.settings import FgceSettings
 
 GOLDEN = Path(__file__).parents[2].parent / "shared" / "golden" / "fgce"
 

@@ -14,8 +14,8 @@ import pytest
 from conftest import REPOSITORY, SHARED
 from scipy import sparse
 
-from schemas.audit.file import read_spec
 from tasks.ingest.registry import check_columns
+from tasks.pipeline.specs import read_spec
 from tasks.plan import plan
 from tasks.proof.plain import call_plainly
 

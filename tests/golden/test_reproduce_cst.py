@@ -16,6 +16,7 @@ from tasks.methods.cst.reproduction import obtained, printed
 from tasks.methods.cst.reproduction.experiments import EXPERIMENTS, prepared
 from tasks.methods.cst.reproduction.golden import Golden
 from tasks.methods.cst.reproduction.worlds import against_reference
+from tasks.methods.cst.settings import CstSettings
 from tasks.plan import plan
 from tasks.proof import published
 from tasks.proof.lines import Cell, Verdict
@@ -93,8 +94,13 @@ def test_paper_specs_are_audits(name):
     source = EXPERIMENTS["loan" if name == "loan" else "law"].source
     spec = paper_spec(f"{name}.yaml", {"source.path": str(SHARED / source)})
     assert [step.name for step in plan(spec).steps if step.stage.name == "detect"] == ["detect cst"]
-    assert spec.methods.cst is not None
-    assert (spec.methods.cst.k, spec.methods.cst.ks, spec.methods.cst.scaling) == (15, (15, 30, 50, 100), "z_scores")
+    cst = spec.methods.of(CstSettings)
+    assert cst is not None
+    assert (cst.k, cst.ks, cst.scaling) == (
+        15,
+        (15, 30, 50, 100),
+        "z_scores",
+    )
 
 
 def test_every_paper_spec_of_cst_is_used():

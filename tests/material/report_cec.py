@@ -10,6 +10,7 @@ from report_tables import HOSTILE, REFERENCE, Rows
 
 from schemas.audit.spec import AuditSpec
 from schemas.tables.measures import MEASURES
+from tasks.pipeline.specs import validated
 from tasks.reporting.material import Material, Measure, ReportSettings
 
 WITHHELD, NOBODY = "Asian", "Pacific Islander"
@@ -42,7 +43,7 @@ def spec(**changes) -> AuditSpec:
         },
         "methods": {"fgce": None, "cec": {"theta": THETA, "theta_steps": STEPS}},
     }
-    return AuditSpec.model_validate(raw | changes)
+    return validated(AuditSpec, raw | changes)
 
 
 def settings(audit: AuditSpec | None = None) -> ReportSettings:

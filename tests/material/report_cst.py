@@ -16,6 +16,7 @@ from report_tables import HOSTILE, REFERENCE, Rows
 from schemas.audit.spec import AuditSpec
 from schemas.tables.counterfactuals import CAUSAL_CHECKS, CAUSAL_EFFECTS
 from schemas.tables.measures import MEASURES
+from tasks.pipeline.specs import validated
 from tasks.reporting.material import Material, Measure, ReportSettings
 
 WITHHELD, NOBODY = "Asian", "Pacific Islander"
@@ -56,7 +57,7 @@ def spec(**changes) -> AuditSpec:
         },
         "methods": {"fgce": None, "cst": {"ks": KS, "k": K, "taus": TAUS}},
     }
-    return AuditSpec.model_validate(raw | changes)
+    return validated(AuditSpec, raw | changes)
 
 
 def of_all(**changes) -> AuditSpec:

@@ -15,6 +15,7 @@ from schemas.audit.spec import AuditSpec
 from schemas.tables.counterfactuals import GENERATOR_CHECKS, GENERATOR_HISTORY, MEDIATOR_EFFECTS
 from schemas.tables.measures import MEASURES
 from tasks.methods.gcfn.report import section
+from tasks.pipeline.specs import validated
 from tasks.reporting.material import Material, Measure, ReportSettings
 
 WITHHELD, NOBODY = "Asian", "Pacific Islander"
@@ -60,7 +61,7 @@ def spec(**changes) -> AuditSpec:
         },
         "methods": {"fgce": None, "gcfn": gcfn()},
     }
-    return AuditSpec.model_validate(raw | changes)
+    return validated(AuditSpec, raw | changes)
 
 
 def gcfn(**changes):

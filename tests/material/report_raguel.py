@@ -10,6 +10,7 @@ from report_tables import HOSTILE, REFERENCE, Rows
 
 from schemas.audit.spec import AuditSpec
 from schemas.tables.measures import MEASURES
+from tasks.pipeline.specs import validated
 from tasks.reporting.material import Material, Measure, ReportSettings
 
 WITHHELD, NOBODY = "Asian", "Pacific Islander"
@@ -56,7 +57,7 @@ def spec(**changes) -> AuditSpec:
         },
         "methods": {"fgce": None, "raguel": raguel()},
     }
-    return AuditSpec.model_validate(raw | changes)
+    return validated(AuditSpec, raw | changes)
 
 
 def raguel(**changes):

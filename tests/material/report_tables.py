@@ -22,6 +22,7 @@ from schemas.tables.measures import MEASURES
 from schemas.tables.missingness import ANY, MISSINGNESS
 from schemas.tables.source import DECISION_DIRECTION, SOURCE_READ
 from schemas.tables.validations import VALIDATIONS
+from tasks.pipeline.specs import validated
 from tasks.reporting.material import ReportSettings
 from tasks.reporting.stage import report
 
@@ -212,7 +213,8 @@ def direction(auc: float | None = 0.6951, high: float | None = 0.727) -> pa.Tabl
 
 def spec() -> AuditSpec:
     """The audit spec of the synthetic run."""
-    return AuditSpec.model_validate(
+    return validated(
+        AuditSpec,
         {
             "name": "example",
             "title": "Mortgage applications, an example",
@@ -226,7 +228,7 @@ def spec() -> AuditSpec:
                 "purpose": {"type": "nominal"},
             },
             "thresholds": [{"measure": "approval_rate_ratio", "minimum": 0.8}],
-        }
+        },
     )
 
 

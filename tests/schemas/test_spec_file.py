@@ -3,10 +3,11 @@
 import pytest
 from conftest import REPOSITORY, SPEC
 
-from schemas.audit.file import read_spec
 from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
 from schemas.terms import ExitCode
+from tasks.methods.fgce.settings import FgceSettings
+from tasks.pipeline.specs import read_spec, validated
 
 
 def line_of(text: str, part: str) -> int:
@@ -103,8 +104,9 @@ def test_what_is_no_mapping_is_said_so(text: str) -> None:
 def test_overrides_by_dotted_key() -> None:
     given = {"methods.fgce.epsilon": "0.3", "protected.0.reference": "Black", "seed": "9"}
     spec = read_spec(SPEC, "loans.yaml", given).spec
-    assert spec.methods.fgce is not None
-    assert (spec.methods.fgce.epsilon, spec.protected[0].reference, spec.seed) == (0.3, "Black", 9)
+    fgce = spec.methods.of(FgceSettings)
+    assert fgce is not None
+    assert (fgce.epsilon, spec.protected[0].reference, spec.seed) == (0.3, "Black", 9)
 
 
 @pytest.mark.parametrize("key", ["methods.fgce.epsilo", "nonsense", "protected.7.name", "name.x"])
@@ -116,9 +118,10 @@ def test_an_override_of_nothing_is_an_error(key: str) -> None:
 def test_the_paper_profile_changes_only_what_was_left_open() -> None:
     paper = read_spec(SPEC.replace("model: {kind: logistic_regression, folds: 5}\n", "") + "profile: paper\n", "x").spec
     assert (paper.model.split, paper.model.threshold, paper.explain.candidate_score) == ("holdout", 0.5, 0.6)
-    assert paper.methods.fgce is not None
-    assert paper.methods.fgce.strict
-    assert paper.methods.fgce.size_matched_draws == 5  # the spec's own value wins
+    fgce = paper.methods.of(FgceSettings)
+    assert fgce is not None
+    assert fgce.strict
+    assert fgce.size_matched_draws == 5  # the spec's own value wins
     kept = read_spec(SPEC + "profile: paper\nexplain: {candidate_score: 0.7}\n", "x").spec
     assert kept.explain.candidate_score == 0.7
 
@@ -140,7 +143,7 @@ def test_short_forms_of_keep_and_of_path_say_the_same_as_the_long_ones() -> None
     assert (spec.source.keep["c"].minimum, spec.source.keep["c"].maximum) == (None, 3)
     assert spec.source.paths == ("one.csv", "two.csv")
     assert spec.columns["income"].bins == 6
-    assert AuditSpec.model_validate(spec.model_dump(mode="json")) == spec
+    assert validated(AuditSpec, spec.model_dump(mode="json")) == spec
 
 
 @pytest.mark.parametrize("file", sorted((REPOSITORY / "data" / "audits").rglob("*.yaml")), ids=lambda file: file.stem)

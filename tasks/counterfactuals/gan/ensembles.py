@@ -18,7 +18,7 @@ from tasks.counterfactuals.algorithm.gan.checkpoint import Checkpoint
 from tasks.counterfactuals.algorithm.gan.groups import Categories, some
 from tasks.counterfactuals.algorithm.gan.settings import GanSettings
 from tasks.counterfactuals.algorithm.gan.training import train
-from tasks.counterfactuals.gan.settings import GeneratorSettings
+from tasks.counterfactuals.gan.stage_settings import GeneratorSettings
 from tasks.counterfactuals.gan.states import States, of_bytes
 from tasks.numerics.arrays import Floats, Longs
 from tasks.numerics.columns import Columns
@@ -90,14 +90,14 @@ def cases(
         own = grouped[attribute.name]
         mediators = columns.values[:, [columns.names.index(name) for name in settings.mediators_of(attribute)]]
         rng = np.random.default_rng([settings.seed, number])
-        learnt = groups.drawn(own.group, settings.gcfn.rows, least, rng)
+        learnt = groups.drawn(own.group, settings.gan.rows, least, rng)
         known = groups.categories(own.group, len(own.groups), own.reference, mediators, learnt, least)
         yield Case(attribute, number, own, columns, known, learnt, settings)
 
 
 def fewest(settings: GeneratorSettings) -> int:
     """Rows that a category has to have: a batch, and enough for quantiles, which adversarial generators are held to."""
-    return max(FEWEST_ROWS, settings.gcfn.batch if settings.gcfn.generator == "gan" else 0)
+    return max(FEWEST_ROWS, settings.gan.batch if settings.gan.generator == "gan" else 0)
 
 
 def generate(case: Case, scratch: Scratch) -> Generated:
@@ -108,7 +108,7 @@ def generate(case: Case, scratch: Scratch) -> Generated:
         IntegrityError: What ``scratch`` holds is of another training run.
     """
     rows, seed = case.rows.rows(case.trained), case.settings.seed
-    if case.settings.gcfn.generator == "quantile":
+    if case.settings.gan.generator == "quantile":
         return Generated(fit_quantiles(rows, seed).imagine(case.rows))
     told = gan_settings(case.settings)
     kept = States(scratch, f"generators {case.number}.safetensors", case.protected.name)
@@ -142,7 +142,7 @@ def regenerated(case: Case, content: bytes | None) -> Floats:
 
 def gan_settings(settings: GeneratorSettings) -> GanSettings:
     """What a training is told: settings of the same names."""
-    told = {field.name: getattr(settings.gcfn, field.name, None) for field in fields(GanSettings)}
+    told = {field.name: getattr(settings.gan, field.name, None) for field in fields(GanSettings)}
     return GanSettings(**{name: value for name, value in told.items() if value is not None}, seed=settings.seed)
 
 

@@ -1,65 +1,48 @@
-"""What decides generators of mediators, in every stage that uses them."""
+"""Settings of generators of mediators, which a method that has its own trained has among its own.
 
-from schemas.audit.methods.gcfn import GcfnSettings
-from schemas.audit.spec import AuditSpec, Protected, StageSettings
-from schemas.errors import SpecError
-from schemas.terms import Kind, Role
+What networks are told by the algorithms is in ``tasks.counterfactuals.algorithm.gan.settings``; here belongs what a
+user chooses. Adversarial generators (``gan``) are the method; the map of conditional quantiles (``quantile``) is the
+exact answer where every mediator is continuous and keeps its rank.
+"""
 
-_TOLD_LATER = ("wide", "quantile", "prediction")
-"""Settings that decide what is said, and no generator."""
+from typing import Annotated, Literal
 
+from pydantic import Field
 
-class GeneratorSettings(StageSettings):
-    """What decides the generators, in every stage that uses them."""
+from schemas.audit.methods import MethodSettings
 
-    protected: tuple[Protected, ...]
-    mediators: tuple[str, ...]
-    covariates: tuple[str, ...]
-    """Of both, an attribute's own columns are left out where that attribute is looked at."""
-    gcfn: GcfnSettings
-    """All that decides generators; the rest as by default."""
-    seed: int
-
-    def mediators_of(self, attribute: Protected) -> tuple[str, ...]:
-        """The mediators of an attribute."""
-        return tuple(name for name in self.mediators if name not in attribute.columns)
-
-    def covariates_of(self, attribute: Protected) -> tuple[str, ...]:
-        """What an attribute does not influence."""
-        return tuple(name for name in self.covariates if name not in attribute.columns)
+Units = Annotated[int, Field(ge=1, le=4096)]
+Weight = Annotated[float, Field(ge=0, le=1e6)]
+Rate = Annotated[float, Field(gt=0)]
 
 
-def generator_settings(spec: AuditSpec, asked: GcfnSettings) -> dict[str, object]:
-    """The fields of ``GeneratorSettings`` that the spec does not hold as such.
+class MediatorSettings(MethodSettings):
+    """What imagines mediators as they would have been in the other groups, and how it learns."""
 
-    Raises:
-        SpecError: No column is a mediator, or one is not continuous and quantiles are asked for.
-    """
-    mediators = tuple(name for name, column in spec.features().items() if Role.MEDIATOR in column.role)
-    said = tuple(name for name, column in spec.features().items() if Role.COVARIATE in column.role)
-    others = tuple(name for name in spec.features() if name not in mediators)
-    decides = {name for name in GcfnSettings.model_fields if name not in _TOLD_LATER}
-    own = {
-        "mediators": mediators,
-        "covariates": said or others,
-        "gcfn": GcfnSettings.model_validate({name: getattr(asked, name) for name in decides}),
-    }
-    _check(GeneratorSettings.of(spec, **own), spec)
-    return own
-
-
-def _check(settings: GeneratorSettings, spec: AuditSpec) -> None:
-    for attribute in settings.protected:
-        if not settings.mediators_of(attribute):
-            message = (
-                f"no column is a mediator of {attribute.name}; GCFN needs at least one: add `role: mediator` to those "
-                f"that {attribute.name} may influence, such as income or debt"
-            )
-            raise SpecError(message, ("columns",))
-    for name in settings.mediators:
-        if settings.gcfn.generator == "quantile" and spec.columns[name].type is not Kind.CONTINUOUS:
-            message = (
-                f"generator `quantile` maps continuous mediators, and {name!r} is {spec.columns[name].type}; "
-                "use `generator: gan`, or take the role of a mediator away from it"
-            )
-            raise SpecError(message, ("methods", "gcfn", "generator"))
+    generator: Literal["gan", "quantile"] = Field(
+        "gan", description="adversarial networks, or quantiles of continuous mediators given the covariates"
+    )
+    networks: int = Field(10, ge=1, le=100, description="generators; where they part, nobody is identified")
+    epochs: int = Field(300, ge=1, le=10_000, description="passes over the training rows")
+    batch: int = Field(
+        256, ge=2, le=1_000_000, description="rows of a batch, and the fewest that a group may have to be learnt from"
+    )
+    hidden: Units = Field(64, description="units of the hidden layer of generator and discriminator")
+    learning_rate: Rate = Field(5e-4, description="step size of Adam")
+    decay_from: float = Field(
+        2 / 3, gt=0, le=1, description="share of the epochs after which it falls to nearly 0 (paper: 1, never)"
+    )
+    alpha: Weight = Field(10.0, description="weight of the reconstruction of observed mediators (paper: not told)")
+    adversarial: Literal["non_saturating", "equation_8", "algorithm_1"] = Field(
+        "non_saturating", description="what generators minimise of the discriminators (paper: algorithm_1)"
+    )
+    among_alike: bool = Field(
+        True, description="whether numbers are standardised among people alike, and not among all (paper: among all)"
+    )
+    rows: int | None = Field(
+        None, ge=100, description="most rows that generators learn from, drawn by group; all if null"
+    )
+    device: Literal["auto", "cpu", "cuda"] = Field(
+        "auto",
+        description="where networks are trained; auto: on a CUDA device if there is one, which moves last digits",
+    )

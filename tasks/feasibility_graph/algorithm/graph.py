@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.audit.methods.fgce import FgceSettings
 from schemas.errors import DataQualityError
 from tasks.feasibility_graph.algorithm import radius
+from tasks.feasibility_graph.settings import GraphSettings
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.problem import FeasibilityGraph
 
@@ -120,7 +120,7 @@ def _rank(rank: Longs, columns: Iterable[NDArray[np.generic]]) -> Longs:
     return ranks
 
 
-def choose_epsilon(distinct: Distinct, rules: Rules, settings: FgceSettings) -> Epsilon:
+def choose_epsilon(distinct: Distinct, rules: Rules, settings: GraphSettings) -> Epsilon:
     """Radius of one step: as given, or from the distances of the nodes to their nearest feasible neighbour.
 
     Nodes without a feasible neighbour at any distance are left out of the rule and counted. If there are only such
@@ -139,7 +139,7 @@ def choose_epsilon(distinct: Distinct, rules: Rules, settings: FgceSettings) -> 
     return Epsilon(float(np.nextafter(value, np.inf)) if settings.strict else value, settings.epsilon, alone)
 
 
-def build(distinct: Distinct, rules: Rules, epsilon: float, settings: FgceSettings) -> Built:
+def build(distinct: Distinct, rules: Rules, epsilon: float, settings: GraphSettings) -> Built:
     """Join the nodes of each bucket that lie within ``epsilon`` and break no rule.
 
     Args:

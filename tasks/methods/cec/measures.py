@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from schemas.audit.methods.cec_training import CecTraining
 from schemas.audit.spec import AuditSpec
+from tasks.methods.cec.settings import CecSettings, CecTraining
 from tasks.pipeline.planned import Form, Values, share, without_interval
 
 _REGIMES: Values = ("A", "B", "C", "D")
@@ -14,7 +14,7 @@ _MODEL, _LENDER = ("model",), ("lender",)
 
 def measures(spec: AuditSpec) -> Iterator[Form]:
     """The planned measures."""
-    asked = spec.methods.cec
+    asked = spec.methods.of(CecSettings)
     if asked is None:
         return
     scores = list(_of_scores())

@@ -6,10 +6,7 @@ from tasks.pipeline.method import Method
 METHOD = Method(
     "cec",
     "Counterfactual explanation consistency (CEC)",
-    "tasks.methods.cec.algorithm.detection",
-    "tasks.methods.cec.report.section",
     (APPLICANTS, MODELS),
-    "tasks.methods.cec.measures",
     (
         *("cec", "cec_floor", "cec_above_floor", "cec_within_group", "cec_above_within_group"),
         *("flip_share", "regime_share", "regime_share_at"),
@@ -30,6 +27,5 @@ METHOD = Method(
         "regime_share_at": ("regime",),
         "trained_regime_share": ("regime",),
     },
-    stages=("tasks.methods.cec.train.stage",),
     of_reference=False,
 )

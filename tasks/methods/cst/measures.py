@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from schemas.audit.methods.cst import CstSettings
 from schemas.audit.spec import AuditSpec
+from tasks.methods.cst.settings import CstSettings
 from tasks.pipeline.planned import RANGE, Form, Values, share
 
 _VARIANTS: Values = ("cst", "cst_with_centres", "st")
@@ -15,7 +15,7 @@ _MODEL = ("model",)
 
 def measures(spec: AuditSpec) -> Iterator[Form]:
     """The planned measures."""
-    asked = spec.methods.cst
+    asked = spec.methods.of(CstSettings)
     if asked is None:
         return
     yield from _of_variants(asked)

@@ -7,10 +7,7 @@ from tasks.pipeline.method import Method
 METHOD = Method(
     "cst",
     "Counterfactual situation testing (CST)",
-    "tasks.methods.cst.algorithm.detection",
-    "tasks.methods.cst.report.section",
     (APPLICANTS, MODELS),
-    "tasks.methods.cst.measures",
     (
         *("share_significant", "share_detected", "share_positive", "delta", "delta_share", "share_detected_at"),
         *(

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from schemas.audit.methods.fgce import FgceSettings
 from schemas.audit.spec import AuditSpec
+from tasks.methods.fgce.settings import FgceSettings
 from tasks.pipeline.planned import COMPARED, Form, Values, share, up_to, whole, without_interval
 
 _LIFTED = ("nothing", "epsilon", "every constraint", "every constraint and epsilon")
@@ -14,7 +14,7 @@ _NEVER_AGAIN = "has no interval while methods.fgce.resolves is 0"
 
 def measures(spec: AuditSpec) -> Iterator[Form]:
     """The planned measures; sizes of subgroups are none, as a limit is about whole groups."""
-    asked = spec.methods.fgce
+    asked = spec.methods.of(FgceSettings)
     if asked is not None:
         yield from _of_groups(asked, tuple(spec.features()))
         yield from _of_optima(asked)

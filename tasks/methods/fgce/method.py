@@ -6,10 +6,7 @@ from tasks.pipeline.method import Method
 METHOD = Method(
     "fgce",
     "Feasible group counterfactual explanations (FGCE)",
-    "tasks.methods.fgce.algorithm.detection",
-    "tasks.methods.fgce.report.section",
     (FEASIBILITY_NODES, FEASIBILITY_EDGES),
-    "tasks.methods.fgce.measures",
     (
         *("infeasible_share", "burden", "burden_at_k", "coverage", "coverage_at_k", "kauc", "dauc", "acf"),
         *("cost_over_face", "k0", "d0", "d0_at_k0", "least_cost", "cauc", "coverage_optimum", "greedy_gap"),
@@ -23,5 +20,4 @@ METHOD = Method(
         "infeasible_share_size_matched": "reference at its size",
         "burden": "burden",
     },
-    stages=("tasks.methods.fgce.ablate.stage",),
 )

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Iterator
 
-from schemas.audit.methods.gcfn import GcfnPrediction, GcfnSettings
 from schemas.audit.spec import AuditSpec
 from schemas.terms import Role
+from tasks.methods.gcfn.settings import GcfnPrediction, GcfnSettings
 from tasks.pipeline.planned import COMPARED, NAMES_OF_BAND, Form, Values, share, without_interval
 
 _MODEL, _LENDER = ("model",), ("lender",)
@@ -14,7 +14,7 @@ _BY: dict[str, Values] = {"by": ("score", "mediator"), "mediator": None, **NAMES
 
 def measures(spec: AuditSpec) -> Iterator[Form]:
     """The planned measures."""
-    asked = spec.methods.gcfn
+    asked = spec.methods.of(GcfnSettings)
     if asked is None:
         return
     mediators = tuple(name for name, column in spec.features().items() if Role.MEDIATOR in column.role)

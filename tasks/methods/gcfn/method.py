@@ -7,10 +7,7 @@ from tasks.pipeline.method import Method
 METHOD = Method(
     "gcfn",
     "Generative counterfactual fairness network (GCFN)",
-    "tasks.methods.gcfn.algorithm.detection",
-    "tasks.methods.gcfn.report.section",
     (APPLICANTS, MEDIATED, MEDIATED_DECISIONS),
-    "tasks.methods.gcfn.measures",
     (
         *("decision_flip_share", "flip_direction_share"),
         *("score_change", "score_change_absolute", "score_change_squared", "score_change_quantile"),
@@ -34,5 +31,4 @@ METHOD = Method(
             ("from", "to", "category"),
         ),
     },
-    stages=("tasks.methods.gcfn.mediate.stage", "tasks.methods.gcfn.predict_fairly.stage"),
 )

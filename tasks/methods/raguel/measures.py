@@ -3,8 +3,8 @@
 import math
 from collections.abc import Iterator
 
-from schemas.audit.methods.raguel import RaguelSettings
 from schemas.audit.spec import AuditSpec
+from tasks.methods.raguel.settings import RaguelSettings
 from tasks.pipeline.planned import COMPARED, Form, Values, share, whole, without_interval
 
 _QUANTILES: Values = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -18,7 +18,7 @@ _MODEL = ("model",)
 
 def measures(spec: AuditSpec) -> Iterator[Form]:
     """The planned measures; those with an order are of the list after, the others of the list before."""
-    asked = spec.methods.raguel
+    asked = spec.methods.of(RaguelSettings)
     if asked is None:
         return
     orders = (*_RANKED, "any") if asked.reach == "any" else _RANKED

@@ -6,10 +6,7 @@ from tasks.pipeline.method import Method
 METHOD = Method(
     "raguel",
     "Recourse-aware re-ranking (RAGUEL)",
-    "tasks.methods.raguel.algorithm.detection",
-    "tasks.methods.raguel.report.section",
     (RERANKED,),
-    "tasks.methods.raguel.measures",
     (
         *("recourse_cost", "recourse_cost_quantile", "unreached_share", "recourse_not_confirmed_share"),
         *("ratio_of_costs", "ratio_of_costs_at", "list_share", "block_band", "block_share", "unfair_blocks"),
@@ -22,5 +19,4 @@ METHOD = Method(
         "unreached_share": "no recourse in reach",
     },
     partitions={"block_share": ("block",)},
-    stages=("tasks.methods.raguel.rerank.stage",),
 )

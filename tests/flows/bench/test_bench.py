@@ -9,16 +9,16 @@ from conftest import SHARED, evenhand
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.audit.methods.cst import CstSettings
-from schemas.audit.methods.fgce import FgceSettings
 from tasks.feasibility_graph.algorithm.graph import DOWN, FREE, IMMUTABLE, UP, Rules
 from tasks.methods.cst.bench import bench as bench_cst
 from tasks.methods.cst.bench import work as cst_stages
 from tasks.methods.cst.bench.work import Case
+from tasks.methods.cst.settings import CstSettings
 from tasks.methods.fgce.bench import plain
 from tasks.methods.fgce.bench import work as fgce_stages
 from tasks.methods.fgce.bench.bench import SOURCES
 from tasks.methods.fgce.bench.work import Scored
+from tasks.methods.fgce.settings import FgceSettings
 
 STAGES = (
     *(fgce_stages.COLLAPSE, fgce_stages.GRAPH, fgce_stages.COMPONENTS, fgce_stages.REACH),

@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 from loans_by_year import BREACH, LACKING, WITHIN, write_years, year_of_loans, yearly_spec
 
 from flows.partitions.years import given_years, parse_years, spec_of_year
-from schemas.audit.file import read_spec
 from schemas.errors import InfrastructureError, SpecError, TooFewError
 from schemas.years import FIRST_YEAR, latest_year
 from tasks.ingest.registry import check_columns
 from tasks.lake.store import Lake
+from tasks.methods.cst.settings import CstSettings
+from tasks.methods.raguel.settings import RaguelSettings
+from tasks.pipeline.specs import read_spec
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +85,11 @@ def test_a_lacking_column_leaves_no_dangling_name(place, lake):
     # what went from income through history to amount goes there directly
     assert of_year.causal_graph.edges == (("race", "income"), ("race", "amount"), ("income", "amount"))
     assert list(of_year.causal_graph.mechanisms) == ["amount"]
-    assert (of_year.source.keep, of_year.methods.cst.attributes, of_year.methods.raguel.block_column) == (
+    assert (
+        of_year.source.keep,
+        of_year.methods.of(CstSettings).attributes,
+        of_year.methods.of(RaguelSettings).block_column,
+    ) == (
         {},
         ("income",),
         None,
@@ -94,8 +100,8 @@ def test_a_lacking_column_leaves_no_dangling_name(place, lake):
 def test_a_method_whose_only_columns_are_lacking_is_left_out(place, lake):
     spec = yearly_spec(place, methods__cst="{attributes: [history]}", methods__raguel="{}")
     of_year = spec_of_year(spec, LACKING, lake)
-    assert of_year.methods.cst is None
-    assert of_year.methods.raguel == spec.methods.raguel
+    assert of_year.methods.of(CstSettings) is None
+    assert of_year.methods.of(RaguelSettings) == spec.methods.of(RaguelSettings)
 
 
 def test_a_column_that_no_year_has_is_misspelt_and_not_lacking(place, lake):

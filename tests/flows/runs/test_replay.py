@@ -8,9 +8,9 @@ from conftest import SPEC, evenhand, loans
 
 from flows.runs.record import _digest, publish, read_manifest
 from flows.runs.replay import replay_run
-from schemas.audit.file import read_spec
 from schemas.errors import IntegrityError, SpecError
 from tasks.lake.store import Lake
+from tasks.pipeline.specs import read_spec
 from tasks.plan import plan, walk
 
 METHODS = SPEC[SPEC.index("methods:") : SPEC.index("thresholds:")]

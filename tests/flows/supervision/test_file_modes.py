@@ -10,8 +10,8 @@ from conftest import REPOSITORY, SPEC, environment, loans
 from loans_by_year import ABSENT, write_years
 
 from flows.supervision.file_modes import fix, open_to_others
-from schemas.audit.file import read_spec
 from tasks.lake.store import Lake
+from tasks.pipeline.specs import read_spec
 
 FAST = ("methods.fgce=null", "methods.cst=null", "causal_graph={edges: []}", "model.kind=none", "bootstrap.draws=100")
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.audit.methods.fgce import FgceSettings
 from schemas.errors import DataQualityError
 from tasks.feasibility_graph.algorithm import graph as feasibility
 from tasks.feasibility_graph.algorithm.graph import DOWN, FREE, IMMUTABLE, UP, Rules
+from tasks.feasibility_graph.settings import GraphSettings
 
 NO_CODES = np.zeros((0, 0), np.int32)
 ALLOWED = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1]], dtype=bool)
@@ -42,7 +42,7 @@ def edges_of(graph):
 
 def build(rows, epsilon, **settings_):
     nodes = distinct(rows)
-    return nodes, feasibility.build(nodes, rows.rules, epsilon, FgceSettings(**settings_))
+    return nodes, feasibility.build(nodes, rows.rules, epsilon, GraphSettings(**settings_))
 
 
 def may_move(rows, i, j):
@@ -192,7 +192,7 @@ def test_epsilon_rules_agree_with_the_clear_loop(rows, strict):
     nearest = nearest_by_hand(rows, nodes.node)
     joined = nearest[np.isfinite(nearest)]
     for rule, share in (("quantile", 0.5), ("no_singleton", 1.0)):
-        options = FgceSettings(epsilon=rule, epsilon_quantile=0.5, strict=strict)
+        options = GraphSettings(epsilon=rule, epsilon_quantile=0.5, strict=strict)
         epsilon = feasibility.choose_epsilon(nodes, rows.rules, options)
         expected = np.quantile(joined, share) if len(joined) else 0.0
         assert epsilon.value == pytest.approx(expected, abs=1e-12)
@@ -204,9 +204,9 @@ def test_epsilon_rules_agree_with_the_clear_loop(rows, strict):
 def test_epsilon_as_given_and_without_any_neighbour():
     rows = plain([[0.0], [1.0]], [IMMUTABLE])
     nodes = distinct(rows)
-    given_ = feasibility.choose_epsilon(nodes, rows.rules, FgceSettings(epsilon=0.3))
+    given_ = feasibility.choose_epsilon(nodes, rows.rules, GraphSettings(epsilon=0.3))
     assert (given_.value, given_.rule, given_.without_neighbour) == (0.3, "given", 2)
-    found = feasibility.choose_epsilon(nodes, rows.rules, FgceSettings())
+    found = feasibility.choose_epsilon(nodes, rows.rules, GraphSettings())
     assert (found.value, found.rule, found.without_neighbour) == (0.0, "quantile", 2)
     assert build(rows, found.value)[1].isolated == 2
 

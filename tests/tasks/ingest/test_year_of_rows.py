@@ -11,7 +11,6 @@ from conftest import REPOSITORY, loans, spec_of
 from flows.partitions.years import spec_as_held
 from flows.runs.index import vintage_words
 from flows.runs.replay import _spec
-from schemas.audit.file import read_spec
 from schemas.audit.spec import AuditSpec
 from schemas.errors import DataQualityError, SpecError
 from schemas.tables.source import SOURCE_READ
@@ -21,6 +20,7 @@ from tasks.ingest.synthetic.twin import write
 from tasks.ingest.synthetic.twin.algorithm.settings import TwinSettings
 from tasks.ingest.vintages.store import add
 from tasks.lake.store import Lake, sha256_of
+from tasks.pipeline.specs import read_spec, validated
 from tasks.plan import _effective
 
 BOTH = "path and vintage both say what to read; drop one (to use FILE: --set source.vintage=null)"
@@ -154,7 +154,7 @@ def test_a_vintage_is_named_and_an_earlier_manifest_is_read(tmp_path: Path) -> N
     assert spec.source.words == words
     now = spec.model_dump(mode="json")
     assert vintage_words(now["source"]) == words
-    assert AuditSpec.model_validate(now) == spec
+    assert validated(AuditSpec, now) == spec
     then = {**now, "source": {**now["source"], "path": now["source"]["vintage_file"]}}
     for key in ("vintage_file", "year_column"):
         del then["source"][key]

@@ -9,8 +9,8 @@ from conftest import REPOSITORY, SHARED, spec_of
 from report_chapters import SPACE
 from report_tables import REFERENCE
 
-from schemas.audit.file import read_spec
 from schemas.tables.missingness import ANY
+from tasks.pipeline.specs import read_spec
 from tasks.plan import plan
 from tasks.proof.plain import call_plainly
 from tasks.reporting.chapters import missingness

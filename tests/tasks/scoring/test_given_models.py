@@ -29,6 +29,7 @@ from tasks.detection import stage as detect
 from tasks.detection.problems import cases
 from tasks.numerics.networks.parameters import Network, to_safetensors
 from tasks.pipeline.given import ProblemTables
+from tasks.pipeline.specs import validated
 from tasks.plan import plan
 from tasks.proof.plain import call_plainly
 from tasks.scoring import stage as score
@@ -422,7 +423,7 @@ def test_a_threshold_of_a_half_unless_another_is_given(place: Path) -> None:
     assert spec_of(place, model="{kind: file, file: {path: m}, threshold: 0.7}").model.threshold == 0.7
     paper = spec_of(place, model="{kind: file, file: {path: m}}", profile="paper")
     assert (paper.model.threshold, paper.model.split) == (0.5, "crossfit")
-    assert AuditSpec.model_validate(paper.model_dump(mode="json")) == paper
+    assert validated(AuditSpec, paper.model_dump(mode="json")) == paper
 
 
 def test_nothing_that_every_audit_imports_imports_torch() -> None:

@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from schemas.audit.spec import AuditSpec
 from schemas.errors import DataQualityError, SpecError
+from tasks.pipeline.specs import validated
 from tasks.plan import plan
 from tasks.proof.plain import call_plainly
 from tasks.scoring.models import ModelFile, kept, probabilities, read
@@ -89,13 +90,13 @@ def test_a_rule_decides_by_what_was_handed_in(place: Path) -> None:
 
 
 def rule_spec(place: Path) -> AuditSpec:
-    return AuditSpec.model_validate(spec_of(place).model_dump(mode="json") | {"model": RULE})
+    return validated(AuditSpec, spec_of(place).model_dump(mode="json") | {"model": RULE})
 
 
 def test_a_rule_names_columns_that_are_numbers(place: Path) -> None:
     bad = RULE | {"rule": {"weights": {"history": 1.0}, "limit": 0.0}}
     with pytest.raises(SpecError, match=r"'history' is no continuous column"):
-        AuditSpec.model_validate(spec_of(place).model_dump(mode="json") | {"model": bad})
+        validated(AuditSpec, spec_of(place).model_dump(mode="json") | {"model": bad})
 
 
 def test_too_few_decisions_of_one_kind_are_named(place: Path) -> None:

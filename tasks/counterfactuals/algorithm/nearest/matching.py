@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from schemas.audit.methods.matching import MatchingSettings
 from schemas.errors import DataQualityError
 from tasks.counterfactuals.algorithm.nearest import without_replacement
+from tasks.counterfactuals.settings import MatchingSettings
 from tasks.numerics import distinct
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.columns import Columns

@@ -17,12 +17,12 @@ from itertools import permutations
 
 import numpy as np
 
-from schemas.audit.methods.cec import CecSettings
 from tasks.counterfactuals.algorithm.nearest.matching import Matching
 from tasks.methods.cec.algorithm import pairs as cec_pairs
 from tasks.methods.cec.algorithm import tallies as cec_tallies
 from tasks.methods.cec.algorithm.findings import evidence, findings
 from tasks.methods.cec.algorithm.pairs import Scored, View
+from tasks.methods.cec.settings import CecSettings
 from tasks.numerics.arrays import Bools, Ints
 from tasks.numerics.explanation import ModelView
 from tasks.numerics.problem import Problem

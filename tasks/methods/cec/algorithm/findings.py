@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.audit.methods.cec import CecSettings
 from tasks.methods.cec.algorithm import score
 from tasks.methods.cec.algorithm.pairs import Scored
+from tasks.methods.cec.settings import CecSettings
 from tasks.numerics.arrays import Floats, Longs
 from tasks.numerics.results import Evidence, Findings
 

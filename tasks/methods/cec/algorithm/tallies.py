@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from schemas.audit.methods.cec import CecSettings
 from tasks.methods.cec.algorithm import score
 from tasks.methods.cec.algorithm.pairs import NO_DIRECTION, NO_MODEL, Scored
 from tasks.methods.cec.algorithm.score import REGIMES
+from tasks.methods.cec.settings import CecSettings
 from tasks.numerics.arrays import Floats
 from tasks.numerics.results import Aggregate, Tally
 from tasks.numerics.statistics.distributions import Parameters, alone, counted, mean, share

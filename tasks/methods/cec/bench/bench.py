@@ -17,10 +17,10 @@ from typing import Any
 
 import psutil
 
-from schemas.audit.file import read_spec
 from schemas.errors import InfrastructureError
 from tasks.lake.store import Lake
 from tasks.methods.cec.reproduction.experiments import EXPERIMENTS
+from tasks.pipeline.specs import read_spec
 from tasks.proof.specs import paper_spec, require
 from tasks.proof.texas import TEXAS_FILE, TEXAS_SPEC
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from schemas.audit.methods.cec import CecSettings
 from schemas.terms import Role
 from tasks.methods.cec.algorithm.score import REGIMES
+from tasks.methods.cec.settings import CecSettings
 from tasks.reporting.charts.vega import ACCENT, REFERENCE, WARM
 from tasks.reporting.material import Material, Measure, View, listed
 from tasks.reporting.numbers import count, missing_words
@@ -110,7 +110,7 @@ class Reasons:
 
 def reasons(material: Material, maker: str) -> Iterator[Reasons]:
     """One for each protected attribute, in the order of the audit spec."""
-    settings = material.settings.methods.cec
+    settings = material.settings.methods.of(CecSettings)
     if settings is None:
         return
     columns = material.settings.columns.items()

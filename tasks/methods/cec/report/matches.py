@@ -7,6 +7,7 @@ found with them is in the other parts.
 from tasks.methods.cec.algorithm.score import INCOMPLETE
 from tasks.methods.cec.report.lookups import PAIR_HEADER, Reasons
 from tasks.methods.cec.report.scores import events_cell
+from tasks.methods.cec.settings import CecSettings
 from tasks.reporting.comparison import capital
 from tasks.reporting.material import Material, Shown
 from tasks.reporting.numbers import n_cell, value_cell
@@ -70,7 +71,8 @@ def attributions(material: Material) -> str:
             "the straight way. Such a network is not linear in its inputs, so that what an input adds hangs on the "
             "baseline and on the other inputs."
         )
-    chosen = material.settings.methods.cec is not None and material.settings.methods.cec.substitute
+    asked = material.settings.methods.of(CecSettings)
+    chosen = asked is not None and asked.substitute
     return (
         "How the attributions were made depends on what the file holds. Those of linear models and of chains of ReLU "
         "layers are integrated gradients in closed form, and so exact; those of other networks are by quadrature, "

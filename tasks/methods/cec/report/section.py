@@ -13,6 +13,7 @@ from tasks.methods.cec.report.lookups import Reasons, reasons
 from tasks.methods.cec.report.trained import reading as trained_read
 from tasks.methods.cec.report.trained import tables
 from tasks.methods.cec.report.trained.lookups import Comparison, comparisons, of_the_audited
+from tasks.methods.cec.settings import CecSettings
 from tasks.reporting.material import Material, anchor
 from tasks.reporting.section import Section
 
@@ -55,7 +56,8 @@ def chapter(material: Material) -> Section:
 
 
 def _question(material: Material) -> tuple[str, ...]:
-    theta = material.settings.methods.cec.theta if material.settings.methods.cec else 0.0
+    asked = material.settings.methods.of(CecSettings)
+    theta = asked.theta if asked else 0.0
     words = (
         "Take two applicants of different groups who are comparable as borrowers and had the same outcome: did the "
         "model have the same reasons? Every applicant of another group is matched with the nearest member of the "

@@ -1,9 +1,8 @@
 """Settings of the stage ``train``."""
 
-from schemas.audit.methods.cec import CecSettings
-from schemas.audit.methods.cec_training import CecTraining
 from schemas.audit.spec import AuditSpec, Protected, StageSettings
 from schemas.errors import SpecError, nearest
+from tasks.methods.cec.settings import CecSettings, CecTraining
 
 
 class TrainSettings(StageSettings):
@@ -29,7 +28,7 @@ def settings_of(spec: AuditSpec) -> TrainSettings | None:
     Raises:
         SpecError: An attribute is not known, or all of them cross columns and none was named.
     """
-    asked = spec.methods.cec
+    asked = spec.methods.of(CecSettings)
     if asked is None or asked.training is None:
         return None
     decides = ("theta", "winsorise", "maximum_distance", "replacement", "training")

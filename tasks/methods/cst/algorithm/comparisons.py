@@ -13,13 +13,13 @@ from functools import cached_property
 
 import numpy as np
 
-from schemas.audit.methods.cst import CstSettings
 from tasks.methods.cst.algorithm import situations
 from tasks.methods.cst.algorithm.neighbours import distance
 from tasks.methods.cst.algorithm.neighbours.distance import Space
 from tasks.methods.cst.algorithm.neighbours.search import Blocks, Neighbours, in_batches, index
 from tasks.methods.cst.algorithm.significance import unfair
 from tasks.methods.cst.algorithm.situations import Counts, Side
+from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.problem import Applicants, Counterfactuals, Problem
 from tasks.numerics.statistics.proportions import Pair

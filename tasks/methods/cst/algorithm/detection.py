@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from schemas.audit.methods.cst import CstSettings
 from tasks.methods.cst.algorithm import null, several_attributes
 from tasks.methods.cst.algorithm import tallies as cst_tallies
 from tasks.methods.cst.algorithm.comparisons import Comparison, SearchSpace, applicants_of, compare, cst_pair, lay
 from tasks.methods.cst.algorithm.findings import evidence, findings
 from tasks.methods.cst.algorithm.neighbours import distance
 from tasks.methods.cst.algorithm.significance import Tests, judge
+from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.arrays import Bools
 from tasks.numerics.problem import Problem
 from tasks.numerics.results import Detected, Draws, Tally

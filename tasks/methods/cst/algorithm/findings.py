@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.audit.methods.cst import CstSettings
 from schemas.terms import Refusal
 from tasks.methods.cst.algorithm.comparisons import Comparison
 from tasks.methods.cst.algorithm.neighbours.search import Neighbours
 from tasks.methods.cst.algorithm.significance import Tests
 from tasks.methods.cst.algorithm.situations import NOBODY
+from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.arrays import Floats, Longs
 from tasks.numerics.results import Evidence, Findings, Tested
 

@@ -12,11 +12,11 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from schemas.audit.methods.cst import CstSettings
 from tasks.methods.cst.algorithm.comparisons import CENTRED, CST, ST, applicants_of, compare, lay
 from tasks.methods.cst.algorithm.neighbours.distance import NUMERIC, looked_at
 from tasks.methods.cst.algorithm.significance import judge
 from tasks.methods.cst.algorithm.tallies import HEADLINE
+from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.arrays import Ints, Longs
 from tasks.numerics.columns import Columns
 from tasks.numerics.problem import Counterfactuals, Problem

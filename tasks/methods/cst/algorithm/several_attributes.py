@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schemas.audit.methods.cst import CstSettings
 from tasks.methods.cst.algorithm.comparisons import CF, SearchSpace, compare
 from tasks.methods.cst.algorithm.significance import flags, judge
 from tasks.methods.cst.algorithm.tallies import flagged
+from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.arrays import Floats, Longs
 from tasks.numerics.results import Tally
 from tasks.numerics.statistics.proportions import Pair

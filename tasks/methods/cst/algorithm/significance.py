@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schemas.audit.methods.cst import CstSettings
+from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.arrays import Bools, Floats
 from tasks.numerics.statistics.intervals import benjamini_hochberg
 from tasks.numerics.statistics.proportions import Pair, bounds, p_values, quantile

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from schemas.audit.methods.cst import CstSettings
 from tasks.methods.cst.algorithm.neighbours.search import Neighbours
+from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.statistics.proportions import Pair
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from schemas.audit.methods.cst import CstSettings
 from tasks.methods.cst.algorithm.comparisons import CF, CST
 from tasks.methods.cst.algorithm.significance import Tests, flags
+from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.arrays import Bools, Floats
 from tasks.numerics.results import Tally
 from tasks.numerics.statistics.distributions import Parameters, alone, mean, share

@@ -19,8 +19,6 @@ from typing import Any
 import numpy as np
 import psutil
 
-from schemas.audit.file import read_spec
-from schemas.audit.methods.cst import CstSettings
 from schemas.audit.spec import AuditSpec
 from schemas.errors import InfrastructureError
 from tasks.lake.store import Lake
@@ -28,6 +26,8 @@ from tasks.methods.cst.algorithm.comparisons import applicants_of
 from tasks.methods.cst.algorithm.detection import units as complainants
 from tasks.methods.cst.bench.work import Case
 from tasks.methods.cst.reproduction import experiments, worlds
+from tasks.methods.cst.settings import CstSettings
+from tasks.pipeline.specs import read_spec
 from tasks.proof.specs import require
 from tasks.proof.texas import TEXAS_FILE, TEXAS_SPEC
 
@@ -136,7 +136,7 @@ def _year(data: Path, place: Path, limit: int) -> Iterator[Row]:
     applicants = replace(applicants_of(scene.problem), counterfactuals=imagined)
     Case.of(replace(scene.problem, applicants=applicants)).write(file)
     yield _row(TEXAS, None, "apart: ingest, preprocess, score, imagine", seconds=time.perf_counter() - start)
-    said = _run("detect", file, (spec.methods.cst or CstSettings()).model_dump_json(), limit)
+    said = _run("detect", file, (spec.methods.of(CstSettings) or CstSettings()).model_dump_json(), limit)
     against = _against(f"below {MOST_YEAR_S:g} s", said["seconds"] < MOST_YEAR_S)
     yield _row(TEXAS, said["rows"], "complainants of all groups but the white, k = 50", **_took(said), **against)
     against = _against(f"below {MOST_YEAR_MB:g} MB", said["peak_mb"] < MOST_YEAR_MB)

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import OneHotEncoder
 
-from schemas.audit.methods.cst import CstSettings
 from schemas.terms import Kind
 from tasks.methods.cst.algorithm import detection as cst
 from tasks.methods.cst.algorithm.comparisons import applicants_of
 from tasks.methods.cst.algorithm.neighbours import search as neighbours
 from tasks.methods.cst.algorithm.neighbours.distance import Space
+from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.columns import Columns
 from tasks.numerics.problem import Applicants, Counterfactuals, FeasibilityGraph, Problem

@@ -13,10 +13,11 @@ from typing import Any
 import networkx as nx
 
 from schemas.audit.causal import CausalGraph
-from schemas.audit.spec import ColumnSpec
+from schemas.audit.column import ColumnSpec
 from tasks.counterfactuals.algorithm.scm.mechanisms import AUTO
 from tasks.methods.cst.report import causal_chart
 from tasks.methods.cst.report.lookups import COUNTERPARTS
+from tasks.methods.cst.settings import CstSettings
 from tasks.metrics.algorithm.disclosure import rounded, small
 from tasks.reporting.comparison import capital
 from tasks.reporting.material import Material, listed
@@ -60,7 +61,8 @@ _MEANING = {
 def section(material: Material) -> Section:
     """The causal assumptions, first what the data contradict."""
     title, name = "What is assumed to cause what", "cst-causes"
-    instead = COUNTERPARTS.get(material.settings.methods.cst.generator if material.settings.methods.cst else "")
+    asked = material.settings.methods.of(CstSettings)
+    instead = COUNTERPARTS.get(asked.generator if asked else "")
     if instead:
         words = (f"No causal graph is used here. The imagined applicant is {instead}.",)
         return Section("Who stands for a complainant in the reference group", name, words)

@@ -15,6 +15,7 @@ import numpy as np
 
 from schemas.audit.spec import Protected
 from tasks.methods.cst.report.charts import AFTER, BEFORE, shift
+from tasks.methods.cst.settings import CstSettings
 from tasks.metrics.algorithm.disclosure import Policy, complement, rounded, small
 from tasks.reporting.charts.vega import REFERENCE, WARM
 from tasks.reporting.comparison import capital
@@ -64,7 +65,8 @@ def section(material: Material) -> Section:
         "The imagined applicants are what the test groups are searched around. If a shift below is not believable, "
         "neither is what follows from it.",
     )
-    if material.settings.methods.cst and material.settings.methods.cst.generator == "nearest":
+    asked = material.settings.methods.of(CstSettings)
+    if asked and asked.generator == "nearest":
         words = (
             "The applicants who stand for the complainants are real: each is the most like one of them in what makes "
             "applicants comparable, and another person in all else. As imagined reads: as matched.",

@@ -9,6 +9,7 @@ from tasks.methods.cst.report import reliability
 from tasks.methods.cst.report.causes import failed_and_tested
 from tasks.methods.cst.report.lookups import Situations, situations
 from tasks.methods.cst.report.significance import HEADLINE, SHARED, is_small
+from tasks.methods.cst.settings import CstSettings
 from tasks.reporting.material import Material, listed
 from tasks.reporting.numbers import count, percent
 
@@ -33,7 +34,7 @@ _INSTEAD = {
 def limits(material: Material) -> Iterator[str]:
     """What a reader of situation testing has to know first."""
     found = [s for maker in material.makers("cst") for s in situations(material, maker)]
-    asked = material.settings.methods.cst
+    asked = material.settings.methods.of(CstSettings)
     yield from _INSTEAD.get(asked.generator if asked else "", ()) or _of_the_graph(material)
     yield from _of_chance(material, found)
     yield SHARED

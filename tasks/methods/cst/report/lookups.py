@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from schemas.audit.methods.cst import CstSettings
+from tasks.methods.cst.settings import CstSettings
 from tasks.reporting.charts.vega import ACCENT, REFERENCE, WARM
 from tasks.reporting.comparison import along
 from tasks.reporting.material import Material, Measure, Shown, View, listed
@@ -127,7 +127,7 @@ class Situations:
 
 def situations(material: Material, maker: str) -> Iterator[Situations]:
     """One for each protected attribute, in the order of the audit spec."""
-    settings = material.settings.methods.cst
+    settings = material.settings.methods.of(CstSettings)
     if settings is None:
         return
     crossed = {p.name for p in material.settings.protected if len(p.columns) > 1}

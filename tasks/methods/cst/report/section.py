@@ -18,6 +18,7 @@ from tasks.methods.cst.report import (
 )
 from tasks.methods.cst.report import limits as situation_limits
 from tasks.methods.cst.report.lookups import CF, CST, Situations, situations
+from tasks.methods.cst.settings import CstSettings
 from tasks.reporting.material import Material, anchor
 from tasks.reporting.section import Section
 
@@ -64,7 +65,7 @@ def chapter(material: Material) -> Section:
 
 
 def _question(material: Material) -> tuple[str, ...]:
-    settings = material.settings.methods.cst
+    settings = material.settings.methods.of(CstSettings)
     k = settings.k if settings else 0
     return (
         f"{QUESTION} For every applicant of another group (complainant), whatever was decided on it, two groups of {k} "

@@ -13,13 +13,13 @@ import numpy as np
 import pyarrow as pa
 
 from schemas.audit.causal import CausalGraph
-from schemas.audit.methods.cst import CstSettings
 from schemas.audit.spec import AuditSpec
 from tasks.counterfactuals.algorithm.scm import abduction
 from tasks.counterfactuals.scm import World
 from tasks.detection import stage as detect
 from tasks.detection.problems import cases
 from tasks.methods.cst.algorithm.comparisons import applicants_of
+from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.arrays import Longs
 from tasks.numerics.problem import Counterfactuals, Problem
 from tasks.pipeline.given import ProblemTables
@@ -77,7 +77,8 @@ def scene(spec: AuditSpec, attribute: str) -> Scene:
 
 def prepared(spec: AuditSpec, attribute: str, group: str) -> Prepared:
     """The authors' problem: one group against everybody else, all of them imagined."""
-    if spec.methods.cst is None:
+    settings = spec.methods.of(CstSettings)
+    if settings is None:
         raise ValueError(f"{spec.name} does not ask for CST")
     everybody = scene(spec, attribute)
     own = everybody.problem.groups.index(group)
@@ -90,7 +91,7 @@ def prepared(spec: AuditSpec, attribute: str, group: str) -> Prepared:
         problem=replace(of.problem, applicants=alone),
         group=own,
         coefficients=against_reference(abduction.terms(fitted), references),
-        settings=spec.methods.cst,
+        settings=settings,
     )
 
 

@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from schemas.audit.methods.fgce import FgceSettings
 from schemas.audit.spec import AuditSpec, Explain, Protected, StageSettings
 from schemas.errors import SpecError
 from schemas.tables.applications import DECISIONS, ENCODINGS, FEATURES, MEMBERSHIPS
@@ -28,10 +27,12 @@ from schemas.terms import Constraint, DecisionMaker
 from tasks.detection.problems import decided, explained_and_candidates
 from tasks.feasibility_graph import stage as connect
 from tasks.feasibility_graph.algorithm.graph import collapse
+from tasks.feasibility_graph.settings import GraphSettings
 from tasks.methods.fgce.algorithm.ablation import connectivity, rules, subsamples
 from tasks.methods.fgce.algorithm.ablation.cheapest import Asked
 from tasks.methods.fgce.algorithm.ablation.rules import Searched, Variant
 from tasks.methods.fgce.algorithm.ablation.subsamples import Matched
+from tasks.methods.fgce.settings import FgceSettings
 from tasks.pipeline.stage import Produced, stage
 from tasks.pipeline.statistics import Origin
 
@@ -41,7 +42,7 @@ METHOD = "fgce"
 class AblateSettings(StageSettings):
     """What decides the searches: the graph, who is explained, the protected attributes and their subsamples."""
 
-    graph: FgceSettings
+    graph: GraphSettings
     draws: int
     """Subsamples of the reference group for each smaller group."""
     explain: Explain
@@ -55,7 +56,7 @@ def settings_of(spec: AuditSpec) -> AblateSettings | None:
     Raises:
         SpecError: a feature is named like one of the searches, whose results could then not be told from its own.
     """
-    asked = spec.methods.fgce
+    asked = spec.methods.of(FgceSettings)
     if asked is None or not asked.ablations:
         return None
     for name in rules.NAMES:
@@ -177,7 +178,7 @@ def _freed(encodings: pa.Table, features: Sequence[str]) -> pa.Table:
 
 
 def _searched(
-    rows: _Rows, variants: list[Variant], asked: dict[str, Asked], graph: FgceSettings
+    rows: _Rows, variants: list[Variant], asked: dict[str, Asked], graph: GraphSettings
 ) -> tuple[list[pa.Table], list[pa.Table]]:
     """Tallies and draws of every variant, one graph in memory at a time."""
     sizes = [size for attribute in rows.attributes for size in attribute.sizes]
@@ -213,7 +214,7 @@ def _drawn(rows: _Rows, variant: Variant, asked: dict[str, Asked], found: Search
                 yield attribute.origin(maker).draws(list(said))
 
 
-def _connected(rows: _Rows, given: Variant, graph: FgceSettings) -> tuple[list[pa.Table], list[pa.Table]]:
+def _connected(rows: _Rows, given: Variant, graph: GraphSettings) -> tuple[list[pa.Table], list[pa.Table]]:
     """Connectivity of every group of every protected attribute: aggregates and draws."""
     distinct = collapse(rows.encoded, given.codes, rows.strata, given.rules)
     epsilons = [multiple * given.epsilon for multiple in connectivity.MULTIPLES]

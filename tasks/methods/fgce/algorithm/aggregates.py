@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schemas.audit.methods.fgce import FgceSettings
 from tasks.methods.fgce.algorithm import curves, optima
 from tasks.methods.fgce.algorithm.covering import max_cover
 from tasks.methods.fgce.algorithm.curves import Limits, Resampled
 from tasks.methods.fgce.algorithm.optima import Full, Least, Scale
 from tasks.methods.fgce.algorithm.recourse import Explained
+from tasks.methods.fgce.settings import FgceSettings
 from tasks.numerics.arrays import Floats, Longs
 from tasks.numerics.results import Aggregate
 from tasks.numerics.statistics.rounding import as_said

@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from schemas.audit.methods.fgce import FgceSettings
 from schemas.terms import Refusal
 from tasks.methods.fgce.algorithm import aggregates, curves, optima, pairs, recourse, tallies
 from tasks.methods.fgce.algorithm.aggregates import Solved
@@ -27,6 +26,7 @@ from tasks.methods.fgce.algorithm.curves import Limits, Resampled
 from tasks.methods.fgce.algorithm.optima import Scale
 from tasks.methods.fgce.algorithm.pricing import Kind, Pricing
 from tasks.methods.fgce.algorithm.recourse import Explained, Searched
+from tasks.methods.fgce.settings import FgceSettings
 from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.problem import Problem
 from tasks.numerics.results import Aggregate, Detected, Draws, Evidence, Findings, Tally

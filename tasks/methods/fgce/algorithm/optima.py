@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from schemas.audit.methods.fgce import FgceSettings
 from tasks.methods.fgce.algorithm import curves, pairs, selection
 from tasks.methods.fgce.algorithm.costs import distances as costs
 from tasks.methods.fgce.algorithm.covering import least_cost, problem, set_cover
@@ -25,6 +24,7 @@ from tasks.methods.fgce.algorithm.covering.problem import Optimum, Part
 from tasks.methods.fgce.algorithm.covering.solver import Solver
 from tasks.methods.fgce.algorithm.curves import Limits
 from tasks.methods.fgce.algorithm.recourse import Explained, Searched
+from tasks.methods.fgce.settings import FgceSettings
 from tasks.numerics.arrays import Floats, Longs
 
 NOBODY = "no row has a feasible counterfactual"

@@ -13,11 +13,11 @@ from typing import Literal
 
 import numpy as np
 
-from schemas.audit.methods.fgce import FgceSettings
 from tasks.feasibility_graph.algorithm.reachability import Component, Reach
 from tasks.methods.fgce.algorithm.costs import density, paths
 from tasks.methods.fgce.algorithm.costs.distances import Costs, Tabled, Vector
 from tasks.methods.fgce.algorithm.recourse import Searched
+from tasks.methods.fgce.settings import FgceSettings
 from tasks.numerics.arrays import Floats
 from tasks.numerics.problem import FeasibilityGraph, Problem
 

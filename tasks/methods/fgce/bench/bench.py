@@ -20,8 +20,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from schemas.audit.file import read_spec
-from schemas.audit.methods.fgce import FgceSettings
 from schemas.audit.spec import AuditSpec
 from schemas.errors import InfrastructureError
 from schemas.terms import DecisionMaker
@@ -29,6 +27,8 @@ from tasks.detection.problems import explained_and_candidates
 from tasks.feasibility_graph.stage import rules_of, strata_of
 from tasks.lake.store import Lake
 from tasks.methods.fgce.bench.work import GRAPH, OPTIMA, Scored
+from tasks.methods.fgce.settings import FgceSettings
+from tasks.pipeline.specs import read_spec
 from tasks.plan import plan
 from tasks.proof.plain import call_plainly
 
@@ -117,7 +117,7 @@ def _prepared(name: str, data: Path, place: Path, overrides: Mapping[str, str]) 
     spec = _spec(name, data, overrides)
     file = place / f"{name}{len(overrides)}.npz"
     _scored(spec).write(file)
-    settings = (spec.methods.fgce or FgceSettings()).model_dump_json()
+    settings = (spec.methods.of(FgceSettings) or FgceSettings()).model_dump_json()
     return Prepared(name, file, settings, time.perf_counter() - start)
 
 

@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.audit.methods.fgce import FgceSettings
 from tasks.feasibility_graph.algorithm import graph as feasibility
 from tasks.feasibility_graph.algorithm.graph import Built, Distinct, Rules
 from tasks.feasibility_graph.algorithm.reachability import components
@@ -25,6 +24,7 @@ from tasks.methods.fgce.algorithm.optima import Full
 from tasks.methods.fgce.algorithm.pricing import Pricing
 from tasks.methods.fgce.algorithm.recourse import Explained
 from tasks.methods.fgce.bench import plain
+from tasks.methods.fgce.settings import FgceSettings
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.problem import FeasibilityGraph, Problem
 from tasks.numerics.results import Tally

@@ -4,6 +4,7 @@ The areas are the paper's kAUC and dAUC (FGCE, Tables III and IV), over all fact
 can serve.
 """
 
+from tasks.methods.fgce.report.recourse import cost_unit
 from tasks.reporting.comparison import (
     BRACKETS,
     At,
@@ -52,7 +53,7 @@ def figures(view: View) -> tuple[Figure, ...]:
         view,
         f"Coverage against cost, by {view.attribute}",
         lines,
-        Axes("d", f"cost limit d ({view.cost_unit})", MEASURES["coverage"]),
+        Axes("d", f"cost limit d ({cost_unit(view)})", MEASURES["coverage"]),
         "Share of all the group's factuals for whom one of k selected candidates lies within the cost limit, measured "
         "at the marked limits. A curve that levels off below 100 % leaves factuals without recourse.",
     )

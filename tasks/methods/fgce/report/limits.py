@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from tasks.methods.fgce.settings import FgceSettings
 from tasks.reporting.material import Material
 
 
@@ -9,13 +10,14 @@ def limits(material: Material) -> Iterator[str]:
     """What a reader of recourse has to know first."""
     mine = [m for m in material.measures if m.method == "fgce"]
     found = {m.measure for m in mine}
+    asked = material.settings.methods.of(FgceSettings) or FgceSettings()
     yield (
         "Group size confounds every comparison of recourse: a small group has fewer examples to follow, whoever "
         "decides. Only comparisons with the size-matched reference take that into account."
     )
     yield (
         "A feasible path is a chain of applications that occurred. It is no advice to an applicant and no promise that "
-        f"the lender would decide that way; its cost is given in {material.cost_unit}, not in money or time."
+        f"the lender would decide that way; its cost is given in {asked.cost_unit}, not in money or time."
     )
     if any(m.bound and m.value is not None for m in mine):
         yield (

@@ -3,6 +3,7 @@
 An optimum that was not solved is a bound and is marked as one, in tables, in figures and in words.
 """
 
+from tasks.methods.fgce.report.recourse import cost_unit
 from tasks.reporting.comparison import (
     BRACKETS,
     RANK,
@@ -51,7 +52,7 @@ def figures(view: View) -> tuple[Figure, ...]:
     drawn = sorted({*shares[1:2], *shares[-1:]})
     bound = any(m.bound and m.value is not None for m in view.all("least_cost"))
     caption = (
-        f"Smallest cost limit ({view.cost_unit}) at which k candidates serve a share c of the group's coverable "
+        f"Smallest cost limit ({cost_unit(view)}) at which k candidates serve a share c of the group's coverable "
         "factuals. A line begins at the first k that serves that share; the grey is of those subsamples in which it "
         "is. The other shares are in the table."
     )

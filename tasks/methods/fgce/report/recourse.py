@@ -5,6 +5,7 @@ Every group has its row, with the size-matched reference and the difference from
 
 from dataclasses import replace
 
+from tasks.methods.fgce.settings import FgceSettings
 from tasks.reporting.comparison import BRACKETS, RANK, beside_words, dots, dots_legend, headline
 from tasks.reporting.material import Shown, View, undrawn
 from tasks.reporting.section import Figure, TableView
@@ -15,11 +16,17 @@ MEASURES = {
 }
 
 
+def cost_unit(view: View) -> str:
+    """In what the cost of recourse is counted."""
+    settings = view.method if isinstance(view.method, FgceSettings) else FgceSettings()
+    return settings.cost_unit
+
+
 def figures(view: View) -> tuple[Figure, ...]:
     """Infeasible share and burden of every group, each above the size-matched reference."""
     panels = []
     for measure, shown in MEASURES.items():
-        title = shown.words.capitalize() + (f" ({view.cost_unit})" if shown.unit == "number" else "")
+        title = shown.words.capitalize() + (f" ({cost_unit(view)})" if shown.unit == "number" else "")
         panels += dots(view, title, measure, shown, {})
     caption = f"Each group's own value with its interval above. {beside_words(view)}"
     title = f"Who has no recourse, and what it costs the others, by {view.attribute}"

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from schemas.audit.methods.fgce import FgceSettings
 from schemas.audit.spec import AuditSpec
 from tasks.detection import stage as detect
 from tasks.detection.problems import cases as problems
@@ -21,6 +20,7 @@ from tasks.methods.fgce.algorithm.recourse import Explained, Searched
 from tasks.methods.fgce.reproduction import printed_mip
 from tasks.methods.fgce.reproduction.golden import PRINTED, Golden
 from tasks.methods.fgce.reproduction.obtained import Tables
+from tasks.methods.fgce.settings import FgceSettings
 from tasks.numerics.arrays import Longs
 from tasks.numerics.problem import Problem
 from tasks.pipeline.given import ProblemTables
@@ -35,7 +35,7 @@ SLACK = 1e-9
 
 def cells(tables: Tables, spec: AuditSpec, golden: Golden) -> Mapping[Cell, Value]:
     """Coverage by k on the reference's grid for kAUC, changes of attributes, and the rows that are explained."""
-    fgce = spec.methods.fgce
+    fgce = spec.methods.of(FgceSettings)
     if fgce is None:
         raise ValueError("the audit spec does not ask for FGCE")
     problem = _problem(tables, spec)

@@ -14,9 +14,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from schemas.audit.methods.gcfn import GcfnSettings
 from tasks.methods.gcfn.algorithm import tallies as gcfn_tallies
 from tasks.methods.gcfn.algorithm.tallies import Moved
+from tasks.methods.gcfn.settings import GcfnSettings
 from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.problem import Mediated, Problem
 from tasks.numerics.results import Aggregate, Detected, Evidence, Findings, Tally

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schemas.audit.methods.gcfn import GcfnPrediction
+from tasks.methods.gcfn.settings import GcfnPrediction
 from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.results import Aggregate, Tally
 from tasks.numerics.statistics.distributions import Parameters, alone, share

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
-from schemas.audit.methods.gcfn import GcfnPrediction
 from tasks.counterfactuals.algorithm.conditional.moments import fit_mean, residuals
 from tasks.counterfactuals.algorithm.gan.groups import drawn
 from tasks.methods.gcfn.algorithm.fair_prediction.inputs import Scales, seen_by
 from tasks.methods.gcfn.algorithm.fair_prediction.settings import CFAN, CFUA, UNCONSTRAINED, PredictorSettings, Variant
 from tasks.methods.gcfn.algorithm.fair_prediction.training import train
 from tasks.methods.gcfn.algorithm.predictor_tallies import Predicted
+from tasks.methods.gcfn.settings import GcfnPrediction
 from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.determinism import Device
 from tasks.numerics.mediation import Mediation

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schemas.audit.methods.gcfn import GcfnSettings
+from tasks.methods.gcfn.settings import GcfnSettings
 from tasks.numerics.arrays import Bools, Floats
 from tasks.numerics.results import Aggregate, Tally
 from tasks.numerics.statistics.distributions import Parameters, alone, mean, share

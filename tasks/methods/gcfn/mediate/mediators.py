@@ -110,7 +110,7 @@ def _imagined(case: Case, moved: Reassigned, ids: Ids, declared: Table) -> pa.Ta
         **nothing | own,
         **_named(case, rows, ids, moved.to),
         group=np.array(case.grouped.groups, dtype=object)[case.grouped.group[rows]],
-        generator=[case.settings.gcfn.generator] * len(rows),
+        generator=[case.settings.gan.generator] * len(rows),
         network=moved.network,
         spread=moved.spread,
         refusal=[None] * len(rows),
@@ -125,7 +125,7 @@ def _refused(case: Case, ids: Ids, declared: Table) -> pa.Table:
         **dict.fromkeys((c.name for c in declared.columns), nothing)
         | {
             "row_id": ids[rows],
-            "generator": [case.settings.gcfn.generator] * len(rows),
+            "generator": [case.settings.gan.generator] * len(rows),
             "protected_attribute": [case.protected.name] * len(rows),
             "group": np.array(groups, dtype=object)[case.grouped.group[rows]],
             "to_group": [groups[case.grouped.reference]] * len(rows),

@@ -2,7 +2,8 @@
 
 from schemas.audit.model import Model
 from schemas.audit.spec import AuditSpec
-from tasks.counterfactuals.gan.settings import GeneratorSettings, generator_settings
+from tasks.counterfactuals.gan.stage_settings import GeneratorSettings, generator_settings
+from tasks.methods.gcfn.settings import GcfnSettings
 
 
 class MediateSettings(GeneratorSettings):
@@ -17,6 +18,5 @@ def settings_of(spec: AuditSpec) -> MediateSettings | None:
     Raises:
         SpecError: As ``generator_settings`` says.
     """
-    if spec.methods.gcfn is None:
-        return None
-    return MediateSettings.of(spec, **generator_settings(spec, spec.methods.gcfn))
+    asked = spec.methods.of(GcfnSettings)
+    return MediateSettings.of(spec, **generator_settings(spec, asked)) if asked else None

@@ -67,7 +67,7 @@ def checks(case: Case, found: Generated) -> pa.Table:
     n = len(told)
     return GENERATOR_CHECKS.build(
         protected_attribute=[case.protected.name] * n,
-        generator=[case.settings.gcfn.generator] * n,
+        generator=[case.settings.gan.generator] * n,
         **{name: [getattr(check, name) for check in told] for name in Check._fields},
     )
 

@@ -153,7 +153,7 @@ def _trained(case: Case, lending: Lending, settings: PredictSettings) -> list[Pr
     found: list[Predicted] = []
     try:
         with progress(number, f"predictors for {case.protected.name}") as tell:
-            for one in predictors.predicted(lending, settings.prediction, settings.gcfn.device, settings.seed):
+            for one in predictors.predicted(lending, settings.prediction, settings.gan.device, settings.seed):
                 found.append(one)
                 tell(f"{one.model}, lambda {one.fairness:g}")
     except DataQualityError as error:

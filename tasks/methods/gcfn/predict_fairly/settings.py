@@ -1,9 +1,9 @@
 """Settings of the stage ``stage``."""
 
 from schemas.audit.causal import CausalGraph
-from schemas.audit.methods.gcfn import GcfnPrediction
 from schemas.audit.spec import AuditSpec, Bootstrap, Decision
-from tasks.counterfactuals.gan.settings import GeneratorSettings, generator_settings
+from tasks.counterfactuals.gan.stage_settings import GeneratorSettings, generator_settings
+from tasks.methods.gcfn.settings import GcfnPrediction, GcfnSettings
 
 
 class PredictSettings(GeneratorSettings):
@@ -22,7 +22,7 @@ def settings_of(spec: AuditSpec) -> PredictSettings | None:
     Raises:
         SpecError: as the settings of generators say.
     """
-    asked = spec.methods.gcfn
+    asked = spec.methods.of(GcfnSettings)
     if asked is None or asked.prediction is None:
         return None
     return PredictSettings.of(spec, prediction=asked.prediction, **generator_settings(spec, asked))

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from schemas.audit.methods.gcfn import GcfnSettings
-from schemas.audit.spec import ColumnSpec, Protected
+from schemas.audit.column import ColumnSpec
+from schemas.audit.spec import Protected
 from schemas.terms import DecisionMaker, Kind, Role
+from tasks.methods.gcfn.settings import GcfnSettings
 from tasks.reporting.charts.vega import ACCENT, REFERENCE, WARM
 from tasks.reporting.material import Material, Measure, View
 from tasks.reporting.section import Swatch
@@ -94,7 +95,7 @@ def is_several(settings: GcfnSettings) -> bool:
 
 def generators(material: Material) -> Iterator[Generators]:
     """One for each protected attribute of which anything was imagined, in the order of the audit spec."""
-    settings = material.settings.methods.gcfn
+    settings = material.settings.methods.of(GcfnSettings)
     for p in material.settings.protected if settings else ():
         effects, checks = _own(material.mediator_effects, p), _own(material.generator_checks, p)
         if settings and (effects or checks):
@@ -109,7 +110,7 @@ def generators(material: Material) -> Iterator[Generators]:
 
 def mediated(material: Material) -> Iterator[Mediated]:
     """One for each protected attribute that the model was asked about."""
-    settings = material.settings.methods.gcfn
+    settings = material.settings.methods.of(GcfnSettings)
     for view in material.views(METHOD, DecisionMaker.MODEL) if settings else ():
         if settings:
             yield Mediated(view, settings, material.settings.bootstrap.minimum_n, material.policy.round_to > 1)

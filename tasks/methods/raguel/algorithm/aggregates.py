@@ -11,7 +11,6 @@ from typing import Final
 
 import numpy as np
 
-from schemas.audit.methods.raguel import RaguelSettings
 from tasks.methods.raguel.algorithm.lists import LIST, TOO_MANY, Order
 from tasks.methods.raguel.algorithm.ranking import ratios
 from tasks.methods.raguel.algorithm.ranking.fair_top import fair_top
@@ -19,6 +18,7 @@ from tasks.methods.raguel.algorithm.ranking.quality import quality
 from tasks.methods.raguel.algorithm.ranking.representation import Representation, fair_blocks
 from tasks.methods.raguel.algorithm.ranking.reranked import ranks
 from tasks.methods.raguel.algorithm.summary import ListSummary, Thresholded
+from tasks.methods.raguel.settings import RaguelSettings
 from tasks.numerics.arrays import Bools, Floats
 from tasks.numerics.results import Aggregate
 from tasks.numerics.statistics.distributions import Parameters

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from schemas.audit.methods.raguel import RaguelSettings
+from tasks.methods.raguel.settings import RaguelSettings
 from tasks.numerics.arrays import Bools
 from tasks.numerics.problem import Problem, Ranks
 from tasks.numerics.results import Detected, Evidence, Findings

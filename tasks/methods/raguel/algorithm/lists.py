@@ -12,7 +12,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.audit.methods.raguel import RaguelSettings
 from schemas.errors import SpecError
 from tasks.methods.raguel.algorithm.ranking import ratios
 from tasks.methods.raguel.algorithm.ranking.any_depth import rerank_any
@@ -21,6 +20,7 @@ from tasks.methods.raguel.algorithm.ranking.records import Records
 from tasks.methods.raguel.algorithm.ranking.representation import Representation, representation
 from tasks.methods.raguel.algorithm.ranking.reranked import Reranked, distances, modified, ranks
 from tasks.methods.raguel.algorithm.ranking.reranking import Reranking, rerank
+from tasks.methods.raguel.settings import RaguelSettings
 from tasks.numerics.arrays import Bools, Floats, Longs
 
 LIST, BLOCKS, ANY = "list", "blocks", "any"

@@ -15,12 +15,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.audit.methods.raguel import RaguelSettings
 from tasks.methods.raguel.algorithm.recourse import targets
 from tasks.methods.raguel.algorithm.recourse.actions import Actions
 from tasks.methods.raguel.algorithm.recourse.permitted import NOBODY, nearest_permitted
 from tasks.methods.raguel.algorithm.recourse.stepped import in_steps
 from tasks.methods.raguel.algorithm.recourse.targets import OUT_OF_REACH, Boundary, Targets
+from tasks.methods.raguel.settings import RaguelSettings
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 
 NO_CANDIDATE: Final = "no_candidate"

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from schemas.audit.methods.raguel import RaguelSettings
 from schemas.terms import DecisionMaker
+from tasks.methods.raguel.settings import RaguelSettings
 from tasks.reporting.charts.vega import ACCENT, QUIET, REFERENCE, WARM
 from tasks.reporting.comparison import notes
 from tasks.reporting.material import Material, Measure, View
@@ -89,7 +89,7 @@ class Ranked:
 
 def ranked(material: Material, maker: str) -> Iterator[Ranked]:
     """One for each protected attribute, in the order of the audit spec."""
-    settings = material.settings.methods.raguel
+    settings = material.settings.methods.of(RaguelSettings)
     for view in material.views(METHOD, maker) if settings else ():
         if settings:
             yield Ranked(view, settings, material.settings.bootstrap.minimum_n)
@@ -109,7 +109,7 @@ def boundary(material: Material, maker: str) -> str:
     if maker == DecisionMaker.LENDER:
         return f"Nobody knows where the lender draws the line: {nearest.format(by='it')}."
     kind = material.settings.model.kind
-    found = _found(material.settings.methods.raguel or RaguelSettings())
+    found = _found(material.settings.methods.of(RaguelSettings) or RaguelSettings())
     linear = f"The boundary is the {material.model}'s own, which is linear, and the nearest permitted point is {found}."
     asked = "; what that applicant has is favoured by the very model, together with what the applicant cannot change"
     if kind in _LINEAR:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from tasks.methods.raguel.report import blocks, costs, offers, quality, ratio
 from tasks.methods.raguel.report import limits as ranked_limits
 from tasks.methods.raguel.report.lookups import METHOD, UNIT, Ranked, boundary, ranked
+from tasks.methods.raguel.settings import RaguelSettings
 from tasks.reporting.material import Material, anchor
 from tasks.reporting.section import Section
 
@@ -49,7 +50,7 @@ def chapter(material: Material) -> Section:
 
 
 def _question(material: Material) -> Iterator[str]:
-    settings = material.settings.methods.raguel
+    settings = material.settings.methods.of(RaguelSettings)
     everybody = settings is not None and settings.listed == "all"
     who = "all applications" if everybody else "applications with an unfavourable decision"
     yield (

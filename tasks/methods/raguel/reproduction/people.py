@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from schemas.audit.spec import AuditSpec, ColumnSpec
+from schemas.audit.column import ColumnSpec
+from schemas.audit.spec import AuditSpec
 from schemas.terms import Constraint, Kind
 from tasks.numerics.arrays import Bools, Floats, Ints
 from tasks.pipeline.given import ProblemTables

@@ -1,11 +1,11 @@
 """Settings of the stage ``rerank``."""
 
-from schemas.audit.methods.raguel import RaguelSettings
 from schemas.audit.model import Model
 from schemas.audit.recourse import Recourse
 from schemas.audit.spec import AuditSpec, Bootstrap, Explain, Protected, StageSettings
 from schemas.errors import SpecError, nearest
 from schemas.terms import Kind
+from tasks.methods.raguel.settings import RaguelSettings
 
 
 class RerankSettings(StageSettings):
@@ -27,7 +27,7 @@ def settings_of(spec: AuditSpec) -> RerankSettings | None:
     Raises:
         SpecError: The column of the blocks is no feature, or has no order.
     """
-    asked = spec.methods.raguel
+    asked = spec.methods.of(RaguelSettings)
     if asked is None:
         return None
     _check_block_column(asked.block_column, spec)

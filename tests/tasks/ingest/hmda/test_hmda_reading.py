@@ -14,7 +14,6 @@ from hmda_files import BY_NAME, YEARS, rows_of, text_of, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.audit.file import read_spec
 from schemas.audit.source import Source
 from schemas.audit.spec import AuditSpec
 from schemas.errors import DataQualityError, InfrastructureError, SpecError
@@ -25,6 +24,7 @@ from tasks.ingest.hmda.files.recognition import recognise
 from tasks.ingest.hmda.schema_report import SchemaReport, lacking, report_on, schema_report
 from tasks.ingest.sources.raw import Raw
 from tasks.ingest.stage import ingest, settings_of
+from tasks.pipeline.specs import read_spec
 from tasks.pipeline.stage import Produced
 
 DATA = SHARED / "data"

@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import REPOSITORY, SHARED
 
-from schemas.audit.file import read_spec
 from schemas.audit.source import Source
 from schemas.errors import SpecError
 from tasks.ingest import hmda, registry
@@ -21,6 +20,7 @@ from tasks.ingest.synthetic.twin import canonical, historic, modern, write
 from tasks.ingest.synthetic.twin.algorithm.drawing import generate
 from tasks.ingest.synthetic.twin.algorithm.settings import TwinSettings
 from tasks.ingest.synthetic.twin.algorithm.truth import flip_shares
+from tasks.pipeline.specs import read_spec
 
 SPEC = REPOSITORY / "data" / "audits" / "hmda-twin.yaml"
 DRAW = "source.synthetic.parameters"

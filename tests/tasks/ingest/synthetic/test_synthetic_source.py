@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from conftest import REPOSITORY
 
-from schemas.audit.file import read_spec
 from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
 from tasks.ingest import registry
@@ -15,6 +14,7 @@ from tasks.ingest.stage import ingest, settings_of
 from tasks.ingest.synthetic import source as synthetic
 from tasks.ingest.synthetic.algorithm import consistent_lending, mediated_lending
 from tasks.ingest.synthetic.algorithm.consistent_lending import SyntheticLending
+from tasks.pipeline.specs import read_spec
 
 SPEC = REPOSITORY / "data" / "audits" / "synthetic-lending.yaml"
 MEDIATED = REPOSITORY / "data" / "audits" / "synthetic-mediated.yaml"

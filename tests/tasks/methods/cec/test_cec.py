@@ -9,13 +9,13 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from schemas.audit.methods.cec import CecSettings
 from schemas.errors import DataQualityError
 from tasks.counterfactuals.algorithm.nearest import matching as nearest
 from tasks.counterfactuals.algorithm.nearest.matching import Matching
 from tasks.methods.cec.algorithm import detection as cec
 from tasks.methods.cec.algorithm import pairs
 from tasks.methods.cec.algorithm.detection import Audited
+from tasks.methods.cec.settings import CecSettings
 from tasks.numerics.explanation import ModelView
 from tasks.numerics.problem import FeasibilityGraph, Problem
 

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from schemas.audit.methods.cec import CecSettings
-from schemas.audit.methods.cec_training import CecTraining
 from schemas.errors import InfrastructureError, IntegrityError
 from tasks.ingest.synthetic.algorithm.consistent_lending import SyntheticLending, generate
 from tasks.methods.cec.algorithm.score import directions
@@ -17,6 +15,7 @@ from tasks.methods.cec.algorithm.training.folds import Population
 from tasks.methods.cec.algorithm.training.held_out import Bridge, Consistency, Lending, summary
 from tasks.methods.cec.algorithm.training.models import Model, Trial
 from tasks.methods.cec.algorithm.training.performance import Performance
+from tasks.methods.cec.settings import CecSettings, CecTraining
 from tasks.numerics.attributions import of_network
 from tasks.numerics.networks.checkpoint import of_bytes, to_bytes
 from tasks.numerics.networks.parameters import of_module

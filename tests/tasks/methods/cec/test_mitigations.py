@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from schemas.audit.methods.cec_training import Mitigation
 from tasks.ingest.synthetic.algorithm.consistent_lending import SyntheticLending, generate
 from tasks.methods.cec.algorithm.training.folds import predict
 from tasks.methods.cec.algorithm.training.mitigations import (
@@ -22,6 +21,7 @@ from tasks.methods.cec.algorithm.training.mitigations import (
     threshold_optimizer,
     unconstrained,
 )
+from tasks.methods.cec.settings import Mitigation
 from tasks.numerics.networks.settings import NetSettings, TrainingSettings
 
 SMALL = TrainingSettings(net=NetSettings((12, 6)), epochs=8, learning_rate=0.01, device="cpu")

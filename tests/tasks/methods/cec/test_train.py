@@ -24,6 +24,7 @@ from schemas.errors import DataQualityError, IntegrityError, SpecError
 from schemas.terms import State
 from tasks.lake.store import Lake
 from tasks.methods.cec.algorithm.training import folds
+from tasks.methods.cec.settings import CecSettings
 from tasks.methods.cec.train import stage as train
 from tasks.methods.cec.train.nets import States
 from tasks.numerics.networks.checkpoint import of_bytes
@@ -110,13 +111,13 @@ class TestPlan:
 
     def test_the_profile_reaches_the_settings_of_training_and_leaves_what_is_given(self, place: Path) -> None:
         def training(given: str, profile: str) -> object:
-            return spec_of(place, methods__cec=given, profile=profile, **SPEC).methods.cec.training
+            return spec_of(place, methods__cec=given, profile=profile, **SPEC).methods.of(CecSettings).training
 
         assert (training("{training: {}}", "default").steps, training("{training: {}}", "paper").steps) == (8, 32)
         assert training("{training: {}}", "paper").pair_share == 1
         assert training("{training: {steps: 5}}", "paper").steps == 5
         assert training("{}", "paper") is None
-        assert spec_of(place, methods__cec="{}", profile="paper", **SPEC).methods.cec.winsorise is None
+        assert spec_of(place, methods__cec="{}", profile="paper", **SPEC).methods.of(CecSettings).winsorise is None
         whole = spec_of(place, methods__cec="{training: {steps: 5}}", profile="paper", **SPEC)
         assert type(whole).model_validate(whole.model_dump(mode="json")) == whole
 

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from schemas.audit.methods.cst import CstSettings
 from schemas.tables.findings import VERDICTS
 from schemas.terms import Kind, Refusal
 from tasks.methods.cst.algorithm import detection as cst
 from tasks.methods.cst.algorithm import null as cst_null
+from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.columns import Columns
 from tasks.numerics.problem import Applicants, Counterfactuals, FeasibilityGraph, Problem
 

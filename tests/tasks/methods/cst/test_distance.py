@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from schemas.audit.methods.cst import CstSettings
 from schemas.errors import DataQualityError, SpecError
 from schemas.terms import Kind
 from tasks.methods.cst.algorithm.neighbours import distance
+from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.columns import Columns
 
 QUICK = settings(deadline=None, max_examples=50)

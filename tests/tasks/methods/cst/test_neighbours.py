@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.neighbors import NearestNeighbors
 
-from schemas.audit.methods.cst import CstSettings
 from schemas.terms import Kind
 from tasks.methods.cst.algorithm.neighbours import distance
 from tasks.methods.cst.algorithm.neighbours import search as neighbours
 from tasks.methods.cst.algorithm.neighbours.distance import Space
 from tasks.methods.cst.algorithm.neighbours.kernel import BLOCK
 from tasks.methods.cst.algorithm.neighbours.search import Neighbours
+from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.columns import Columns
 
 GOLDEN = SHARED / "golden" / "cst"

@@ -4,10 +4,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.audit.methods.cst import CstSettings
 from tasks.methods.cst.algorithm import situations
 from tasks.methods.cst.algorithm.neighbours.search import Neighbours
 from tasks.methods.cst.algorithm.situations import NOBODY
+from tasks.methods.cst.settings import CstSettings
 
 QUICK = settings(deadline=None, max_examples=150)
 CENTRE = -7

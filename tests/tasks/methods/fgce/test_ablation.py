@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.audit.methods.fgce import FgceSettings
 from tasks.feasibility_graph.algorithm.graph import DOWN, FREE, IMMUTABLE, UP, Rules
 from tasks.methods.fgce.algorithm.ablation import rules as ablation
 from tasks.methods.fgce.algorithm.ablation.cheapest import Asked
 from tasks.methods.fgce.algorithm.ablation.rules import Variant
 from tasks.methods.fgce.algorithm.ablation.subsamples import Matched
+from tasks.methods.fgce.settings import FgceSettings
 
 QUICK = settings(deadline=None, max_examples=50)
 

@@ -10,12 +10,12 @@ from conftest import SHARED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.audit.methods.fgce import FgceSettings
 from tasks.feasibility_graph.algorithm import graph as feasibility
 from tasks.feasibility_graph.algorithm.graph import IMMUTABLE, Rules
 from tasks.methods.fgce.algorithm.ablation import connectivity
 from tasks.methods.fgce.algorithm.ablation.connectivity import COMPONENTS, DENSITY, SINGLETONS, STRONG_COMPONENTS
 from tasks.methods.fgce.algorithm.ablation.subsamples import Matched
+from tasks.methods.fgce.settings import FgceSettings
 
 GOLDEN = SHARED / "golden" / "fgce" / "old_GermanCredit"
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.audit.methods.fgce import FgceSettings
 from tasks.feasibility_graph.algorithm import graph as feasibility
 from tasks.feasibility_graph.algorithm import reachability
 from tasks.methods.fgce.algorithm import curves, pairs, recourse, selection
 from tasks.methods.fgce.algorithm import detection as fgce
 from tasks.methods.fgce.algorithm.costs.distances import Vector
+from tasks.methods.fgce.settings import FgceSettings
 from tasks.numerics.problem import FeasibilityGraph, Problem
 
 QUICK = settings(deadline=None, max_examples=60)

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.audit.methods.gcfn import GcfnSettings
 from schemas.terms import Kind, Refusal
 from tasks.counterfactuals.algorithm.conditional.moments import fit_mean
 from tasks.counterfactuals.algorithm.diagnostics.checks import (
@@ -20,6 +19,7 @@ from tasks.counterfactuals.algorithm.diagnostics.checks import (
 from tasks.counterfactuals.algorithm.gan.groups import categories, drawn, some
 from tasks.ingest.synthetic.algorithm.mediated_lending import Synthetic, synthetic
 from tasks.methods.gcfn.algorithm import detection as gcfn
+from tasks.methods.gcfn.settings import GcfnSettings
 from tasks.numerics.columns import Columns
 from tasks.numerics.mediation import ALL_COVARIATES
 from tasks.numerics.problem import Applicants, FeasibilityGraph, Mediated, Problem

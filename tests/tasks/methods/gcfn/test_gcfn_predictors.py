@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.audit.causal import CausalGraph
-from schemas.audit.methods.gcfn import GcfnPrediction
 from schemas.terms import Kind
 from tasks.counterfactuals.algorithm.scm import abduction
 from tasks.counterfactuals.algorithm.scm.abduction import Roots
@@ -17,6 +16,7 @@ from tasks.methods.gcfn.algorithm.predictor_tallies import Predicted, aggregates
 from tasks.methods.gcfn.algorithm.predictors import Lending, abducted_shares, noise_of, predicted, split, variants
 from tasks.methods.gcfn.reproduction.measures import rates as plain_rates
 from tasks.methods.gcfn.reproduction.measures import unfairness
+from tasks.methods.gcfn.settings import GcfnPrediction
 from tasks.numerics.columns import Columns
 
 FEW = GcfnPrediction(lambdas=(0.0, 5.0), epochs=8, hidden=(16,), gammas=(0.5,), bins=5)

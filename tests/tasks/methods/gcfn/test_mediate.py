@@ -17,6 +17,7 @@ from schemas.terms import Refusal
 from tasks.counterfactuals.gan.ensembles import cases, regenerated
 from tasks.counterfactuals.gan.states import of_bytes
 from tasks.methods.gcfn.mediate import stage as mediate
+from tasks.methods.gcfn.settings import GcfnSettings
 from tasks.metrics.algorithm.disclosure import POLICIES
 from tasks.numerics.mediation import ALL_COVARIATES
 from tasks.pipeline.stage import Produced, hold
@@ -99,10 +100,10 @@ class TestPlan:
         assert said.covariates == ("purpose",)
 
     def test_the_profile_of_the_paper(self, place: Path) -> None:
-        found = asked(place, {**GCFN, "prediction": {}}, profile="paper").methods.gcfn
+        found = asked(place, {**GCFN, "prediction": {}}, profile="paper").methods.of(GcfnSettings)
         assert (found.alpha, found.adversarial, found.among_alike, found.decay_from) == (1, "algorithm_1", False, 1)
         assert found.prediction.lipschitz == 1
-        assert asked(place, {**GCFN, "alpha": 3}, profile="paper").methods.gcfn.alpha == 3
+        assert asked(place, {**GCFN, "alpha": 3}, profile="paper").methods.of(GcfnSettings).alpha == 3
 
 
 class TestBadInput:

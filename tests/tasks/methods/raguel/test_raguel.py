@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ranking_in_loops import fairly_represented, ratio
 
-from schemas.audit.methods.raguel import RaguelSettings
 from tasks.methods.raguel.algorithm import aggregates as raguel_aggregates
 from tasks.methods.raguel.algorithm import detection as raguel
 from tasks.methods.raguel.algorithm import lists, targets
@@ -20,6 +19,7 @@ from tasks.methods.raguel.algorithm.recourse.permitted import nearest_permitted
 from tasks.methods.raguel.algorithm.recourse.targets import Boundary
 from tasks.methods.raguel.algorithm.summary import ListSummary, Thresholded
 from tasks.methods.raguel.algorithm.units import Attribute, space_of
+from tasks.methods.raguel.settings import RaguelSettings
 from tasks.numerics.encoding import Scale, encode_continuous
 from tasks.numerics.problem import FeasibilityGraph, Problem, Ranks
 

@@ -11,11 +11,12 @@ import pytest
 from conftest import REPOSITORY, SHARED, loans, spec_of
 
 from schemas.artifact import Partition
-from schemas.audit.file import read_spec
 from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
 from tasks.lake.store import Lake
 from tasks.methods.raguel.algorithm.ranking import ratios
+from tasks.methods.raguel.settings import RaguelSettings
+from tasks.pipeline.specs import read_spec
 from tasks.plan import inputs, plan
 from tasks.proof.plain import call_plainly
 
@@ -65,7 +66,7 @@ class TestPlan:
         assert "rerank" not in [step.name for step in plan(spec_of(place)).steps]
 
     def test_the_profile_of_the_paper_leaves_what_is_given(self, place: Path) -> None:
-        paper = asked(place, {"rule": "improve"}, profile="paper").methods.raguel
+        paper = asked(place, {"rule": "improve"}, profile="paper").methods.of(RaguelSettings)
         assert (paper.rule, paper.direction, paper.failure, paper.steps) == ("improve", "both", "exit", False)
 
     @pytest.mark.parametrize(

@@ -15,8 +15,6 @@ import numpy as np
 from sklearn.utils import resample
 from torch import nn
 
-from schemas.audit.methods.cec import CecSettings
-from schemas.audit.methods.cec_training import CecTraining
 from tasks.counterfactuals.algorithm.nearest.matching import Matching
 from tasks.methods.cec.algorithm.training import folds, mitigations
 from tasks.methods.cec.algorithm.training.folds import Fold
@@ -24,6 +22,7 @@ from tasks.methods.cec.algorithm.training.frontier import Variant, ablation, lam
 from tasks.methods.cec.algorithm.training.held_out import Bridge, Consistency, Lending
 from tasks.methods.cec.algorithm.training.mitigations import Split
 from tasks.methods.cec.algorithm.training.performance import Performance, performance
+from tasks.methods.cec.settings import CecSettings, CecTraining
 from tasks.numerics.arrays import Bools, Ints
 from tasks.numerics.networks.checkpoint import Keeper
 from tasks.numerics.networks.parameters import Network, of_module

@@ -10,6 +10,7 @@ from functools import cached_property
 
 from schemas.terms import DecisionMaker
 from tasks.methods.cec.algorithm.score import REGIMES
+from tasks.methods.cec.settings import CecSettings
 from tasks.reporting.material import Material, Measure, Unit, View
 from tasks.reporting.numbers import SPACE, missing_words, value_cell, written
 from tasks.reporting.section import Cell
@@ -135,7 +136,7 @@ def of_the_audited(material: Material) -> Material:
 
 def comparisons(material: Material) -> Iterator[Comparison]:
     """One for each protected attribute and each of its groups for which models were trained."""
-    settings = material.settings.methods.cec
+    settings = material.settings.methods.of(CecSettings)
     for view in material.views("cec", DecisionMaker.LENDER) if settings else ():
         for group in view.groups:
             rows = [m for m in view.rows if m.group == group and m.subgroup == 0 and m.measure.startswith(PREFIX)]

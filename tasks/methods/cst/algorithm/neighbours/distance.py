@@ -19,9 +19,9 @@ import numpy as np
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from schemas.audit.methods.cst import CstSettings
 from schemas.errors import DataQualityError, SpecError, nearest
 from schemas.terms import Kind
+from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.columns import Columns
 from tasks.numerics.encoding import CLIP

@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from schemas.audit.methods.cst import CstSettings
 from tasks.methods.cst.algorithm.neighbours import kernel
 from tasks.methods.cst.algorithm.neighbours.distance import Space
 from tasks.methods.cst.algorithm.neighbours.kernel import BLOCK, NOBODY, Blocks, Queries
+from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.arrays import Bools, Floats, Longs
 
 __all__ = ["Blocks", "Neighbours", "in_batches", "index", "nearest"]

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schemas.audit.methods.fgce import FgceSettings
 from tasks.feasibility_graph.algorithm import graph as feasibility
 from tasks.feasibility_graph.algorithm.graph import Distinct, Rules
 from tasks.feasibility_graph.algorithm.reachability import components, induced
+from tasks.feasibility_graph.settings import GraphSettings
 from tasks.methods.fgce.algorithm.ablation import subsamples
 from tasks.methods.fgce.algorithm.ablation.subsamples import Matched
 from tasks.numerics.arrays import Bools, Ints, Longs
@@ -72,7 +72,7 @@ class Nested:
         return Nested(distinct, induced(self.graph, nodes), self.epsilons, self.strict)
 
 
-def nested(distinct: Distinct, rules: Rules, epsilons: Sequence[float], settings: FgceSettings) -> Nested:
+def nested(distinct: Distinct, rules: Rules, epsilons: Sequence[float], settings: GraphSettings) -> Nested:
     """The graphs at several epsilons, without those that have more than ``max_edges`` edges.
 
     Args:

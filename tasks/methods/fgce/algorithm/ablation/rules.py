@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from schemas.audit.methods.fgce import FgceSettings
 from tasks.feasibility_graph.algorithm import graph
 from tasks.feasibility_graph.algorithm.graph import IMMUTABLE, Rules
+from tasks.feasibility_graph.settings import GraphSettings
 from tasks.methods.fgce.algorithm.ablation.cheapest import Asked, Joined, cheapest
 from tasks.methods.fgce.algorithm.ablation.subsamples import Matched
 from tasks.numerics.arrays import Floats, Ints, Longs
@@ -115,7 +115,7 @@ def search(
     variant: Variant,
     asked: Sequence[Asked],
     sizes: Sequence[Matched],
-    settings: FgceSettings,
+    settings: GraphSettings,
 ) -> Searched:
     """Find everyone's cheapest recourse under a variant, and again that of subsamples of the reference group.
 

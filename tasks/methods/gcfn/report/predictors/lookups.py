@@ -11,6 +11,7 @@ from typing import Any
 
 from schemas.terms import DecisionMaker
 from tasks.methods.gcfn.report.lookups import METHOD
+from tasks.methods.gcfn.settings import GcfnSettings
 from tasks.reporting.material import Material, Measure, View
 
 GIVEN, UNCONSTRAINED, GCFN, CFUA, CFAN = "given", "unconstrained", "GCFN", "CFUA", "CFAN"
@@ -119,7 +120,7 @@ class Fair:
 
 def fair(material: Material) -> Iterator[Fair]:
     """One for each protected attribute for which predictors were trained."""
-    gcfn = material.settings.methods.gcfn
+    gcfn = material.settings.methods.of(GcfnSettings)
     if gcfn is None or gcfn.prediction is None:
         return
     for view in material.views(METHOD, DecisionMaker.LENDER):

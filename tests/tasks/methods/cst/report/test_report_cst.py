@@ -20,6 +20,7 @@ from tasks.methods.cst.report import section as cst
 from tasks.methods.cst.report.causal_chart import layout
 from tasks.methods.cst.report.counterfactuals import shifted
 from tasks.methods.cst.report.lookups import situations
+from tasks.methods.cst.settings import CstSettings
 from tasks.metrics.algorithm.disclosure import POLICIES
 from tasks.metrics.algorithm.measures import base_name
 from tasks.pipeline.registry import METHODS
@@ -219,9 +220,9 @@ def test_checks_that_fail_are_named_at_the_top_and_none_shows_that_the_graph_is_
     [("nearest", "the real applicant of the reference group"), ("quantile", "GCFN's conditional")],
 )
 def test_another_generator_is_named_with_what_it_cannot_show(generator, said):
-    asked = report_cst.spec().methods.cst.model_copy(update={"generator": generator})
+    asked = report_cst.spec().methods.of(CstSettings).model_copy(update={"generator": generator})
     settings = report_cst.spec()
-    settings = settings.model_copy(update={"methods": settings.methods.model_copy(update={"cst": asked})})
+    settings = settings.model_copy(update={"methods": settings.methods.only("cst", asked)})
     other = dataclasses.replace(report_cst.material(settings), causal_checks=())
     section = under(cst.chapter(other), "cst-causes")
     assert said in section.words[0]

@@ -12,6 +12,7 @@ from report_chapters import drawn, sections
 from report_tables import HOSTILE, NOBODY, REFERENCE, SIZES
 
 from tasks.methods.fgce.report import section as fgce
+from tasks.methods.fgce.settings import FgceSettings
 from tasks.metrics.algorithm.measures import SUFFIXES
 from tasks.pipeline.registry import METHODS
 from tasks.reporting.chapters.checks import COMPARED, names
@@ -139,8 +140,8 @@ def test_without_subsamples_no_figure_speaks_of_grey(material):
 )
 def test_what_costs_are_counted_in_follows_the_cost(material, cost, unit):
     settings = report_tables.settings()
-    counted = settings.methods.fgce.model_copy(update={"cost": cost})
-    methods = settings.methods.model_copy(update={"fgce": counted})
+    counted = settings.methods.of(FgceSettings).model_copy(update={"cost": cost})
+    methods = settings.methods.only("fgce", counted)
     asked = dataclasses.replace(material, settings=settings.model_copy(update={"methods": methods}))
     chapter = fgce.chapter(asked)
     titles = [panel.title for panel in named(chapter, "By race").figures[0].panels]

@@ -4,7 +4,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from schemas.audit.methods.base import MethodSettings
+from schemas.audit.methods import MethodSettings
 
 
 class MatchingSettings(MethodSettings):
@@ -24,3 +24,9 @@ class MatchingSettings(MethodSettings):
         if value is not None and not 0 <= value[0] < value[1] <= 1:
             raise ValueError(f"winsorise is {list(value)}; expected two quantiles, the lower first, or null")
         return self
+
+
+def matching_of(settings: MethodSettings) -> MatchingSettings:
+    """How a method that is given nearest neighbours has them matched, as its setting ``matching`` says."""
+    matching: MatchingSettings = getattr(settings, "matching", MatchingSettings())
+    return matching

@@ -1,11 +1,14 @@
 """Settings of counterfactual situation testing (CST)."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from schemas.audit.methods.base import MethodSettings
-from schemas.audit.methods.matching import MatchingSettings
+from schemas.audit.methods import Methods, MethodSettings
+from schemas.errors import SpecError
+from tasks.counterfactuals.gan.settings import MediatorSettings
+from tasks.counterfactuals.settings import MatchingSettings
 
 
 class CstSettings(MethodSettings):
@@ -93,3 +96,13 @@ class CstSettings(MethodSettings):
         if self.k not in self.ks:
             raise ValueError(f"k is {self.k}, and ks are {list(self.ks)}; k has to be one of them")
         return self
+
+    def faults(self, methods: Methods) -> Iterator[SpecError]:
+        """It trains no generators of mediators itself."""
+        trained = methods.of(MediatorSettings)
+        if self.generator in ("gan", "quantile") and (trained is None or trained.generator != self.generator):
+            message = (
+                f"{self.generator} takes the mediators that GCFN's generators imagine; "
+                f"add `gcfn: {{generator: {self.generator}}}` to the methods"
+            )
+            yield SpecError(message, ("generator",))

@@ -1,4 +1,4 @@
-"""Settings of the methods: one frozen class each, with what the two profiles set differently.
+"""Settings of feasible group counterfactual explanations (FGCE), with what the two profiles set differently.
 
 ``default`` is what we would defend; ``paper`` reproduces published figures. docs/methods.md lists the differences.
 """
@@ -8,12 +8,13 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from schemas.audit.methods.base import MethodSettings
+from tasks.feasibility_graph.settings import GraphSettings
 
 
-class FgceSettings(MethodSettings):
+class FgceSettings(GraphSettings):
     """Feasible group counterfactual explanations (FGCE): graph, greedy selection and the size-matched reference."""
 
+    by_default: ClassVar[bool] = True
     paper: ClassVar[dict[str, Any]] = {
         "strict": True,
         "weights": "authors",
@@ -26,16 +27,6 @@ class FgceSettings(MethodSettings):
         "ablation_draws": 0,
     }
 
-    epsilon: float | Literal["quantile", "no_singleton"] = Field(
-        "quantile",
-        description="radius of one feasible step in encoded units, or the rule that finds it",
-    )
-    epsilon_quantile: float = Field(0.99, gt=0, le=1, description="the quantile of the rule `quantile`")
-    strict: bool = Field(False, description="edge iff distance < epsilon (true) or <= epsilon (false)")
-    max_edges: int = Field(
-        50_000_000, gt=0, le=1_000_000_000, description="above this many expected edges, keep the nearest only"
-    )
-    nearest: int = Field(30, gt=0, le=10_000, description="out-edges kept per row once max_edges would be passed")
     cost: Literal["vector", "path", "hops"] = Field(
         "vector", description="L2 distance of the two, cheapest path between them, or steps on the shortest one"
     )
@@ -95,9 +86,23 @@ class FgceSettings(MethodSettings):
             raise ValueError(f"{info.field_name} names {list(value)}; name each only once")
         return value
 
-    @field_validator("epsilon", "bandwidth")
+    @field_validator("bandwidth")
     @classmethod
-    def _positive(cls, value: float | str, info: ValidationInfo) -> float | str:
+    def _bandwidth_is_positive(cls, value: float | str, info: ValidationInfo) -> float | str:
         if isinstance(value, float) and not 0 < value < math.inf:
             raise ValueError(f"{info.field_name} is {value:g}; expected a positive number, or the name of a rule")
         return value
+
+    def takes_long(self) -> str:
+        """Of optima alone."""
+        if not self.exact:
+            return ""
+        return (
+            f"fgce.exact: hundreds of integer programmes, of at most {self.solver_seconds:g} s each; "
+            "detect fgce may say nothing for minutes"
+        )
+
+    @property
+    def cost_unit(self) -> str:
+        """In what the cost of recourse is counted."""
+        return {"vector": "encoded units", "path": "weighted path length", "hops": "steps"}[self.cost]

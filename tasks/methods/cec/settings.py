@@ -1,4 +1,4 @@
-"""Settings of training inside an audit: nets that learn the outcome, with and without consistent reasons (CEC).
+"""Settings of counterfactual explanation consistency (CEC), and of the nets that are trained for it inside an audit.
 
 What a training run is told by the algorithms is in ``tasks.numerics.networks.settings``; here belongs what a user
 chooses, and what is compared with what.
@@ -8,7 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from schemas.audit.methods.base import MethodSettings
+from schemas.audit.methods import MethodSettings
+from tasks.counterfactuals.settings import MatchingSettings
 
 Mitigation = Literal[
     "threshold_optimizer", "adversarial", "grid_search", "exponentiated_gradient", "disparate_impact_remover"
@@ -62,3 +63,32 @@ class CecTraining(MethodSettings):
             if len(set(value)) != len(value):
                 raise ValueError(f"{name} lists {list(value)}; list each only once")
         return self
+
+
+class CecSettings(MatchingSettings):
+    """Counterfactual explanation consistency (CEC): whether a model has the same reasons for comparable applicants."""
+
+    paper: ClassVar[dict[str, Any]] = {"winsorise": None}
+    trained: ClassVar[dict[str, type[MethodSettings]]] = {"training": CecTraining}
+
+    theta: float = Field(
+        0.3, ge=0, le=1, description="CEC up to which two explanations count as the same (the paper states none)"
+    )
+    theta_steps: int = Field(
+        100,
+        ge=0,
+        le=1000,
+        description="shares of the four regimes are told for this many steps of theta from 0 to 1; 0: none",
+    )
+    pairs: Literal["reference", "both_ways", "all"] = Field(
+        "both_ways",
+        description="which groups are matched beside each group with the reference group: none, the reference group "
+        "with each group, or every group with every other",
+    )
+
+    substitute: bool = Field(
+        False, description="whether differences along the path may stand in for a model that has no gradient (trees)"
+    )
+    training: CecTraining | None = Field(
+        None, description="nets that are trained with and without consistent reasons; none if null: training is long"
+    )

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from schemas.audit.methods.base import MethodSettings
+from schemas.audit.methods import MethodSettings
 
 Tolerance = Annotated[float, Field(gt=0, le=1)]
 

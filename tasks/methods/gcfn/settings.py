@@ -1,19 +1,15 @@
 """Settings of the generative counterfactual fairness network (GCFN), and of the fair predictor trained inside an audit.
 
-What networks are told by the algorithms is in ``tasks.counterfactuals.algorithm.gan.settings`` and in those of
-``fair_prediction``; here belongs what a user chooses. Adversarial generators (``gan``) are the method; the map of
-conditional quantiles (``quantile``) is the exact answer where every mediator is continuous and keeps its rank.
+Its generators are those of ``tasks.counterfactuals.gan.settings``. What the predictors are told by the algorithms is in
+``tasks.methods.gcfn.algorithm.fair_prediction``; here belongs what a user chooses.
 """
 
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from schemas.audit.methods.base import MethodSettings
-
-Units = Annotated[int, Field(ge=1, le=4096)]
-Weight = Annotated[float, Field(ge=0, le=1e6)]
-Rate = Annotated[float, Field(gt=0)]
+from schemas.audit.methods import MethodSettings
+from tasks.counterfactuals.gan.settings import MediatorSettings, Rate, Units, Weight
 
 
 class GcfnPrediction(MethodSettings):
@@ -49,7 +45,7 @@ class GcfnPrediction(MethodSettings):
         return self
 
 
-class GcfnSettings(MethodSettings):
+class GcfnSettings(MediatorSettings):
     """Generative counterfactual fairness network (GCFN): mediators as they would have been, and what then follows."""
 
     paper: ClassVar[dict[str, Any]] = {
@@ -60,33 +56,6 @@ class GcfnSettings(MethodSettings):
     }
     trained: ClassVar[dict[str, type[MethodSettings]]] = {"prediction": GcfnPrediction}
 
-    generator: Literal["gan", "quantile"] = Field(
-        "gan", description="adversarial networks, or quantiles of continuous mediators given the covariates"
-    )
-    networks: int = Field(10, ge=1, le=100, description="generators; where they part, nobody is identified")
-    epochs: int = Field(300, ge=1, le=10_000, description="passes over the training rows")
-    batch: int = Field(
-        256, ge=2, le=1_000_000, description="rows of a batch, and the fewest that a group may have to be learnt from"
-    )
-    hidden: Units = Field(64, description="units of the hidden layer of generator and discriminator")
-    learning_rate: Rate = Field(5e-4, description="step size of Adam")
-    decay_from: float = Field(
-        2 / 3, gt=0, le=1, description="share of the epochs after which it falls to nearly 0 (paper: 1, never)"
-    )
-    alpha: Weight = Field(10.0, description="weight of the reconstruction of observed mediators (paper: not told)")
-    adversarial: Literal["non_saturating", "equation_8", "algorithm_1"] = Field(
-        "non_saturating", description="what generators minimise of the discriminators (paper: algorithm_1)"
-    )
-    among_alike: bool = Field(
-        True, description="whether numbers are standardised among people alike, and not among all (paper: among all)"
-    )
-    rows: int | None = Field(
-        None, ge=100, description="most rows that generators learn from, drawn by group; all if null"
-    )
-    device: Literal["auto", "cpu", "cuda"] = Field(
-        "auto",
-        description="where networks are trained; auto: on a CUDA device if there is one, which moves last digits",
-    )
     wide: float = Field(
         0.25,
         gt=0,

@@ -1,0 +1,30 @@
+"""Settings of the feasibility graph, which a method that searches recourse on it has among its own."""
+
+import math
+from typing import Literal
+
+from pydantic import Field, ValidationInfo, field_validator
+
+from schemas.audit.methods import MethodSettings
+
+
+class GraphSettings(MethodSettings):
+    """How far one feasible step reaches, and how many are kept."""
+
+    epsilon: float | Literal["quantile", "no_singleton"] = Field(
+        "quantile",
+        description="radius of one feasible step in encoded units, or the rule that finds it",
+    )
+    epsilon_quantile: float = Field(0.99, gt=0, le=1, description="the quantile of the rule `quantile`")
+    strict: bool = Field(False, description="edge iff distance < epsilon (true) or <= epsilon (false)")
+    max_edges: int = Field(
+        50_000_000, gt=0, le=1_000_000_000, description="above this many expected edges, keep the nearest only"
+    )
+    nearest: int = Field(30, gt=0, le=10_000, description="out-edges kept per row once max_edges would be passed")
+
+    @field_validator("epsilon")
+    @classmethod
+    def _radius_is_positive(cls, value: float | str, info: ValidationInfo) -> float | str:
+        if isinstance(value, float) and not 0 < value < math.inf:
+            raise ValueError(f"{info.field_name} is {value:g}; expected a positive number, or the name of a rule")
+        return value
