@@ -7,6 +7,7 @@ from itertools import pairwise
 import networkx as nx
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +18,7 @@ from tasks.algorithms.cheapest import Asked
 from tasks.algorithms.feasibility import DOWN, FREE, IMMUTABLE, UP, Rules
 from tasks.algorithms.subsamples import Matched
 
-QUICK = settings(deadline=None, max_examples=50)
+QUICK = settings(deadline=None, max_examples=examples(50))
 
 LEVELS = 4
 """The last column is a category in steps of a third; a transition rule may bind it."""

@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
@@ -20,7 +21,7 @@ from tasks.algorithms.attributions.quadrature import Quadrature, Rule, sample
 from tasks.algorithms.explained import Attributor
 from tasks.algorithms.networks import Network, to_module
 
-QUICK = settings(deadline=None, max_examples=60)
+QUICK = settings(deadline=None, max_examples=examples(60))
 
 
 def pieces(network: Network, x, baseline) -> list[float]:

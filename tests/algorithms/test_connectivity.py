@@ -7,6 +7,7 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +19,7 @@ from tasks.algorithms.subsamples import Matched
 
 GOLDEN = Path(__file__).parents[2].parent / "shared" / "golden" / "fgce" / "old_GermanCredit"
 
-QUICK = settings(deadline=None, max_examples=50)
+QUICK = settings(deadline=None, max_examples=examples(50))
 
 EPSILONS = (0.2, 0.3, 0.55, 0.8)
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from tasks.algorithms import cst, cst_null
 from tasks.algorithms.columns import Columns
 from tasks.algorithms.detector import Applicants, Counterfactuals, FeasibilityGraph, Problem
 
-QUICK = hypothesis_settings(deadline=None, max_examples=40)
+QUICK = hypothesis_settings(deadline=None, max_examples=examples(40))
 NO_GRAPH = FeasibilityGraph(np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 

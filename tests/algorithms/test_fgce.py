@@ -5,6 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,7 +14,7 @@ from tasks.algorithms import curves, feasibility, fgce, pairs, reachability, rec
 from tasks.algorithms.costs import Vector
 from tasks.algorithms.detector import FeasibilityGraph, Problem
 
-QUICK = settings(deadline=None, max_examples=60)
+QUICK = settings(deadline=None, max_examples=examples(60))
 
 
 def problem_of(encoded, group, factual, candidate, direction=None, epsilon=0.5, groups=("a", "b"), codes=None):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,7 +12,7 @@ from tasks.algorithms import distinct, nearest
 from tasks.algorithms.columns import Columns
 from tasks.algorithms.nearest import EMPTY_CELL, TAKEN, TOO_FAR, UNMATCHED, Matching
 
-QUICK = settings(deadline=None, max_examples=60)
+QUICK = settings(deadline=None, max_examples=examples(60))
 AS_THEY_ARE = Matching(winsorise=None)
 
 

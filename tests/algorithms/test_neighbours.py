@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.neighbors import NearestNeighbors
@@ -22,7 +23,7 @@ from tasks.algorithms.neighbours_kernel import BLOCK
 
 GOLDEN = Path(__file__).parents[2].parent / "shared" / "golden" / "cst"
 
-QUICK = settings(deadline=None, max_examples=100)
+QUICK = settings(deadline=None, max_examples=examples(100))
 
 DEFAULT = CstSettings()
 

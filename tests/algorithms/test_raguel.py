@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ranking_in_loops import fairly_represented, ratio
@@ -20,7 +21,7 @@ from tasks.algorithms.ranking.permitted import nearest_permitted
 from tasks.algorithms.ranking.records import of_costs
 from tasks.algorithms.ranking.targets import Boundary
 
-QUICK = settings(deadline=None, max_examples=60)
+QUICK = settings(deadline=None, max_examples=examples(60))
 GRADES = ("bad", "fair", "good")
 
 

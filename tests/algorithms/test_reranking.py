@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import example as on_example
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +18,7 @@ from tasks.algorithms.ranking.actions import make_actions
 from tasks.algorithms.ranking.records import make_records, of_costs
 from tasks.algorithms.ranking.reranking import PAPER, Reranking, rerank
 
-QUICK = settings(deadline=None, max_examples=80)
+QUICK = settings(deadline=None, max_examples=examples(80))
 A, B, C, D = range(4)
 SEX = np.array([0, 0, 1, 1], np.int32)
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import example as hypothesis_example
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +19,7 @@ from tasks.algorithms.ranking.records import of_costs
 from tasks.algorithms.ranking.representation import fair_blocks, representation
 from tasks.algorithms.ranking.streaming import Chunk, Stream, stream
 
-QUICK = settings(deadline=None, max_examples=80)
+QUICK = settings(deadline=None, max_examples=examples(80))
 lists = {
     "seed": st.integers(0, 10**6),
     "n": st.integers(1, 40),

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.algorithms import feasibility, subsamples
 from tasks.algorithms.feasibility import IMMUTABLE, Rules
 
-QUICK = settings(deadline=None, max_examples=50)
+QUICK = settings(deadline=None, max_examples=examples(50))
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=40), st.integers(0, 3), st.integers(0, 3))

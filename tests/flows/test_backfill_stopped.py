@@ -4,7 +4,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from conftest import environment, evenhand
+from conftest import environment, evenhand_process
 from loans_by_year import WITHIN, write_years
 from stopping import MESSAGE, started
 
@@ -40,7 +40,7 @@ def test_a_back_fill_ends_with_its_workers(
 
 
 def test_a_stopped_back_fill_goes_on(words: list[str], server: str) -> None:
-    done = evenhand(*words, server=server)
+    done = evenhand_process(*words, server=server)
     assert done.returncode == ExitCode.WITHIN, done.stderr
     assert "RUNNING" not in _states(Lake(words[-1]), server)
 

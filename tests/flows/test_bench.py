@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import SHARED, evenhand
+from conftest import SHARED, evenhand, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -37,7 +37,7 @@ def people(draw):
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(people())
 def test_arrays_and_plain_loops_agree(scored):
     said = fgce_stages.compare(scored, ASKED, len(scored.group), seed=0)

@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from conftest import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -39,7 +40,7 @@ def write(records, file):
     return file
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 2**32 - 1), st.integers(2, 300), st.integers(1, 60), st.integers(1, 90))
 def test_a_file_comes_out_as_the_list_in_memory(tmp_path, monkeypatch, seed, n, size, piece):
     monkeypatch.setattr(_streaming.chunks, "__defaults__", (piece,))
