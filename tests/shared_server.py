@@ -7,9 +7,10 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psutil
 from filelock import FileLock
@@ -23,21 +24,29 @@ def served(place: Path, environment: dict[str, str]) -> Iterator[str]:
     """The URL of its API, on a free loopback port; ``place`` is the directory that the workers share."""
     record, lock = place / "prefect-server.json", FileLock(place / "prefect-server.lock")
     with lock:
-        known = json.loads(record.read_text()) if record.exists() else _started(place, environment)
-        record.write_text(json.dumps({**known, "users": [*known["users"], os.getpid()]}))
+        process = None if record.exists() else _start(place, environment, record)
+        url = _counted(record, lambda users: {*users, os.getpid()})["url"]
     try:
-        yield known["url"]
+        yield url
     finally:
         with lock:
-            known = json.loads(record.read_text())
-            users = [user for user in known["users"] if user != os.getpid() and psutil.pid_exists(user)]
-            record.write_text(json.dumps({**known, "users": users}))
-            if not users:
+            left = _counted(record, lambda users: {user for user in users - {os.getpid()} if psutil.pid_exists(user)})
+            if not left["users"]:
                 record.unlink()
-                _end(psutil.Process(known["pid"]))
+                _end(left["pid"])
+        if process is not None:
+            process.poll()
 
 
-def _started(place: Path, environment: dict[str, str]) -> dict[str, object]:
+def _counted(record: Path, change: Callable[[set[int]], set[int]]) -> dict[str, Any]:
+    """What is known of the server, with other users."""
+    known: dict[str, Any] = json.loads(record.read_text())
+    known["users"] = sorted(change(set(known["users"])))
+    record.write_text(json.dumps(known))
+    return known
+
+
+def _start(place: Path, environment: dict[str, str], record: Path) -> "subprocess.Popen[bytes]":
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -56,7 +65,8 @@ def _started(place: Path, environment: dict[str, str]) -> dict[str, object]:
     except BaseException:
         process.kill()
         raise
-    return {"url": f"http://127.0.0.1:{port}/api", "pid": process.pid, "users": []}
+    record.write_text(json.dumps({"url": f"http://127.0.0.1:{port}/api", "pid": process.pid, "users": []}))
+    return process
 
 
 def _wait_for(url: str, process: "subprocess.Popen[bytes]", output: Path) -> None:
@@ -73,8 +83,9 @@ def _wait_for(url: str, process: "subprocess.Popen[bytes]", output: Path) -> Non
     raise RuntimeError(f"the server did not answer within two minutes: {output.read_text()[-2000:]}")
 
 
-def _end(process: psutil.Process) -> None:
-    """The worker that started it has left perhaps without waiting for it: a zombie has ended."""
+def _end(pid: int) -> None:
+    """The worker that started it may have left without waiting for it: a zombie has ended."""
+    process = psutil.Process(pid)
     process.terminate()
     until = time.monotonic() + 30
     while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:

@@ -29,9 +29,12 @@ from tasks._store import Lake
 from tasks.algorithms.hmda_twin.settings import TwinSettings
 from tasks.sources.hmda_twin import write
 
-pytestmark = pytest.mark.skipif(
-    not HAVE_POSTGRES, reason="PostgreSQL is not installed here: apt-get install postgresql, as .ci/run does"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not HAVE_POSTGRES, reason="PostgreSQL is not installed here: apt-get install postgresql, as .ci/run does"
+    ),
+]
 REAL, SYNTHETIC = (2016, 2017), (2018, 2019)
 YEARS = REAL + SYNTHETIC
 """Two layouts of HMDA; between them lies the year in which it changed."""

@@ -250,7 +250,9 @@ def start(place: Path, lake: Path, server: str) -> "subprocess.Popen[bytes]":
     )
 
 
-@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize(
+    "stage", [pytest.param(stage, marks=() if stage in ("score", "detect") else pytest.mark.slow) for stage in STAGES]
+)
 def test_kill_9_during_any_stage_is_resumed_byte_for_byte(
     stage: str, finished: tuple[Path, dict[str, object]], tmp_path: Path, server: str
 ) -> None:

@@ -29,6 +29,8 @@ from tasks._storage import storage_at
 from tasks._store import Lake, open_lake
 from tasks._views import latest_run, open_views
 
+pytestmark = pytest.mark.xdist_group("test_store_uri")  # one S3 server
+
 TABLE = pa.table({"x": [1, 2, 3]})
 FAST = {
     "methods__fgce": "null",
