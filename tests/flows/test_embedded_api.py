@@ -56,6 +56,7 @@ def begun(words: list[str], lake: Path, stage: str) -> Iterator["subprocess.Pope
         process.wait()
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_an_audit_at_once_and_not_as_a_breach(words: list[str], tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     with begun(words, lake, "ingest") as process:
