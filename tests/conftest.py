@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import in_process
@@ -15,6 +16,10 @@ from shared_server import served
 
 from schemas.settings import AuditSpec
 from schemas.spec_file import read_spec
+
+if TYPE_CHECKING:
+    from distribution import Groups
+    from xdist.remote import Producer
 
 REPOSITORY = Path(__file__).parents[1]
 SHARED = REPOSITORY.parent / "shared"
@@ -140,19 +145,29 @@ def server(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator
         yield url
 
 
-FIRST: tuple[str, ...] = ()
+FIRST = (
+    "test_audit",
+    "test_backfill",
+    "test_boston",
+    "test_back_fill_deployed",
+    "test_stopped_while_starting",
+    "test_stopped_in_stages",
+    "test_bench_twin",
+    "test_embedded_api",
+    "test_backfill_stopped",
+    "test_dask",
+    "test_report",
+    "test_rerank",
+    "test_file_modes",
+)
 """Files with the longest groups of tests: what begins last must not be long."""
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that share a fixture of their file stay together, so that it is made once; all others go to any worker."""
-    for item in items:
-        if item.get_closest_marker("xdist_group") is None and _shares_a_fixture(item):
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
     items.sort(key=lambda item: FIRST.index(item.path.stem) if item.path.stem in FIRST else len(FIRST))
 
 
-def _shares_a_fixture(item: pytest.Item) -> bool:
-    known = getattr(item, "_fixtureinfo", None)
-    return known is not None and any(of[-1].scope in ("module", "class") for of in known.name2fixturedefs.values())
+def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> "Groups":
+    from distribution import Groups
+
+    return Groups(config, log)

@@ -1,7 +1,9 @@
-"""One real Prefect server for all workers of a test session: who needs it first starts it, who leaves last ends it."""
+"""One real Prefect server for all workers of a test session: the first that needs it starts it, and ends it last."""
 
+import ctypes
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -17,6 +19,7 @@ from filelock import FileLock
 
 QUICK = {"PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "3"}
 """Tests of schedules wait for it; else it is a minute."""
+_PR_SET_PDEATHSIG = 1
 
 
 @contextmanager
@@ -30,20 +33,29 @@ def served(place: Path, environment: dict[str, str]) -> Iterator[str]:
         yield url
     finally:
         with lock:
-            left = _counted(record, lambda users: {user for user in users - {os.getpid()} if psutil.pid_exists(user)})
-            if not left["users"]:
-                record.unlink()
-                _end(left["pid"])
+            _counted(record, lambda users: users - {os.getpid()})
         if process is not None:
-            process.poll()
+            _end(process, record, lock)
 
 
 def _counted(record: Path, change: Callable[[set[int]], set[int]]) -> dict[str, Any]:
-    """What is known of the server, with other users."""
+    """What is known of the server, with other users; those that have died are none."""
     known: dict[str, Any] = json.loads(record.read_text())
-    known["users"] = sorted(change(set(known["users"])))
+    known["users"] = sorted(user for user in change(set(known["users"])) if psutil.pid_exists(user))
     record.write_text(json.dumps(known))
     return known
+
+
+def _end(process: "subprocess.Popen[bytes]", record: Path, lock: FileLock) -> None:
+    """Once nobody uses it any more."""
+    while True:
+        with lock:
+            if not _counted(record, set)["users"]:
+                record.unlink()
+                break
+        time.sleep(0.2)
+    process.terminate()
+    process.wait(timeout=30)
 
 
 def _start(place: Path, environment: dict[str, str], record: Path) -> "subprocess.Popen[bytes]":
@@ -59,6 +71,7 @@ def _start(place: Path, environment: dict[str, str], record: Path) -> "subproces
             env={**environment, "PREFECT_HOME": str(home), **QUICK},
             stdout=file,
             stderr=file,
+            preexec_fn=_end_with_parent,
         )
     try:
         _wait_for(f"http://127.0.0.1:{port}/api/health", process, output)
@@ -83,11 +96,6 @@ def _wait_for(url: str, process: "subprocess.Popen[bytes]", output: Path) -> Non
     raise RuntimeError(f"the server did not answer within two minutes: {output.read_text()[-2000:]}")
 
 
-def _end(pid: int) -> None:
-    """The worker that started it may have left without waiting for it: a zombie has ended."""
-    process = psutil.Process(pid)
-    process.terminate()
-    until = time.monotonic() + 30
-    while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
-        assert time.monotonic() < until, "the Prefect server did not end"
-        time.sleep(0.1)
+def _end_with_parent() -> None:
+    """Linux sends the server SIGTERM when the worker that started it dies."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

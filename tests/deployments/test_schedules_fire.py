@@ -23,10 +23,9 @@ if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
     from prefect.client.schemas.objects import FlowRun
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("scheduler"),  # of the server: test_doctor plans runs on it, too
-]
+pytestmark = pytest.mark.slow
+GROUP = "scheduler"
+"""Of tests for one worker: test_doctor plans runs on the same server."""
 
 _OFTEN, _SELDOM = 20, 24 * 3600
 """Seconds between the runs of the deployment that is waited for, and of others, which are not to run here."""

@@ -454,6 +454,7 @@ def test_a_boundary_check_sees_a_group_of_three(tmp_path: Path, server: str) -> 
     assert pd.DataFrame(rows)["run"].nunique() == 1
 
 
+@pytest.mark.slow
 def test_two_runs_without_a_server_take_turns(finished: tuple[Path, dict[str, object]], tmp_path: Path) -> None:
     place, said = finished
     lake = tmp_path / "lake"

@@ -22,7 +22,10 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return ["backfill", str(write_years(place)), "--years", str(WITHIN), "--lake", str(place / "lake")]
 
 
-@pytest.mark.parametrize(("runner", "number", "stage", "code"), STOPS, ids=[stop[0] for stop in STOPS])
+@pytest.mark.parametrize(
+    ("runner", "number", "stage", "code"),
+    [pytest.param(*stop, id=stop[0], marks=() if stop[0] == "processes" else pytest.mark.slow) for stop in STOPS],
+)
 def test_a_back_fill_ends_with_its_workers(
     runner: str, number: signal.Signals, stage: str, code: int, words: list[str], tmp_path: Path, server: str
 ) -> None:

@@ -84,6 +84,7 @@ def test_greedy_breaks_ties_by_total_cost_then_by_number():
     assert plain.greedy(same, {7: 1, 8: 0, 9: 2}, 1.0, 3) == [2, 3, 4]
 
 
+@pytest.mark.slow
 def test_command_on_few_rows():
     missing = [file for _, file in SOURCES.values() if not (SHARED / file).is_file()]
     if missing:
@@ -160,6 +161,7 @@ def test_neighbours_are_those_of_scikit_learn():
     assert said["furthest_apart"] <= bench_cst.MOST_APART
 
 
+@pytest.mark.slow
 def test_cst_command_on_few_rows():
     grids = [experiment.source for experiment in bench_cst.experiments.EXPERIMENTS.values()]
     missing = [file for file in (*grids, bench_cst.TEXAS_FILE) if not (SHARED / file).is_file()]

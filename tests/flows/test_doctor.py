@@ -13,7 +13,8 @@ from conftest import REPOSITORY, environment, evenhand
 from flows.doctor import _no_run
 from schemas.terms import ExitCode
 
-pytestmark = pytest.mark.xdist_group("scheduler")  # of the server: test_schedules_fire plans runs on it, too
+GROUP = "scheduler"
+"""Of tests for one worker: test_schedules_fire plans runs on the same server."""
 
 _A_RUN = re.compile(r"the server made a run by itself after \d+ s")
 

@@ -29,8 +29,6 @@ from tasks._storage import storage_at
 from tasks._store import Lake, open_lake
 from tasks._views import latest_run, open_views
 
-pytestmark = pytest.mark.xdist_group("test_store_uri")  # one S3 server
-
 TABLE = pa.table({"x": [1, 2, 3]})
 FAST = {
     "methods__fgce": "null",
@@ -241,6 +239,7 @@ def test_a_bucket_that_is_not_ours_is_named(s3: dict[str, str]) -> None:
         Lake("s3://theirs/lake")
 
 
+@pytest.mark.slow
 def test_an_audit_on_s3_says_what_one_in_a_directory_says(s3: dict[str, str], place: Path) -> None:
     """By the command, with Prefect, from another directory; then everything that reads results."""
     uri = f"s3://{BUCKET}/{uuid4().hex}/lake"

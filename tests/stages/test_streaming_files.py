@@ -79,6 +79,7 @@ def test_what_a_stream_has_to_know_beforehand_is_counted(tmp_path):
     assert whole.ratio == pytest.approx(ratios.overall(records.cost, records.group))
 
 
+@pytest.mark.slow
 def test_a_list_larger_than_its_memory_is_sorted(tmp_path):
     n = 4_000_000  # 176 MB
     rng = np.random.default_rng(5)
