@@ -1,17 +1,20 @@
-# make audit: set up, then audit the Boston mortgage applications of 1990.   make test: set up, then every check.
+# make audit: set up, then audit the Boston mortgage applications of 1990.   make test: set up, then check and test.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# of two processes that compute, threads would wait for each other
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --no-loadscope-reorder --durations 20
 
-.PHONY: audit test check docs format clean help
+.PHONY: audit test test-slow check docs format clean help
 
 help:
-	@echo "make audit   set up and run the audit of the bundled Boston data"
-	@echo "make test    set up and run ruff, mypy, import-linter and the tests"
-	@echo "make docs    write the data dictionary from the declarations"
-	@echo "make format  format the code"
-	@echo "make clean   remove the virtual environment and the caches (not data/lake)"
+	@echo "make audit      set up and run the audit of the bundled Boston data"
+	@echo "make test       set up and run ruff, mypy, import-linter and the tests, but for the slow ones"
+	@echo "make test-slow  set up and run the slow tests: full sizes, and moments by the dozen"
+	@echo "make docs       write the data dictionary from the declarations"
+	@echo "make format     format the code"
+	@echo "make clean      remove the virtual environment and the caches (not data/lake)"
 
 $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info[:2] >= (3, 11) else "Python 3.11 or later is needed: make PYTHON=python3.11 ...")'
@@ -32,8 +35,15 @@ check: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check
-	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist loadfile # threads of two processes would wait for each other
+# The checks run beside the tests, and tell what they found after them.
+test: $(STAMP)
+	@found=$$(mktemp); trap 'rm -f "$$found"' EXIT; \
+	$(MAKE) --no-print-directory check > "$$found" 2>&1 & checks=$$!; \
+	$(PYTEST) -m "not slow"; tests=$$?; \
+	wait $$checks; checked=$$?; cat "$$found"; exit $$((tests || checked))
+
+test-slow: $(STAMP)
+	$(PYTEST) -m slow
 
 docs: $(STAMP)
 	$(BIN)/python -m schemas.dictionary > docs/tables.md

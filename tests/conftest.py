@@ -1,22 +1,39 @@
-"""Shared by all tests: a synthetic table of 500 loans, its audit spec, and one real Prefect server for the session."""
+"""Shared by all tests: a synthetic table of 500 loans, its audit spec, the command, and one real Prefect server."""
 
 import os
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import hypothesis
+import in_process
 import numpy as np
 import pandas as pd
 import pytest
+from shared_server import served
 
 from schemas.audit.spec import AuditSpec
 from tasks.pipeline.specs import read_spec
 
+if TYPE_CHECKING:
+    from distribution import Groups
+    from xdist.remote import Producer
+
 REPOSITORY = Path(__file__).parents[1]
 SHARED = REPOSITORY.parent / "shared"
+
+hypothesis.settings.register_profile("ci", max_examples=50, derandomize=True, deadline=None)
+hypothesis.settings.register_profile("nightly", max_examples=100, deadline=None)
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")
+hypothesis.settings.load_profile(PROFILE)
+
+
+def examples(nightly: int) -> int:
+    """How many examples of a test are tried: fewer in the usual run, and the same ones each time."""
+    return nightly if PROFILE == "nightly" else nightly // 2
+
 
 SPEC = """\
 name: loans
@@ -89,9 +106,16 @@ def place(tmp_path: Path) -> Path:
 
 
 def evenhand(*arguments: str, server: str | None = None, cwd: Path = REPOSITORY) -> "subprocess.CompletedProcess[str]":
-    """Run the command as a user would, in a process of its own."""
+    """Run the command as a user would; in this process, which gives the same (test_in_process) and takes no start."""
+    return in_process.run(arguments, environment(server), cwd)
+
+
+def evenhand_process(
+    *arguments: str, server: str | None = None, cwd: Path = REPOSITORY
+) -> "subprocess.CompletedProcess[str]":
+    """Run the command in a process of its own: with an embedded Prefect, or where the process is the subject."""
     return subprocess.run(
-        [sys.executable, "-m", "flows.cli", *arguments],
+        [Path(sys.executable).with_name("evenhand"), *arguments],
         env=environment(server),
         cwd=cwd,
         capture_output=True,
@@ -114,36 +138,36 @@ def environment(server: str | None) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> "object":
-    """A real Prefect server on a free loopback port; gives the URL of its API."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    home = tmp_path_factory.mktemp("prefect")
-    with (home / "server.log").open("w") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)],
-            env={**environment(None), "PREFECT_HOME": str(home)},
-            stdout=output,
-            stderr=output,
-        )
-        try:
-            _wait_for(f"http://127.0.0.1:{port}/api/health", process, home / "server.log")
-            yield f"http://127.0.0.1:{port}/api"
-        finally:
-            process.terminate()
-            process.wait(timeout=30)
+def server(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[str]:
+    """A real Prefect server that all workers share; gives the URL of its API."""
+    own = tmp_path_factory.getbasetemp()
+    with served(own if worker_id == "master" else own.parent, environment(None)) as url:
+        yield url
 
 
-def _wait_for(url: str, process: "subprocess.Popen[bytes]", output: Path) -> None:
-    until = time.monotonic() + 120
-    while time.monotonic() < until:
-        if process.poll() is not None:
-            raise RuntimeError(f"the server ended: {output.read_text()[-2000:]}")
-        try:
-            with urllib.request.urlopen(url, timeout=2) as answer:
-                if answer.status == 200:
-                    return
-        except OSError:
-            time.sleep(0.3)
-    raise RuntimeError(f"the server did not answer within two minutes: {output.read_text()[-2000:]}")
+FIRST = (
+    "test_audit",
+    "test_backfill",
+    "test_boston",
+    "test_back_fill_deployed",
+    "test_stopped_while_starting",
+    "test_stopped_in_stages",
+    "test_bench_twin",
+    "test_embedded_api",
+    "test_backfill_stopped",
+    "test_dask",
+    "test_report",
+    "test_rerank",
+    "test_file_modes",
+)
+"""Files with the longest groups of tests: what begins last must not be long."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: FIRST.index(item.path.stem) if item.path.stem in FIRST else len(FIRST))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> "Groups":
+    from distribution import Groups
+
+    return Groups(config, log)

@@ -29,9 +29,12 @@ from tasks.ingest.synthetic.twin.algorithm.settings import TwinSettings
 from tasks.lake.store import Lake
 from tasks.pipeline.specs import read_spec
 
-pytestmark = pytest.mark.skipif(
-    not HAVE_POSTGRES, reason="PostgreSQL is not installed here: apt-get install postgresql, as .ci/run does"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not HAVE_POSTGRES, reason="PostgreSQL is not installed here: apt-get install postgresql, as .ci/run does"
+    ),
+]
 REAL, SYNTHETIC = (2016, 2017), (2018, 2019)
 YEARS = REAL + SYNTHETIC
 """Two layouts of HMDA; between them lies the year in which it changed."""

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
     from prefect.client.schemas.objects import FlowRun
 
+pytestmark = pytest.mark.slow
+GROUP = "scheduler"
+"""Of tests for one worker: test_doctor plans runs on the same server."""
+
 _OFTEN, _SELDOM = 20, 24 * 3600
 """Seconds between the runs of the deployment that is waited for, and of others, which are not to run here."""
 _PATIENCE = 240

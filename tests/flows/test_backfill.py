@@ -11,7 +11,7 @@ from hashlib import sha256
 
 import psutil
 import pytest
-from conftest import REPOSITORY, environment, evenhand
+from conftest import REPOSITORY, environment, evenhand, evenhand_process
 from loans_by_year import (
     ABSENT,
     AUDITED,
@@ -50,7 +50,7 @@ def finished(tmp_path_factory, server):
     place = tmp_path_factory.mktemp("yearly")
     spec = write_years(place)
     arguments = ("--years", YEARS, "--lake", str(place / "lake"), "--workers", "2", "--json")
-    done = evenhand("backfill", str(spec), *arguments, server=server)
+    done = evenhand_process("backfill", str(spec), *arguments, server=server)
     return place, done
 
 
@@ -168,6 +168,7 @@ def wait_for(condition, process=None):
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_kill_9_half_way_is_resumed_and_comes_to_the_same(finished, tmp_path, server):
     place, _ = finished
     home = tmp_path / "lake"
@@ -186,7 +187,9 @@ def test_kill_9_half_way_is_resumed_and_comes_to_the_same(finished, tmp_path, se
     assert {year["year"]: year["state"] for year in told} == {WITHIN: "within", BREACH: "interrupted"}
     kept = {path: (home / path).stat().st_mtime_ns for path in digests(home)}
     assert 0 < len(kept) < len(digests(place / "lake"))
-    done = evenhand("backfill", str(place / "yearly.yaml"), "--years", years, "--lake", str(home), server=server)
+    done = evenhand_process(
+        "backfill", str(place / "yearly.yaml"), "--years", years, "--lake", str(home), server=server
+    )
     assert done.returncode == ExitCode.BREACH, done.stderr
     assert {path: (home / path).stat().st_mtime_ns for path in kept} == kept  # nothing was computed twice
     reference = digests(place / "lake")
@@ -197,6 +200,7 @@ def test_kill_9_half_way_is_resumed_and_comes_to_the_same(finished, tmp_path, se
     }
 
 
+@pytest.mark.slow
 def test_a_year_whose_worker_is_killed_is_taken_up_once_more(finished, tmp_path, server):
     place, _ = finished
     home = tmp_path / "lake"
@@ -218,7 +222,7 @@ def test_without_a_server_the_embedded_api_serves_and_that_of_a_killed_run_is_en
     record = home / "locks" / "embedded-api.json"
     record.parent.mkdir()
     record.write_text(json.dumps({"pid": orphan.pid, "began": psutil.Process(orphan.pid).create_time()}))
-    done = evenhand("backfill", str(place / "yearly.yaml"), "--years", str(WITHIN), "--lake", str(home))
+    done = evenhand_process("backfill", str(place / "yearly.yaml"), "--years", str(WITHIN), "--lake", str(home))
     assert done.returncode == ExitCode.WITHIN, done.stderr
     assert latest(Lake(home), "yearly", WITHIN).computed == 2
     assert orphan.wait(timeout=60) == -signal.SIGTERM

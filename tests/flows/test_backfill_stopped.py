@@ -4,7 +4,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from conftest import environment, evenhand
+from conftest import environment, evenhand_process
 from loans_by_year import WITHIN, write_years
 from stopping import MESSAGE, started
 
@@ -22,7 +22,10 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return ["backfill", str(write_years(place)), "--years", str(WITHIN), "--lake", str(place / "lake")]
 
 
-@pytest.mark.parametrize(("runner", "number", "stage", "code"), STOPS, ids=[stop[0] for stop in STOPS])
+@pytest.mark.parametrize(
+    ("runner", "number", "stage", "code"),
+    [pytest.param(*stop, id=stop[0], marks=() if stop[0] == "processes" else pytest.mark.slow) for stop in STOPS],
+)
 def test_a_back_fill_ends_with_its_workers(
     runner: str, number: signal.Signals, stage: str, code: int, words: list[str], tmp_path: Path, server: str
 ) -> None:
@@ -40,7 +43,7 @@ def test_a_back_fill_ends_with_its_workers(
 
 
 def test_a_stopped_back_fill_goes_on(words: list[str], server: str) -> None:
-    done = evenhand(*words, server=server)
+    done = evenhand_process(*words, server=server)
     assert done.returncode == ExitCode.WITHIN, done.stderr
     assert "RUNNING" not in _states(Lake(words[-1]), server)
 

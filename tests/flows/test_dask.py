@@ -146,6 +146,7 @@ def digests(lake: Lake, records: list[Attempt]) -> dict[int, dict[str, str]]:
     return found
 
 
+@pytest.mark.slow
 def test_years_on_two_workers_and_s3_are_as_in_one_process_and_a_directory(
     address: str, server: str, spec: AuditSpec, expected: dict[int, dict[str, str]], s3: bool
 ) -> None:
@@ -161,6 +162,7 @@ def test_years_on_two_workers_and_s3_are_as_in_one_process_and_a_directory(
     assert digests(lake, records) == expected
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_midway_is_survived(
     address: str, server: str, spec: AuditSpec, expected: dict[int, dict[str, str]], tmp_path: Path
 ) -> None:

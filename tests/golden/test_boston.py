@@ -15,9 +15,10 @@ def spec_file(name: str, **overrides: str):  # type: ignore[no-untyped-def]
     return read_spec(text, name, {key.replace("__", "."): value for key, value in overrides.items()}).spec
 
 
-@pytest.fixture(scope="module")
-def boston() -> dict[str, pd.DataFrame]:
-    tables = call_plainly(plan(spec_file("boston1990.yaml", bootstrap__draws="200")).steps)
+@pytest.fixture(scope="module", params=["fgce", pytest.param("all methods", marks=pytest.mark.slow)])
+def boston(request: pytest.FixtureRequest) -> dict[str, pd.DataFrame]:
+    left_out = {f"methods__{name}": "null" for name in METHODS if request.param == "fgce" != name}
+    tables = call_plainly(plan(spec_file("boston1990.yaml", bootstrap__draws="200", **left_out)).steps)
     return {name: pd.concat([t.to_pandas() for t in parts]) for name, parts in tables.items()}
 
 

@@ -2,16 +2,19 @@
 
 import json
 import os
+import random
 import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
+import pytest
 from conftest import REPOSITORY, SPEC, loans
 
 LIMIT = 30.0
@@ -46,9 +49,47 @@ class Ended:
     """Processes of its session that did not end with it."""
 
 
-def promise_kept(seconds: list[float]) -> bool:
-    """Whether nine of ten ends came within the promised time; a loaded machine may delay the tenth."""
-    return sum(each < AIM for each in seconds) >= 0.9 * len(seconds)
+@dataclass
+class Stops:
+    """One audit of all methods that is stopped again and again and goes on each time; how its stops went."""
+
+    place: Path
+    words: list[str]
+    seconds: list[float] = field(default_factory=list)
+    """From each signal to the end."""
+
+    @classmethod
+    def of(cls, place: Path) -> "Stops":
+        return cls(place, ["audit", str(spec_of_all_methods(place)), "--lake", str(place / "lake")])
+
+    @property
+    def lake(self) -> Path:
+        return self.place / "lake"
+
+    def add(self, ended: Ended) -> None:
+        """Hold one end against what is promised of each."""
+        assert ended.code == 130, ended.said
+        assert ended.said.count(MESSAGE) == 1
+        assert "Traceback" not in ended.said
+        assert ended.left == []
+        assert ended.seconds < LIMIT
+        self.seconds.append(ended.seconds)
+
+    def check_promise(self) -> None:
+        """Nine of ten ends came within the promised time; a loaded machine may delay the tenth."""
+        late = sum(each >= AIM for each in self.seconds)
+        assert self.seconds
+        assert late <= max(1, len(self.seconds) // 10), sorted(self.seconds)
+
+
+def few_of(moments: Sequence[Any], few: int) -> list[Any]:
+    """The moments as parameters: a few of them, drawn with a fixed seed, in the usual run, and all others as slow."""
+    drawn = random.Random(0).sample(range(len(moments)), few)
+    return [pytest.param(each, marks=() if i in drawn else pytest.mark.slow) for i, each in enumerate(moments)]
+
+
+AFTERWARDS = ("a few moments", pytest.param("all others", marks=pytest.mark.slow))
+"""After which moments something holds, as parameters."""
 
 
 class EndedBeforeError(Exception):

@@ -13,14 +13,14 @@ from zlib import crc32
 import numpy as np
 import pytest
 import yaml
-from conftest import REPOSITORY
+from conftest import REPOSITORY, examples
 
 from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
 from tasks.metrics.limits import faults
 from tasks.pipeline.specs import checked, validated
 
-CHANGES = int(os.environ.get("EVENHAND_FUZZ", "300"))
+CHANGES = int(os.environ.get("EVENHAND_FUZZ", examples(300)))
 FILES = sorted((REPOSITORY / "data" / "audits").rglob("*.yaml"))
 ODD: tuple[Any, ...] = (
     *(None, True, False, 0, 1, -1, 2, 0.5, 10**9, -(10**9), 2**32, 10**30, 10**400, 1e-320, 1e308),

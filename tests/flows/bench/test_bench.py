@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import SHARED, evenhand
+from conftest import SHARED, evenhand, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -44,7 +44,7 @@ def people(draw):
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(people())
 def test_arrays_and_plain_loops_agree(scored):
     said = fgce_stages.compare(scored, ASKED, len(scored.group), seed=0)
@@ -91,6 +91,7 @@ def test_greedy_breaks_ties_by_total_cost_then_by_number():
     assert plain.greedy(same, {7: 1, 8: 0, 9: 2}, 1.0, 3) == [2, 3, 4]
 
 
+@pytest.mark.slow
 def test_command_on_few_rows():
     missing = [file for _, file in SOURCES.values() if not (SHARED / file).is_file()]
     if missing:
@@ -167,6 +168,7 @@ def test_neighbours_are_those_of_scikit_learn():
     assert said["furthest_apart"] <= bench_cst.MOST_APART
 
 
+@pytest.mark.slow
 def test_cst_command_on_few_rows():
     grids = [experiment.source for experiment in bench_cst.experiments.EXPERIMENTS.values()]
     missing = [file for file in (*grids, bench_cst.TEXAS_FILE) if not (SHARED / file).is_file()]

@@ -70,6 +70,7 @@ def test_targets_are_held_against_what_was_measured(monkeypatch, tmp_path, secon
     assert said[2]["per_s"] == round(1000 / seconds[1])
 
 
+@pytest.mark.slow
 def test_the_command_prints_it():
     done = evenhand("bench", "ingest", "--rows", "6000", "--json")
     assert done.returncode == 0, done.stderr

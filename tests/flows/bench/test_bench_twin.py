@@ -25,6 +25,7 @@ def unplanted():
     return [twin.audit("none", seed, twin.ROWS) for seed in UNPLANTED]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", FINDS)
 def test_a_method_finds_what_is_planted_and_mostly_nothing_where_nothing_is(audits, unplanted, method):
     assert sum(said.found[method] for said in unplanted) <= 1
@@ -33,6 +34,7 @@ def test_a_method_finds_what_is_planted_and_mostly_nothing_where_nothing_is(audi
         assert audits[planted].values[method] > max(said.values[method] for said in unplanted)
 
 
+@pytest.mark.slow
 def test_the_truth_is_told_beside(audits, unplanted):
     assert [said.flips for said in unplanted] == [0, 0, 0]
     assert 0.1 < audits["direct"].flips < 0.3

@@ -49,7 +49,7 @@ def rows_below(lines, title):
     return [{header[a:b].strip(): row[a:b].strip() for a, b in zip(starts, ends, strict=True)} for row in rows]
 
 
-@pytest.mark.parametrize("columns", [None, "80", "20"])
+@pytest.mark.parametrize("columns", ["20", *(pytest.param(each, marks=pytest.mark.slow) for each in (None, "80"))])
 def test_status_has_one_line_a_year_with_whole_words(place, columns):
     lines = piped("status", "--lake", str(place / "lake"), columns=columns)
     rows = rows_below(lines, "years of yearly")

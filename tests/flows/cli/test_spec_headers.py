@@ -1,7 +1,7 @@
 """The commands at the head of every example spec: each is accepted, finds its file and reads it.
 
 They are run as they stand, up to where the source has become applications: what comes after takes minutes, and does
-not depend on what the command says. One is run as a process, to its end.
+not depend on what the command says. One is run to its end.
 """
 
 import gzip
@@ -143,11 +143,11 @@ def test_what_the_heads_mention_is_a_command():
                     command = command.commands[word]
 
 
-def test_a_file_of_ones_own_is_audited_and_not_the_vintage(place, lake):
+def test_a_file_of_ones_own_is_audited_and_not_the_vintage(place, lake, server):
     (command,) = [c for c in COMMANDS if "source.path=lar_" in c]
     cheap = shlex.split("--method cst --set methods.cst.null_permutations=3 --set bootstrap.draws=100")
     words = [*shlex.split(command)[1:], "--lake", "own", *cheap]
-    done = evenhand(*words, cwd=place)
+    done = evenhand(*words, server=server, cwd=place)
     assert done.returncode in (0, 1, 3), done.stderr
     said = re.search(r"^read +(.*)$", done.stdout, re.MULTILINE)[1]
     assert re.fullmatch(rf"lar_{YEAR}.csv, sha256 [0-9a-f]{{12}}, 1,000 rows, year by the rows {YEAR}", said)

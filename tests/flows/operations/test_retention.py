@@ -17,7 +17,7 @@ from uuid import UUID
 
 import pyarrow as pa
 import pytest
-from conftest import SHARED, evenhand
+from conftest import SHARED, evenhand, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -116,7 +116,7 @@ def size(lake: Lake) -> int:
 
 class TestAnyRuns:
     @given(RUNS, st.integers(1, 3))
-    @settings(max_examples=20, deadline=None)
+    @settings(max_examples=examples(20), deadline=None)
     def test_kept_runs_stay_whole_and_the_rest_goes(self, runs: list[Drawn], keep: int) -> None:
         with lake_of(runs) as lake:
             before, size_before = held_by(lake), size(lake)
@@ -134,7 +134,7 @@ class TestAnyRuns:
             assert removals(lake, Keeping(keep)) == [], "once"
 
     @given(RUNS, st.integers(1, 2), st.integers(0, 12))
-    @settings(max_examples=20, deadline=None)
+    @settings(max_examples=examples(20), deadline=None)
     def test_stopped_anywhere_no_run_is_left_without_its_files(self, runs: list[Drawn], keep: int, stop: int) -> None:
         with lake_of(runs) as lake, pytest.MonkeyPatch.context() as patch:
             left, remove = [stop], shutil.rmtree

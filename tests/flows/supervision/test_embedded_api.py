@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from conftest import REPOSITORY, environment, evenhand
+from conftest import REPOSITORY, environment, evenhand, evenhand_process
 from filelock import FileLock
 from loans_by_year import WITHIN, write_years
 from stopping import LIMIT, MESSAGE, heed_ctrl_c, session
@@ -56,6 +56,7 @@ def begun(words: list[str], lake: Path, stage: str) -> Iterator["subprocess.Pope
         process.wait()
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_an_audit_at_once_and_not_as_a_breach(words: list[str], tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     with begun(words, lake, "ingest") as process:
@@ -66,6 +67,7 @@ def test_ctrl_c_ends_an_audit_at_once_and_not_as_a_breach(words: list[str], tmp_
         assert psutil.wait_procs(session(process.pid), timeout=10)[1] == []
 
 
+@pytest.mark.slow
 def test_the_server_of_a_killed_audit_is_ended_by_the_next_one(words: list[str], tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     with begun(words, lake, "ingest") as process:
@@ -75,7 +77,7 @@ def test_the_server_of_a_killed_audit_is_ended_by_the_next_one(words: list[str],
         (left,) = session(process.pid)
         assert (left.pid, left.create_time()) == (known["pid"], known["began"]), "nobody else could end it"
         assert {c.laddr.ip for c in left.net_connections() if c.status == psutil.CONN_LISTEN} == {"127.0.0.1"}
-        again = evenhand(*words)
+        again = evenhand_process(*words)
         assert again.returncode == ExitCode.WITHIN, again.stderr
         left.wait(timeout=60)
         assert psutil.wait_procs(session(process.pid), timeout=10)[1] == []

@@ -5,6 +5,7 @@ import stat
 import subprocess
 import sys
 
+import in_process
 import pytest
 from conftest import REPOSITORY, SPEC, environment, loans
 from loans_by_year import ABSENT, write_years
@@ -42,8 +43,10 @@ def modes(root):
     return found
 
 
-def doctor(root, *words, **settings):
-    done = run(["-m", "flows.cli", "doctor", "--lake", str(root), "--json", *words], **settings)
+def doctor(root, *words, server="http://127.0.0.1:9/api", **settings):
+    """What it says of file modes; no server is waited for unless one is named."""
+    given = ("doctor", "--lake", str(root), "--json", *words)
+    done = in_process.run(given, {**environment(server), **settings}, REPOSITORY)
     (check,) = [c for c in json.loads(done.stdout) if c["check"] == "file modes"]
     return check, done
 
@@ -55,11 +58,11 @@ def test_after_an_audit_nothing_in_the_lake_is_open_to_others(audited):
     assert doctor(audited)[0]["ok"]
 
 
-def test_doctor_counts_open_files_and_closes_them(audited):
+def test_doctor_counts_open_files_and_closes_them(audited, server):
     page = next((audited / "reports").glob("*/report.html"))
     page.chmod(0o644)
     page.parent.chmod(0o755)
-    check, done = doctor(audited)
+    check, done = doctor(audited, server=server)
     assert (check["found"], check["ok"], done.returncode) == ("2 open to others", False, 5)
     assert "--fix-modes" in check["next_step"]
     check, done = doctor(audited, "--fix-modes")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import environment, evenhand
-from stopping import LIMIT, MESSAGE, Ended, EndedBeforeError, Running, Warm, promise_kept, spec_of_all_methods
+from stopping import AFTERWARDS, Ended, EndedBeforeError, Running, Stops, Warm, few_of
 
 from schemas.terms import ExitCode
 from tasks.lake.store import Lake
@@ -32,24 +32,13 @@ MOMENTS = [(stage, delay) for stage in STAGES for delay in DELAYS.get(stage, (0.
 
 
 @pytest.fixture(scope="module")
-def seconds() -> list[float]:
-    """From each signal to the end."""
-    return []
+def stops(tmp_path_factory: pytest.TempPathFactory) -> Stops:
+    return Stops.of(tmp_path_factory.mktemp("stopped"))
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("stopped")
-
-
-@pytest.fixture(scope="module")
-def words(place: Path) -> list[str]:
-    return ["audit", str(spec_of_all_methods(place)), "--lake", str(place / "lake")]
-
-
-@pytest.fixture(scope="module")
-def warm(place: Path, server: str) -> Iterator[Warm]:
-    process = Warm(environment(server), place / "lake")
+def warm(stops: Stops, server: str) -> Iterator[Warm]:
+    process = Warm(environment(server), stops.lake)
     yield process
     process.close()
 
@@ -58,17 +47,9 @@ def test_there_are_thirty_moments() -> None:
     assert len(MOMENTS) == 30
 
 
-@pytest.mark.parametrize(("stage", "delay"), MOMENTS)
-def test_ctrl_c_inside_a_stage(
-    stage: str, delay: float, warm: Warm, words: list[str], tmp_path: Path, seconds: list[float]
-) -> None:
-    ended = _stopped(warm, words, tmp_path, stage, delay)
-    assert ended.code == 130, ended.said
-    assert ended.said.count(MESSAGE) == 1
-    assert "Traceback" not in ended.said
-    assert ended.left == []
-    assert ended.seconds < LIMIT
-    seconds.append(ended.seconds)
+@pytest.mark.parametrize("moment", few_of(MOMENTS, 4), ids=str)
+def test_ctrl_c_inside_a_stage(moment: tuple[str, float], warm: Warm, stops: Stops, tmp_path: Path) -> None:
+    stops.add(_stopped(warm, stops.words, tmp_path, *moment))
 
 
 def _stopped(warm: Warm, words: list[str], place: Path, stage: str, delay: float) -> Ended:
@@ -84,11 +65,13 @@ def _stopped(warm: Warm, words: list[str], place: Path, stage: str, delay: float
     raise AssertionError("the audit always ended before its signal")
 
 
-def test_the_ends_came_within_five_seconds(seconds: list[float]) -> None:
-    assert promise_kept(seconds), sorted(seconds)
+@pytest.mark.parametrize("after", AFTERWARDS)
+def test_the_ends_came_within_five_seconds(after: str, stops: Stops) -> None:
+    stops.check_promise()
 
 
-def test_the_audit_that_was_stopped_so_often_ends_as_ever(words: list[str], place: Path, server: str) -> None:
-    done = evenhand(*words, server=server)
+@pytest.mark.parametrize("after", AFTERWARDS)
+def test_the_audit_that_was_stopped_so_often_ends_as_ever(after: str, stops: Stops, server: str) -> None:
+    done = evenhand(*stops.words, server=server)
     assert done.returncode == ExitCode.BREACH, done.stderr
-    assert Lake(place / "lake").storage.glob("runs/*/manifest.json")
+    assert Lake(stops.lake).storage.glob("runs/*/manifest.json")

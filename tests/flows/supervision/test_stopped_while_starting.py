@@ -7,9 +7,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from conftest import environment, evenhand
+from conftest import environment, evenhand_process
 from loans_by_year import WITHIN, write_years
-from stopping import LIMIT, MESSAGE, Running, promise_kept, spec_of_all_methods, started
+from stopping import AFTERWARDS, Running, Stops, few_of, started
 
 from schemas.terms import ExitCode
 
@@ -60,52 +60,35 @@ MOMENTS = [
 
 
 @pytest.fixture(scope="module")
-def seconds() -> list[float]:
-    """From each signal to the end."""
-    return []
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("stopped")
-
-
-@pytest.fixture(scope="module")
-def words(place: Path) -> list[str]:
-    return ["audit", str(spec_of_all_methods(place)), "--lake", str(place / "lake")]
+def stops(tmp_path_factory: pytest.TempPathFactory) -> Stops:
+    return Stops.of(tmp_path_factory.mktemp("stopped"))
 
 
 def test_there_are_twenty_moments() -> None:
     assert len(MOMENTS) == 20
 
 
-@pytest.mark.parametrize("number", range(len(MOMENTS)))
-def test_ctrl_c_while_an_audit_starts(
-    number: int, words: list[str], place: Path, tmp_path: Path, seconds: list[float]
-) -> None:
+@pytest.mark.parametrize("number", few_of(range(len(MOMENTS)), 4))
+def test_ctrl_c_while_an_audit_starts(number: int, stops: Stops, tmp_path: Path) -> None:
     moment, delay = MOMENTS[number]
-    (place / "lake" / "locks" / "embedded-api.lock").unlink(missing_ok=True)  # it is waited for
-    (place / "lake" / "locks" / "embedded-api.json").unlink(missing_ok=True)
-    kernels = {"NUMBA_CACHE_DIR": str(place / "kernels")}  # so that they are compiled once more
-    running = started(words, environment(None) | kernels, tmp_path / "said.txt")
-    moment(running, place / "lake")
+    (stops.lake / "locks" / "embedded-api.lock").unlink(missing_ok=True)  # it is waited for
+    (stops.lake / "locks" / "embedded-api.json").unlink(missing_ok=True)
+    kernels = {"NUMBA_CACHE_DIR": str(stops.place / "kernels")}  # so that they are compiled once more
+    running = started(stops.words, environment(None) | kernels, tmp_path / "said.txt")
+    moment(running, stops.lake)
     time.sleep(delay)
-    ended = running.stop()
-    assert ended.code == 130, ended.said
-    assert ended.said.count(MESSAGE) == 1
-    assert "Traceback" not in ended.said
-    assert ended.left == []
-    assert ended.seconds < LIMIT
-    seconds.append(ended.seconds)
+    stops.add(running.stop())
 
 
-def test_the_ends_came_within_five_seconds(seconds: list[float]) -> None:
-    assert promise_kept(seconds), sorted(seconds)
+@pytest.mark.parametrize("after", AFTERWARDS)
+def test_the_ends_came_within_five_seconds(after: str, stops: Stops) -> None:
+    stops.check_promise()
 
 
-def test_the_lake_is_sound_afterwards(words: list[str], tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_the_lake_is_sound_afterwards(stops: Stops, tmp_path: Path) -> None:
     spec = str(write_years(tmp_path))
-    quick = ["audit", spec, "--set", f"source.path={tmp_path / f'loans_{WITHIN}.csv'}", "--lake", words[-1]]
-    done = evenhand(*quick)
+    quick = ["audit", spec, "--set", f"source.path={tmp_path / f'loans_{WITHIN}.csv'}", "--lake", str(stops.lake)]
+    done = evenhand_process(*quick)
     assert done.returncode == ExitCode.WITHIN, done.stderr
-    assert not (Path(words[-1]) / "locks" / "embedded-api.json").exists()
+    assert not (stops.lake / "locks" / "embedded-api.json").exists()

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import check_grad
@@ -44,7 +45,7 @@ def test_of_two_categories_it_is_logistic_regression() -> None:
     assert ours.predict_proba(causes) == pytest.approx(theirs.predict_proba(x), abs=1e-5)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(seed=st.integers(0, 10**6), categories=st.integers(2, 7))
 def test_distributions_are_whole_and_ordered_along_a_cause(seed: int, categories: int) -> None:
     causes, codes = drawn(seed, n=120, categories=categories)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
@@ -122,7 +123,7 @@ def mixed(n, k, seed):
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(k=st.integers(2, 3), alike=st.booleans(), seed=st.integers(0, 99))
 def test_what_is_encoded_is_decoded(k, alike, seed):
     rows = mixed(60, k, seed)

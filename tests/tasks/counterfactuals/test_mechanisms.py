@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare, kstest, norm, poisson
@@ -115,7 +116,7 @@ def test_a_category_that_is_the_only_one_stays():
 
 
 @given(st.floats(0.05, 200), st.floats(0, 0.999), st.integers(0, 300), st.floats(0.05, 200))
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 def test_counts_couple_by_quantile(mean, uniform, value, other):
     """The clear loop: the smallest count whose cumulative probability passes the same quantile."""
     count, uniforms = Count(Mean()), np.array([[uniform]])
@@ -160,7 +161,7 @@ def shifts(draw):
 
 
 @given(shifts())
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 def test_a_shift_upwards_never_lowers_an_ordinal_value(case):
     table, uniforms = case
     ordinal, size = Ordinal(Odds(table), table.shape[1]), table.shape[1]
@@ -204,7 +205,7 @@ def test_imagined_categories_have_the_distribution_of_the_other_causes(kind):
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_gumbel_keeps_a_category_whose_odds_fell_against_none(data):
     """Counterfactual stability (Oberst and Sontag 2019, definition 3)."""
     size = data.draw(st.integers(2, 5))

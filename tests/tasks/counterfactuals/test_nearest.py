@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,7 +13,7 @@ from tasks.counterfactuals.algorithm.nearest.matching import EMPTY_CELL, TAKEN, 
 from tasks.numerics import distinct
 from tasks.numerics.columns import Columns
 
-QUICK = settings(deadline=None, max_examples=60)
+QUICK = settings(deadline=None, max_examples=examples(60))
 AS_THEY_ARE = Matching(winsorise=None)
 
 

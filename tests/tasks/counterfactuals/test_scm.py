@@ -4,7 +4,7 @@ import gzip
 
 import numpy as np
 import pytest
-from conftest import SHARED
+from conftest import SHARED, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -64,7 +64,7 @@ def worlds(draw):
 
 
 @given(worlds())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 def test_setting_everybody_to_their_own_group_changes_nothing(world):
     graph, columns, roots = world
     for g in range(3):
@@ -73,7 +73,7 @@ def test_setting_everybody_to_their_own_group_changes_nothing(world):
 
 
 @given(worlds())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 def test_abduction_then_prediction_without_an_action_is_the_factual(world):
     """By the mechanisms themselves: nothing is kept because its causes stayed what they were."""
     graph, columns, roots = world
@@ -87,7 +87,7 @@ def test_abduction_then_prediction_without_an_action_is_the_factual(world):
 
 
 @given(worlds(), st.integers(0, 2))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 def test_only_what_the_action_reaches_changes_and_each_row_by_itself(world, g):
     graph, columns, roots = world
     rows = np.arange(len(columns.values))

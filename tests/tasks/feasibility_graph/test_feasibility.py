@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -128,7 +129,7 @@ def test_buckets_are_contiguous_and_equal_rows_share_a_node():
 
 
 @given(some_rows(), epsilons, st.booleans())
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 def test_edges_agree_with_the_clear_loop(rows, epsilon, strict):
     nodes, built = build(rows, epsilon, strict=strict)
     by_hand = edges_by_hand(rows, nodes.node, epsilon, strict)
@@ -144,7 +145,7 @@ def test_edges_agree_with_the_clear_loop(rows, epsilon, strict):
 
 
 @given(some_rows(), epsilons, st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 def test_copies_and_order_of_rows_change_nothing(rows, epsilon, random):
     order = [*range(len(rows.encoded)), random.randrange(len(rows.encoded))]
     random.shuffle(order)
@@ -155,14 +156,14 @@ def test_copies_and_order_of_rows_change_nothing(rows, epsilon, random):
 
 
 @given(some_rows(), epsilons, epsilons)
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 def test_a_larger_epsilon_keeps_every_edge(rows, one, other):
     small, large = (edges_of(build(rows, epsilon)[1].graph) for epsilon in sorted((one, other)))
     assert small.items() <= large.items()
 
 
 @given(some_rows(), epsilons, st.integers(1, 3))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_the_cap_keeps_the_nearest_out_edges(rows, epsilon, nearest):
     nodes, whole = build(rows, epsilon)
     if whole.edges < 2:
@@ -186,7 +187,7 @@ def nearest_by_hand(rows, node):
 
 
 @given(some_rows(), st.booleans())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_epsilon_rules_agree_with_the_clear_loop(rows, strict):
     nodes = distinct(rows)
     nearest = nearest_by_hand(rows, nodes.node)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -72,7 +73,7 @@ def test_induced_graph_cuts_paths_through_other_nodes():
 
 
 @given(some_graph())
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 def test_reach_agrees_with_a_plain_search(case):
     size, pairs, factuals, candidates = case
     reach = reachability.reachable(graph_of(size, pairs), mask(size, factuals), mask(size, candidates))
@@ -84,7 +85,7 @@ def test_reach_agrees_with_a_plain_search(case):
 
 
 @given(some_graph(), st.data())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_induced_agrees_with_the_pairs_inside(case, data):
     size, pairs, _, _ = case
     nodes = sorted(data.draw(st.sets(st.integers(0, size - 1))))

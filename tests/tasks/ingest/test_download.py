@@ -17,7 +17,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from conftest import REPOSITORY
+from conftest import REPOSITORY, examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from publisher import Published, Publisher, becomes, cut, hang_up, other_piece, publisher, status
@@ -80,7 +80,7 @@ def test_a_dropped_connection_is_gone_on_with(server: Publisher, tmp_path: Path,
     assert {headers.get("if-range") for _, headers in server.asked[1:]} == {'"1"'}
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     cuts=st.lists(st.integers(0, 50_000), max_size=5),
     ranges=st.booleans(),

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from conftest import loans, spec_of
+from conftest import examples, loans, spec_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -96,7 +96,7 @@ def test_every_record_is_a_row_a_malformed_row_or_an_error(text: str, end: str, 
     assert raw.malformed == [i for i in range(1, len(wanted) + 1) if i not in good]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.lists(st.sampled_from(LINES), min_size=1, max_size=40))
 def test_rows_across_the_parsers_blocks_are_those_within_one(lines: list[str]) -> None:
     with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:

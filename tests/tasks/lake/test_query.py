@@ -11,6 +11,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_lake import small_lake
@@ -208,7 +209,7 @@ def ask(world: World, text: str) -> object:
         return answer(views, text, 60, MEMORY)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.data())
 def test_no_statement_that_writes_changes_a_file(world: World, data: st.DataObject) -> None:
     """Neither by the command, nor on the connection itself, without the check of statement types."""
@@ -223,7 +224,7 @@ def test_no_statement_that_writes_changes_a_file(world: World, data: st.DataObje
     assert digests(world.root) == before
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.data())
 def test_no_order_of_the_words_changes_a_file(world: World, data: st.DataObject) -> None:
     words = st.lists(st.sampled_from((*WORDS, *world.targets)), min_size=3, max_size=14)

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,7 +39,7 @@ def checked(measure: str, low: float, high: float, **groups: tuple[int, int]) ->
     return judge([found], [Limit(measure, None, None, low, high)], 30)[0]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(n=st.integers(1, 300), other=st.integers(1, 3000), one=st.floats(0, 1), two=st.floats(0, 1))
 def test_the_difference_of_two_shares_is_newcombes(n: int, other: int, one: float, two: float) -> None:
     x, y = round(one * n), round(two * other)
@@ -141,7 +142,7 @@ def statistics(draw: st.DrawFn) -> list[Statistic]:
     ]
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(statistics(), st.lists(st.sampled_from([0.0, 0.4, 1.0]), min_size=0, max_size=5), st.sampled_from([*POLICIES]))
 def test_no_interval_of_a_finite_value_is_without_width(
     made: list[Statistic], draws: list[float], profile: str

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from completeness import completeness_error
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
@@ -22,7 +23,7 @@ from tasks.numerics.attributions.quadrature import Quadrature, Rule, sample
 from tasks.numerics.explanation import Attributor
 from tasks.numerics.networks.parameters import Network
 
-QUICK = settings(deadline=None, max_examples=60)
+QUICK = settings(deadline=None, max_examples=examples(60))
 
 
 def pieces(network: Network, x, baseline) -> list[float]:

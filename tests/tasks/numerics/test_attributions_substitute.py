@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from completeness import completeness_error
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
@@ -29,7 +30,7 @@ def by_hand(score, x, baseline, steps):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(1, 6))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 def test_agrees_with_a_walk_feature_by_feature(seed, inputs, steps):
     network = drawn(seed, inputs, (4,), "relu")
     x, baseline = np.random.default_rng(seed).normal(size=(2, 3, inputs))

@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save
@@ -42,7 +43,7 @@ def test_hand_worked_example():
 
 
 @given(networks())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_logit_and_gradient_are_those_of_torch(network):
     x = np.random.default_rng(0).normal(size=(7, network.inputs))
     tensor = torch.tensor(x, requires_grad=True)
@@ -53,7 +54,7 @@ def test_logit_and_gradient_are_those_of_torch(network):
 
 
 @given(networks())
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 def test_there_and_back(network):
     for again in (of_module(to_module(network)), of_safetensors(to_safetensors(network))):
         assert all(map(np.array_equal, again.weights + again.biases, network.weights + network.biases))

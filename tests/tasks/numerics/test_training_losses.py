@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,7 +35,7 @@ def test_a_cell_that_a_batch_lacks_skips_its_term():
     assert odds(scores, [1, 1, 0, 0], [0, 0, 0, 1]) == pytest.approx(0.3**2)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(seed=st.integers(0, 1000), rows=st.integers(1, 40), batch=st.integers(1, 15))
 def test_odds_of_an_epoch_are_those_of_its_batches(seed, rows, batch):
     rng = np.random.default_rng(seed)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,7 +29,7 @@ def loss_and_gradients(form, net, inputs, baseline, steps):
     return loss.item(), [layer.weight.grad.clone() for layer in linear_layers(net)]
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(seed=st.integers(0, 10_000), steps=st.sampled_from([1, 2, 8, 33]))
 def test_closed_form_is_autograd_twice_in_value_and_gradient(seed, steps):
     of = case(seed)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -36,7 +37,7 @@ def test_the_standard_error_is_the_spread_of_the_auc():
     assert np.mean([f.error for f in found]) == pytest.approx(spread, rel=0.15)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 5))
 def test_the_auc_is_the_share_of_pairs_in_the_right_order(seed, levels):
     rng = np.random.default_rng(seed)

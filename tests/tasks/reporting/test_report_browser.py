@@ -16,7 +16,10 @@ from tasks.pipeline.registry import METHODS
 from tasks.reporting.stage import report
 
 CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed: apt-get install chromium")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed: apt-get install chromium"),
+]
 
 
 @pytest.fixture(scope="module")

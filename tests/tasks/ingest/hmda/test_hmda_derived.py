@@ -2,7 +2,7 @@
 
 import duckdb
 import pytest
-from conftest import SHARED
+from conftest import SHARED, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -75,13 +75,13 @@ def people(what, own, other):
     }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(answers(RACES, "5"), answers(RACES, "8"))
 def test_race_follows_the_rules(own, other):
     assert sql(race(), people("race", own, other)) == reference_race(own, other)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(answers([None, "1", "11", "14", "2"], "3"), answers(ETHNICITIES, "5"))
 def test_ethnicity_follows_the_rules(own, other):
     assert sql(ethnicity(), people("ethnicity", own, other)) == reference_ethnicity(own, other)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from conftest import examples
 from hmda_files import BY_NAME, fixed_text, rows_of, text_of, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -34,7 +35,7 @@ def lines_of(rows: int) -> list[str]:
     return text_of(rows_of(LAYOUT, 2012, rows), LAYOUT.columns).splitlines(keepends=True)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(st.sets(st.integers(1, 40), max_size=12), st.booleans())
 def test_rows_keep_their_numbers_whatever_is_broken(
     tmp_path_factory: pytest.TempPathFactory, gone: set[int], windows: bool

@@ -4,7 +4,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from conftest import SHARED
+from conftest import SHARED, examples
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -41,7 +41,7 @@ def near(found, share, n):
     return abs(found - share) < 5 * np.sqrt(share * (1 - share) / n) + 1e-12
 
 
-@hypothesis_settings(max_examples=30, deadline=None)
+@hypothesis_settings(max_examples=examples(30), deadline=None)
 @given(st.sampled_from(KINDS), st.floats(0, 4), st.integers(0, 2**32 - 1), st.integers(*YEARS))
 def test_as_members_of_their_own_groups_applicants_are_as_observed(kind, strength, seed, year):
     twin = drawn(seed, rows=200, discrimination=kind, strength=strength, year=year)
@@ -52,7 +52,7 @@ def test_as_members_of_their_own_groups_applicants_are_as_observed(kind, strengt
     assert all((getattr(back, f.name) == getattr(twin.published, f.name)).all() for f in fields(back))
 
 
-@hypothesis_settings(max_examples=30, deadline=None)
+@hypothesis_settings(max_examples=examples(30), deadline=None)
 @given(st.sampled_from(KINDS[1:]), st.floats(0.1, 3), st.integers(0, 2**32 - 1))
 def test_without_a_disadvantage_nobody_is_decided_on_otherwise(kind, strength, seed):
     """Nothing planted, no strength, or nobody disadvantaged: no mediator moves and no decision flips."""

@@ -54,6 +54,7 @@ def test_an_epoch_is_timed_and_leaves_training_as_it_was(file, variant):
     assert training.integrated_gradients is closed is not path.twice_differentiated
 
 
+@pytest.mark.slow
 def test_double_backward_learns_the_same(rows):
     bridge = Bridge(rows, Matching())
     given = cec_stages._training_rows(bridge, next(cec_stages._folds(bridge)))

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -19,7 +20,7 @@ from tasks.methods.cec.settings import CecSettings
 from tasks.numerics.explanation import ModelView
 from tasks.numerics.problem import FeasibilityGraph, Problem
 
-QUICK = hypothesis_settings(deadline=None, max_examples=20)
+QUICK = hypothesis_settings(deadline=None, max_examples=examples(20))
 PLAIN = CecSettings(winsorise=None, theta_steps=10)
 AS_THEY_ARE = Matching(winsorise=None)
 

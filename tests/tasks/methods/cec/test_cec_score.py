@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -9,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 from tasks.methods.cec.algorithm import score as cec_score
 from tasks.methods.cec.algorithm.score import NO_REGIME
 
-QUICK = settings(deadline=None, max_examples=100)
+QUICK = settings(deadline=None, max_examples=examples(100))
 
 NUMBERS = st.floats(-100, 100).map(lambda v: 0.0 if abs(v) < 1e-3 else v)
 PAIRS = arrays.arrays(np.float64, (2, 5, 3), elements=NUMBERS)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -14,7 +15,7 @@ from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.columns import Columns
 from tasks.numerics.problem import Applicants, Counterfactuals, FeasibilityGraph, Problem
 
-QUICK = hypothesis_settings(deadline=None, max_examples=40)
+QUICK = hypothesis_settings(deadline=None, max_examples=examples(40))
 NO_GRAPH = FeasibilityGraph(np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 

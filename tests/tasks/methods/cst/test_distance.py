@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
@@ -17,7 +18,7 @@ from tasks.methods.cst.algorithm.neighbours import distance
 from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.columns import Columns
 
-QUICK = settings(deadline=None, max_examples=50)
+QUICK = settings(deadline=None, max_examples=examples(50))
 
 RAW = CstSettings(clip=False)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import SHARED
+from conftest import SHARED, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.neighbors import NearestNeighbors
@@ -23,7 +23,7 @@ from tasks.numerics.columns import Columns
 
 GOLDEN = SHARED / "golden" / "cst"
 
-QUICK = settings(deadline=None, max_examples=100)
+QUICK = settings(deadline=None, max_examples=examples(100))
 
 DEFAULT = CstSettings()
 

@@ -1,6 +1,7 @@
 """Counting in lists of neighbours, against a clear loop over the members of every group."""
 
 import numpy as np
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,7 +10,7 @@ from tasks.methods.cst.algorithm.neighbours.search import Neighbours
 from tasks.methods.cst.algorithm.situations import NOBODY
 from tasks.methods.cst.settings import CstSettings
 
-QUICK = settings(deadline=None, max_examples=150)
+QUICK = settings(deadline=None, max_examples=examples(150))
 CENTRE = -7
 """The counterfactual among the rows searched, where it is searched with them."""
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 import networkx as nx
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +18,7 @@ from tasks.methods.fgce.algorithm.ablation.rules import Variant
 from tasks.methods.fgce.algorithm.ablation.subsamples import Matched
 from tasks.methods.fgce.settings import FgceSettings
 
-QUICK = settings(deadline=None, max_examples=50)
+QUICK = settings(deadline=None, max_examples=examples(50))
 
 LEVELS = 4
 """The last column is a category in steps of a third; a transition rule may bind it."""

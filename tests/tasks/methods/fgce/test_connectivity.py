@@ -6,7 +6,7 @@ import math
 import networkx as nx
 import numpy as np
 import pytest
-from conftest import SHARED
+from conftest import SHARED, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +19,7 @@ from tasks.methods.fgce.settings import FgceSettings
 
 GOLDEN = SHARED / "golden" / "fgce" / "old_GermanCredit"
 
-QUICK = settings(deadline=None, max_examples=50)
+QUICK = settings(deadline=None, max_examples=examples(50))
 
 EPSILONS = (0.2, 0.3, 0.55, 0.8)
 

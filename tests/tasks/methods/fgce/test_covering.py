@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 from component_allocation import allocate
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -68,7 +69,7 @@ def least_cost(parts, k, need, solver):
 @given(
     st.lists(one_part(4), min_size=1, max_size=2).filter(rows_of), st.integers(0, 4), st.sampled_from([0.5, 1, np.inf])
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_max_cover_is_the_best_of_all_selections(parts, k, limit):
     found = max_cover(parts, k, limit, CBC)
     assert found.exact
@@ -92,7 +93,7 @@ def test_max_cover_beats_the_greedy_choice():
 
 
 @given(st.lists(one_part(4), min_size=1, max_size=2).filter(rows_of), st.sampled_from([1, np.inf]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_least_count_is_the_smallest_of_all_selections(parts, limit):
     found = least_count(parts, CBC, limit)
     rows = rows_of(parts)
@@ -109,7 +110,7 @@ def test_least_count_is_the_smallest_of_all_selections(parts, limit):
 
 
 @given(arrays(np.bool_, st.tuples(st.integers(1, 9), st.integers(1, 9))).filter(lambda cover: cover.any(axis=1).all()))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_search_solver_and_reductions_agree(cover):
     sizes = [
         len(c) for n in range(10) for c in itertools.combinations(range(cover.shape[1]), n) if cover[:, c].any(1).all()
@@ -160,7 +161,7 @@ def test_a_set_cover_that_the_search_gives_up_goes_to_the_solver(monkeypatch, so
 
 
 @given(groups, st.integers(1, 4), st.floats(0.05, 1))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_bisection_equals_the_programme_as_printed(parts, k, share):
     rows = rows_of(parts)
     need = problem.rows_needed(share, rows)
@@ -183,7 +184,7 @@ def test_printed_programme_through_cbc():
 
 
 @given(groups)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_cost_falls_with_k_and_rises_with_need(parts):
     rows = rows_of(parts)
     ks, shares = range(1, 5), [0.3, 0.6, 1.0]
@@ -198,7 +199,7 @@ def test_cost_falls_with_k_and_rises_with_need(parts):
 
 
 @given(groups, st.integers(1, 8))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_allocation_over_components_equals_the_bisection_for_full_coverage(parts, k):
     ours, paper = least_cost(parts, k, rows_of(parts), CBC), allocate(parts, k, CBC)
     assert (ours.exact, ours.reason) == (paper.exact, paper.reason)
@@ -209,7 +210,7 @@ def test_allocation_over_components_equals_the_bisection_for_full_coverage(parts
 
 
 @given(groups)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_d0_at_k0_is_the_dearest_part_at_its_own_least_count(parts):
     found = d0_at_k0(parts, CBC)
     by_part = []
@@ -285,7 +286,7 @@ def test_dealing_is_the_best_of_all_deals(gains, k):
 
 
 @given(one_part(7), st.integers(0, 7))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_frontier_holds_the_optimum_between_its_bounds(part, k):
     front = frontier(part, 1.25)
     k = min(k, len(front.lower) - 1)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import auc
@@ -10,7 +11,7 @@ from test_fgce import detect, explained, key, means, problem_of, problems, value
 from tasks.methods.fgce.algorithm import curves, optima
 from tasks.methods.fgce.algorithm.optima import Scale, Value
 
-QUICK = settings(deadline=None, max_examples=50)
+QUICK = settings(deadline=None, max_examples=examples(50))
 
 
 def covered(turn, level, k):

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.neighbors import KernelDensity
@@ -54,7 +55,7 @@ def test_two_kernels_by_hand():
 
 
 @given(some_density())
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 def test_density_agrees_with_a_plain_sum(case):
     points, multiplicity, width, at = case
     found = density.log_density(Density(points, multiplicity, width), at)
@@ -62,7 +63,7 @@ def test_density_agrees_with_a_plain_sum(case):
 
 
 @given(some_density())
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 def test_multiplicity_is_repetition_and_order_is_nothing(case):
     points, multiplicity, width, at = case
     rows = rng().permutation(np.repeat(points, multiplicity, axis=0))

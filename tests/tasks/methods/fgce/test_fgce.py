@@ -5,6 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +17,7 @@ from tasks.methods.fgce.algorithm.costs.distances import Vector
 from tasks.methods.fgce.settings import FgceSettings
 from tasks.numerics.problem import FeasibilityGraph, Problem
 
-QUICK = settings(deadline=None, max_examples=60)
+QUICK = settings(deadline=None, max_examples=examples(60))
 
 
 def problem_of(encoded, group, factual, candidate, direction=None, epsilon=0.5, groups=("a", "b"), codes=None):

@@ -3,6 +3,7 @@
 import networkx as nx
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -67,7 +68,7 @@ def test_an_edge_of_infinite_weight_is_none():
 
 
 @given(some_graph())
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 def test_costs_agree_with_networkx(case):
     size, weights, factuals, candidates = case
     graph, values = graph_of(size, weights)
@@ -79,7 +80,7 @@ def test_costs_agree_with_networkx(case):
 
 
 @given(some_graph())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_laws(case):
     size, weights, _, _ = case
     graph, values = graph_of(size, weights)
@@ -96,7 +97,7 @@ def test_laws(case):
 
 
 @given(some_graph())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_a_cost_is_finite_where_reach_says_so(case):
     size, weights, factuals, candidates = case
     graph, values = graph_of(size, weights)
@@ -117,7 +118,7 @@ def walks(weights, factuals, candidates):
 
 
 @given(some_graph())
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 def test_usable_edges_are_those_of_walks_and_the_rest_is_not_missed(case):
     size, weights, factuals, candidates = case
     graph, values = graph_of(size, weights)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,7 +10,7 @@ from tasks.feasibility_graph.algorithm import graph
 from tasks.feasibility_graph.algorithm.graph import IMMUTABLE, Rules
 from tasks.methods.fgce.algorithm.ablation import subsamples
 
-QUICK = settings(deadline=None, max_examples=50)
+QUICK = settings(deadline=None, max_examples=examples(50))
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=40), st.integers(0, 3), st.integers(0, 3))

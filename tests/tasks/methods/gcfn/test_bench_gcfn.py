@@ -29,6 +29,7 @@ def test_a_whole_training_and_its_epochs_are_timed():
     assert once["epoch_cpu_s"] == once["cpu_s"]
 
 
+@pytest.mark.slow
 def test_quality_is_of_held_out_rows_by_seed(monkeypatch):
     for name, settings in gcfn_stages.VARIANTS.items():
         monkeypatch.setitem(gcfn_stages.VARIANTS, name, replace(settings, networks=2, epochs=40, batch=64))

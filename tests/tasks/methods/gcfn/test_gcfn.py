@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -125,7 +126,7 @@ def test_all_measures_are_those_of_plain_loops(seed):
             assert value(found, group, measure, **said) == pytest.approx(number), (group, measure)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.integers(0, 10_000))
 def test_laws(seed):
     """The worst network is no better than the mean; directions add up; spreads are counted once; findings are units."""
@@ -235,7 +236,7 @@ class TestGroups:
         assert len(found.groups) == 0
         assert found.refused[0].tolist() == [5, 6]
 
-    @settings(max_examples=50, deadline=None)
+    @settings(max_examples=examples(50), deadline=None)
     @given(st.lists(st.integers(5, 60), min_size=2, max_size=4), st.integers(10, 150), st.integers(0, 99))
     def test_rows_are_drawn_by_size_and_from_everybody(self, sizes, most, seed):
         category = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(sizes)), sizes))

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -84,7 +85,7 @@ def replace_epochs(epochs):
     return FEW.model_copy(update={"epochs": epochs})
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.integers(0, 1_000), st.sampled_from([0.1, 0.2, 0.5]))
 def test_the_split_keeps_outcomes_of_categories_and_parts_nobody(seed, share):
     rng = np.random.default_rng(seed)

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,7 +33,7 @@ def said(tally):
 class TestIntervals:
     """Every value lies in one interval, whose ends are nobody's."""
 
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=examples(200), deadline=None)
     @given(VALUES, INTERVALS)
     def test_every_value_is_in_one_of_them_and_they_ascend(self, values, make):
         made = make(values)
@@ -44,7 +45,7 @@ class TestIntervals:
         else:
             assert len(set(values)) == 1
 
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=examples(200), deadline=None)
     @given(VALUES, st.sampled_from([(bands.fifths, (0.05, 0.95), 20), (lambda v: bands.even(v, 25), (0.01, 0.99), 25)]))
     def test_ends_are_multiples_of_a_round_step_that_is_no_finer_than_asked_for(self, values, how):
         make, most, steps = how
@@ -82,7 +83,7 @@ class TestIntervals:
 class TestFilled:
     """No band with few people is left, and nobody is lost from numbers."""
 
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=examples(200), deadline=None)
     @given(VALUES, st.integers(1, 30))
     def test_intervals_hold_enough_and_part_the_same_line(self, values, fewest):
         made = bands.filled(bands.fifths(values), values, fewest)
@@ -92,7 +93,7 @@ class TestFilled:
             assert min(band.holds(values).sum() for band in made) >= fewest
             assert (np.sum([band.holds(values) for band in made], axis=0) == 1).all()
 
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=examples(200), deadline=None)
     @given(st.lists(st.integers(0, 60), min_size=1, max_size=7), st.integers(1, 30))
     def test_categories_hold_enough_and_no_small_one_can_be_had_by_subtraction(self, sizes, fewest):
         values = np.repeat(np.arange(len(sizes)), sizes).astype(float)

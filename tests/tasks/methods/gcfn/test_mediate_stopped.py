@@ -67,6 +67,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return place, digests(run(place, "untouched"))
 
 
+@pytest.mark.slow
 class TestStopped:
     def copy(self, place: Path, lake: str) -> Path:
         shutil.copytree(place / "killed", place / lake)

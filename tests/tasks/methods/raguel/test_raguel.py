@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ranking_in_loops import fairly_represented, ratio
@@ -23,7 +24,7 @@ from tasks.methods.raguel.settings import RaguelSettings
 from tasks.numerics.encoding import Scale, encode_continuous
 from tasks.numerics.problem import FeasibilityGraph, Problem, Ranks
 
-QUICK = settings(deadline=None, max_examples=60)
+QUICK = settings(deadline=None, max_examples=examples(60))
 GRADES = ("bad", "fair", "good")
 
 

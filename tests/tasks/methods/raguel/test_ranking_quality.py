@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
@@ -12,7 +13,7 @@ from scipy.stats import binom
 from tasks.methods.raguel.algorithm.ranking.fair_top import failing, fair_top, needed
 from tasks.methods.raguel.algorithm.ranking.quality import MAJORITY, ONE_GROUP, TOO_SHORT, quality
 
-QUICK = settings(deadline=None, max_examples=60)
+QUICK = settings(deadline=None, max_examples=examples(60))
 
 
 def rd(inside, cut, count, n):

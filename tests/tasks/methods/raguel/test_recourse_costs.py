@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ranking_in_loops import cost_to_boundary
@@ -12,7 +13,7 @@ from tasks.methods.raguel.algorithm.recourse.actions import make_actions
 from tasks.methods.raguel.algorithm.recourse.stepped import in_steps
 from tasks.methods.raguel.algorithm.recourse.targets import Boundary
 
-QUICK = settings(deadline=None, max_examples=60)
+QUICK = settings(deadline=None, max_examples=examples(60))
 LOAN = Boundary(np.array([2.0, -1.0]), 0.0)
 """Example 1 of the paper: the loan's duration is twice its amount."""
 APPLICANTS = np.array([[3.5, 6.0], [2.0, 1.0], [4.0, 4.0], [5.0, 4.0]])

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import example as on_example
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +19,7 @@ from tasks.methods.raguel.algorithm.ranking.reranking import Reranking, rerank
 from tasks.methods.raguel.algorithm.recourse import targets
 from tasks.methods.raguel.algorithm.recourse.actions import make_actions
 
-QUICK = settings(deadline=None, max_examples=80)
+QUICK = settings(deadline=None, max_examples=examples(80))
 A, B, C, D = range(4)
 SEX = np.array([0, 0, 1, 1], np.int32)
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ranking_in_loops import algorithm_2, any_depth, fairly_represented
@@ -16,7 +17,7 @@ from tasks.methods.raguel.algorithm.ranking.records import of_costs
 from tasks.methods.raguel.algorithm.ranking.representation import fair_blocks, representation
 from tasks.methods.raguel.reproduction.hmda_series import HmdaSeries, draw
 
-QUICK = settings(deadline=None, max_examples=80)
+QUICK = settings(deadline=None, max_examples=examples(80))
 lists = {
     "seed": st.integers(0, 10**6),
     "n": st.integers(1, 40),

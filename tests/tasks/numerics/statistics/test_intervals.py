@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -73,7 +74,7 @@ def test_nobody_gives_no_number() -> None:
     assert np.isnan([found.value, found.low, found.high]).all()
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.integers(1, 60), st.integers(0, 60))
 def test_same_seed_same_interval(n: int, events: int) -> None:
     events = min(events, n)

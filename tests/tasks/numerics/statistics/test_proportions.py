@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tasks.numerics.statistics import proportions
 from tasks.numerics.statistics.proportions import Pair
 
-QUICK = settings(deadline=None, max_examples=60)
+QUICK = settings(deadline=None, max_examples=examples(60))
 KINDS = ["newcombe", "agresti_caffo", "wald"]
 
 

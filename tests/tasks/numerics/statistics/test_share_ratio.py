@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
@@ -39,7 +40,7 @@ def test_golden_values(of, low, high):
 
 
 @pytest.mark.filterwarnings("ignore:.*encountered in scalar:RuntimeWarning")  # an odds ratio that nobody asked for
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(of=counts(), level=st.sampled_from([0.01, 0.05, 0.2]))
 def test_the_score_test_of_statsmodels_has_the_level_as_its_p_at_either_end(of, level):
     library = pytest.importorskip("statsmodels.stats.proportion", reason="statsmodels is a test reference")
@@ -51,7 +52,7 @@ def test_the_score_test_of_statsmodels_has_the_level_as_its_p_at_either_end(of, 
             assert told.pvalue == pytest.approx(level, rel=1e-6)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(of=counts())
 def test_the_interval_is_that_of_statsmodels_where_it_finds_one(of):
     library = pytest.importorskip("statsmodels.stats.proportion", reason="statsmodels is a test reference")
@@ -60,7 +61,7 @@ def test_the_interval_is_that_of_statsmodels_where_it_finds_one(of):
         assert ends(of) == pytest.approx(expected, rel=1e-3)  # its search stops at that
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(of=counts())
 def test_it_has_width_holds_the_ratio_and_turns_round_with_the_groups(of):
     low, high = ends(of)
@@ -72,7 +73,7 @@ def test_it_has_width_holds_the_ratio_and_turns_round_with_the_groups(of):
     assert turned == pytest.approx(back, rel=1e-9)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=examples(15))
 @given(many=st.lists(counts(), min_size=1, max_size=5))
 def test_many_at_once_are_as_one_by_one(many):
     found = np.column_stack(share_ratio.bounds(Pair(*np.array(many, float).T), Z))
