@@ -5,10 +5,7 @@ are roughly those of the public files: half of the cost columns NA, some Exempt,
 """
 # ruff: noqa: S608 what goes into the SQL is written here, or a path that is quoted
 
-import json
-import sys
 import time
-from collections.abc import Callable, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -19,6 +16,7 @@ from tasks.ingest.hmda.canonical.cells import literal, quoted
 from tasks.ingest.hmda.conversion import convert
 from tasks.ingest.hmda.files.layouts import BY_NAME
 from tasks.ingest.hmda.files.recognition import recognise
+from tasks.proof.work import answer, peak_mb, timed
 
 SEED = 8
 FILE = "public_lar.psv"
@@ -126,32 +124,20 @@ def plain(place: str) -> dict[str, Any]:
     """DuckDB's own conversion: every column read as it guesses, and written."""
     source, target = Path(place) / FILE, Path(place) / "plain.parquet"
 
-    def work() -> int:
-        with duckdb.connect(config={"temp_directory": place}) as connection:
-            connection.execute("SET enable_progress_bar = false")
-            told = connection.execute(
-                f"COPY (SELECT * FROM read_csv({literal(str(source))})) TO {literal(str(target))} (FORMAT parquet)"
-            ).fetchone()
-        return int(told[0]) if told else 0
-
-    return _timed(work)
+    with timed() as times, duckdb.connect(config={"temp_directory": place}) as connection:
+        connection.execute("SET enable_progress_bar = false")
+        told = connection.execute(
+            f"COPY (SELECT * FROM read_csv({literal(str(source))})) TO {literal(str(target))} (FORMAT parquet)"
+        ).fetchone()
+    return {"rows": int(told[0]) if told else 0, **times, "peak_mb": peak_mb()}
 
 
 def canonical(place: str) -> dict[str, Any]:
     """The file recognised, converted and validated."""
-
-    def work() -> int:
-        folder = Path(place)
-        return convert(recognise(folder / FILE, folder / "scratch"), folder / "canonical").rows
-
-    return _timed(work)
-
-
-def _timed(work: Callable[[], int]) -> dict[str, Any]:
-    start, cpu = time.perf_counter(), time.process_time()
-    rows = work()
-    seconds, cpu_s = time.perf_counter() - start, time.process_time() - cpu
-    return {"rows": rows, "seconds": seconds, "cpu_s": cpu_s, "peak_mb": _peak_mb()}
+    folder = Path(place)
+    with timed() as times:
+        rows = convert(recognise(folder / FILE, folder / "scratch"), folder / "canonical").rows
+    return {"rows": rows, **times, "peak_mb": peak_mb()}
 
 
 def _drawn(column: str, at: int) -> str:
@@ -200,21 +186,5 @@ _OF_PLACE = {
 }
 
 
-def _peak_mb() -> float:
-    """Most memory that this process has held; ``resource.getrusage`` would count the process that started it, too."""
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
-    return int(line.split()[1]) / 1024
-
-
-RUNS = {each.__name__: each for each in (generate, plain, canonical)}
-
-
-def main(words: Sequence[str]) -> None:
-    """Print as JSON what one run came to; words are the run and what it is about."""
-    run, *about = words
-    sys.stdout.write(json.dumps(RUNS[run](*about)))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    answer(generate, plain, canonical)

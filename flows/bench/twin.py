@@ -15,13 +15,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
-from typing import Any
 
 import numpy as np
 from scipy.stats import binomtest
 
 from schemas.audit.spec import AuditSpec
-from schemas.errors import SpecError
 from schemas.terms import State
 from tasks.ingest.synthetic import source as synthetic
 from tasks.ingest.synthetic.twin.algorithm.drawing import generate
@@ -29,10 +27,8 @@ from tasks.ingest.synthetic.twin.algorithm.settings import TwinSettings
 from tasks.ingest.synthetic.twin.algorithm.truth import flip_shares
 from tasks.pipeline.specs import read_spec
 from tasks.plan import plan
+from tasks.proof.benches import Row, at_least, at_most, held_to, require_rows, row
 from tasks.proof.plain import call_plainly
-from tasks.proof.processes import against, row
-
-Row = dict[str, Any]
 
 ROWS, FEWEST_ROWS = 2_000, 1_200
 """With fewer, a group would not fill a batch of GCFN."""
@@ -91,12 +87,10 @@ def twin(rows: int | None = None) -> list[Row]:
     Raises:
         SpecError: With so few rows a method has nobody to learn from.
     """
-    if rows is not None and rows < FEWEST_ROWS:
-        raise SpecError(f"--rows {rows}: bench twin needs {FEWEST_ROWS} rows, so that either group fills a batch")
+    require_rows("twin", rows, FEWEST_ROWS, "so that either group fills a batch")
     size, seeds = rows or ROWS, SEEDS if rows is None else QUICK_SEEDS
     audited = {planted: [audit(planted, seed, size) for seed in range(count)] for planted, count in seeds.items()}
-    said = [line for planted, each in audited.items() for line in _lines(planted, each, size)]
-    return said if rows is None else [{**line, "target": None, "met": None} for line in said]
+    return held_to([line for planted, each in audited.items() for line in _lines(planted, each, size)], rows)
 
 
 def audit(planted: str, seed: int, rows: int) -> Said:
@@ -163,8 +157,7 @@ def _rate(planted: str, method: str, audits: list[Said]) -> Row:
     found += f", mean of the measure {mean(values):.3f}" if values else ""
     found += f", too few to say in {n - len(values)}" if len(values) < n else ""
     if planted == "none":
-        return {"ratio": events / n, "found": found, **against(f"at most {MOST_FALSE:g}", events <= MOST_FALSE * n)}
+        return {"ratio": events / n, "found": found, **at_most(events / n, MOST_FALSE)}
     if planted in FINDS[method]:
-        target = against(f"at least {LEAST_FOUND:g}", events >= LEAST_FOUND * n)
-        return {"ratio": events / n, "found": found, **target}
+        return {"ratio": events / n, "found": found, **at_least(events / n, LEAST_FOUND)}
     return {"ratio": events / n, "found": f"{found}; by its nature: {WHY_NOT[method, planted]}"}

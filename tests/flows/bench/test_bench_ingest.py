@@ -64,7 +64,7 @@ def test_targets_are_held_against_what_was_measured(monkeypatch, tmp_path, secon
         return {"rows": rows, "seconds": spent, "cpu_s": spent, "peak_mb": peak[int(longer)]}
 
     monkeypatch.setattr(ingest, "_run", run)
-    said = list(ingest._measured(tmp_path, 1000, 3000))
+    said = list(ingest._lines(tmp_path, 1000, 3000))
     assert [row["met"] for row in said if row["target"]] == met
     assert said[2]["ratio"] == pytest.approx(1 / seconds[1])
     assert said[2]["per_s"] == round(1000 / seconds[1])

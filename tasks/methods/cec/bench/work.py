@@ -5,16 +5,14 @@ work. Numba's kernels are compiled, or loaded from its cache, on few rows before
 """
 
 import json
-import sys
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from tasks.counterfactuals.algorithm.nearest import matching
 from tasks.counterfactuals.algorithm.nearest.matching import Matching
@@ -24,6 +22,7 @@ from tasks.methods.cec.algorithm.training.held_out import Bridge, Lending, summa
 from tasks.numerics.networks import path, training
 from tasks.numerics.networks.settings import PAPER, TrainingSettings
 from tasks.numerics.networks.training import TrainingRows, train
+from tasks.proof.work import answer, device, peak_mb, sampled, timed
 
 FOLDS, WARM_ROWS, REPETITIONS = 5, 640, 7
 
@@ -49,8 +48,7 @@ def read(file: Path, most: int) -> Lending:
     with np.load(file) as stored:
         features, favourable, protected, feature_of_input, financial = (stored[f"arr_{at}"] for at in range(5))
         names, financial_names = json.loads(str(stored["said"]))
-    n = len(features)
-    kept = np.sort(np.random.default_rng(0).choice(n, min(most, n), replace=False))
+    kept = sampled(len(features), most)
     return Lending(
         Population(features[kept], favourable[kept], protected[kept]),
         feature_of_input,
@@ -67,19 +65,19 @@ def epoch(file: str, variant: str, rows: str, device: str) -> dict[str, Any]:
     settings = replace(VARIANTS[variant], epochs=1, device=device)  # type: ignore[arg-type] # a name of a device
     with _differentiated_twice() if variant.endswith("double backward") else nullcontext():
         train(_first(given, WARM_ROWS), settings)
-        seconds, cpu_s = zip(*(_timed(given, settings) for _ in range(REPETITIONS)), strict=True)
-    return {"rows": len(given.inputs), "seconds": min(seconds), "cpu_s": min(cpu_s), "peak_mb": _peak_mb()}
+        each = [_times(given, settings) for _ in range(REPETITIONS)]
+    least = {name: min(times[name] for times in each) for name in ("seconds", "cpu_s")}
+    return {"rows": len(given.inputs), **least, "peak_mb": peak_mb()}
 
 
 def quality(file: str, variant: str, rows: str, number: str) -> dict[str, Any]:
     """Consistency on the rows held out of so many of five folds, trained to the end: means over the folds."""
     bridge = Bridge(read(Path(file), int(rows)), Matching())
-    told, start = [], time.process_time()
-    for fold, _ in zip(_folds(bridge), range(int(number)), strict=False):
-        net = train(_training_rows(bridge, fold), VARIANTS[variant]).net
-        told.append(bridge.score(net, fold))
+    with timed() as times:
+        some = islice(_folds(bridge), int(number))
+        told = [bridge.score(train(_training_rows(bridge, f), VARIANTS[variant]).net, f) for f in some]
     means = {name: float(np.mean([each[name] for each in told])) for name in told[0]}
-    return {"rows": len(bridge.rows.financial), "cpu_s": time.process_time() - start, **means}
+    return {"rows": len(bridge.rows.financial), "cpu_s": times["cpu_s"], **means}
 
 
 def score(file: str, pairs: str, rows: str) -> dict[str, Any]:
@@ -89,15 +87,9 @@ def score(file: str, pairs: str, rows: str) -> dict[str, Any]:
     net = train(_training_rows(bridge, fold), replace(VARIANTS["plain"], epochs=1)).net
     bridge.scored(net, fold, fold.test[:WARM_ROWS])
     asked = np.resize(np.arange(len(fold.inputs)), int(pairs))  # over again where there are fewer rows
-    start, cpu = time.perf_counter(), time.process_time()
-    said = summary(bridge.scored(net, fold, asked))
-    return {
-        "rows": len(fold.inputs),
-        "seconds": time.perf_counter() - start,
-        "cpu_s": time.process_time() - cpu,
-        "peak_mb": _peak_mb(),
-        **said,
-    }
+    with timed() as times:
+        said = summary(bridge.scored(net, fold, asked))
+    return {"rows": len(fold.inputs), **times, "peak_mb": peak_mb(), **said}
 
 
 def match(rows: str, features: str) -> dict[str, Any]:
@@ -106,24 +98,18 @@ def match(rows: str, features: str) -> dict[str, Any]:
     financial = rng.normal(size=(n, int(features))) + 0.7 * rng.normal(size=(n, 1))
     group, label = (rng.random(n) < 1 / 3).astype(np.int32), rng.random(n) < 0.7
     everybody = np.ones(n, np.bool_)
-    start, cpu = time.perf_counter(), time.process_time()
     names = tuple(f"feature {number + 1}" for number in range(int(features)))
-    at = matching.standardise(financial, names, everybody, Matching().winsorise)
-    index = matching.index(at, label, group, everybody, Matching())
-    found = [matching.match(index, np.flatnonzero(group != to), to) for to in (0, 1)]
+    with timed() as times:
+        at = matching.standardise(financial, names, everybody, Matching().winsorise)
+        index = matching.index(at, label, group, everybody, Matching())
+        found = [matching.match(index, np.flatnonzero(group != to), to) for to in (0, 1)]
     return {
         "rows": n,
-        "seconds": time.perf_counter() - start,
-        "cpu_s": time.process_time() - cpu,
-        "peak_mb": _peak_mb(),
+        **times,
+        "peak_mb": peak_mb(),
         "matched": int(sum(each.matched.sum() for each in found)),
         "median": float(np.median(np.concatenate([each.distance for each in found]))),
     }
-
-
-def device() -> dict[str, Any]:
-    """The accelerator that torch sees, or none."""
-    return {"cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None}
 
 
 @contextmanager
@@ -153,27 +139,11 @@ def _first(given: TrainingRows, most: int) -> TrainingRows:
     return TrainingRows(given.inputs[:most], given.favourable[:most], given.protected[:most], within)
 
 
-def _timed(given: TrainingRows, settings: TrainingSettings) -> tuple[float, float]:
-    start, cpu = time.perf_counter(), time.process_time()
-    train(given, settings)
-    return time.perf_counter() - start, time.process_time() - cpu
-
-
-def _peak_mb() -> float:
-    """Most memory that this process has held; ``resource.getrusage`` would count the process that started it, too."""
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
-    return int(line.split()[1]) / 1024
-
-
-RUNS = {each.__name__: each for each in (epoch, quality, score, match, device)}
-
-
-def main(words: Sequence[str]) -> None:
-    """Print as JSON what one run came to; words are the run and what it is about."""
-    run, *about = words
-    sys.stdout.write(json.dumps(RUNS[run](*about)))
+def _times(given: TrainingRows, settings: TrainingSettings) -> dict[str, float]:
+    with timed() as times:
+        train(given, settings)
+    return times
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    answer(epoch, quality, score, match, device)

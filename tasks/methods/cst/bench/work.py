@@ -5,10 +5,9 @@ kernels are compiled, or loaded from its cache, on few rows before anything is t
 """
 
 import json
-import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.columns import Columns
 from tasks.numerics.problem import Applicants, Counterfactuals, FeasibilityGraph, Problem
 from tasks.numerics.results import Tally
+from tasks.proof.work import Stored, answer, peak_mb, sampled, timed
 
 WARM_ROWS = 400
 SAMPLE = 100
@@ -40,7 +40,7 @@ QUERIES = 10
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(Stored):
     """A problem of CST as plain arrays, to be handed from one process to another."""
 
     values: Floats
@@ -68,20 +68,9 @@ class Case:
         arrays = (imagined.row, imagined.values, imagined.favourable)
         return cls(columns.values, problem.group, applicants.favourable, *arrays, np.array(json.dumps(said)))
 
-    @classmethod
-    def read(cls, file: Path) -> "Case":
-        """The case that ``write`` left in a file."""
-        with np.load(file) as stored:
-            return cls(**stored)
-
-    def write(self, file: Path) -> None:
-        """Leave the case in a file."""
-        np.savez(file, **{each.name: getattr(self, each.name) for each in fields(self)})
-
     def sample(self, size: int) -> "Case":
         """``size`` rows drawn without replacement, or all if there are no more."""
-        rng, total = np.random.default_rng(0), len(self.group)
-        rows = np.sort(rng.choice(total, min(size, total), replace=False))
+        rows = sampled(len(self.group), size)
         kept = np.isin(self.imagined_row, rows)
         return replace(
             self,
@@ -118,16 +107,14 @@ def detect(file: str, settings: str, rows: str) -> dict[str, Any]:
     asked, case = CstSettings.model_validate_json(settings), Case.read(Path(file))
     problem, rng = case.sample(int(rows)).problem, np.random.default_rng(0)
     cst.detect(case.sample(WARM_ROWS).problem, asked, rng)
-    wall, cpu = time.perf_counter(), time.process_time()
-    found = cst.detect(problem, asked, rng)
-    seconds, cpu_s = time.perf_counter() - wall, time.process_time() - cpu
+    with timed() as times:
+        found = cst.detect(problem, asked, rng)
     return {
-        "peak_mb": _peak_mb(),
+        "peak_mb": peak_mb(),
         "rows": len(problem.group),
         "complainants": len(found.findings.row),
         "refused": int((found.findings.refusal != "").sum()),
-        "seconds": seconds,
-        "cpu_s": cpu_s,
+        **times,
         "detected": detected(found.tallies),
     }
 
@@ -151,13 +138,13 @@ def search(rows: str, k: str, memory_mb: str) -> dict[str, Any]:
     sample = np.sort(rng.choice(len(queries.numeric), min(SAMPLE, len(queries.numeric)), replace=False))
     few = space.rows(slice(0, WARM_ROWS))
     neighbours.nearest(neighbours.index(few, np.arange(len(few.numeric))), few, 2, settings)
-    before, start = _peak_mb(), time.perf_counter()
+    before, start = peak_mb(), time.perf_counter()
     blocks = neighbours.index(space, np.arange(int(rows)))
-    indexed, indexed_mb = time.perf_counter(), _peak_mb()
+    indexed, indexed_mb = time.perf_counter(), peak_mb()
     kept = []
     for some, near in neighbours.in_batches(blocks, queries, int(k), settings):
         kept.append(near.distances[sample[(sample >= some.start) & (sample < some.stop)] - some.start])
-    done, peak_mb = time.perf_counter(), _peak_mb()
+    done, most_mb = time.perf_counter(), peak_mb()
     theirs, brute_s = brute_force(space, queries.rows(sample), int(k))
     return {
         "rows": int(rows),
@@ -166,7 +153,7 @@ def search(rows: str, k: str, memory_mb: str) -> dict[str, Any]:
         "search_s": done - indexed,
         "data_mb": before,
         "indexed_mb": indexed_mb,
-        "peak_mb": peak_mb,
+        "peak_mb": most_mb,
         "sample": len(sample),
         "brute_s": brute_s,
         "furthest_apart": float(np.abs(theirs - np.concatenate(kept)).max()),
@@ -196,24 +183,5 @@ def brute_force(space: Space, queries: Space, k: int) -> tuple[Floats, float]:
     return distances, time.perf_counter() - start
 
 
-def _peak_mb() -> float:
-    """Most memory that this process has held.
-
-    ``resource.getrusage`` would also count the process that started this one, from before it became this one.
-    """
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
-    return int(line.split()[1]) / 1024
-
-
-RUNS = {each.__name__: each for each in (detect, search)}
-
-
-def main(words: Sequence[str]) -> None:
-    """Print as JSON what one run came to; words are the run and what it is about."""
-    run, *about = words
-    sys.stdout.write(json.dumps(RUNS[run](*about)))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    answer(detect, search)

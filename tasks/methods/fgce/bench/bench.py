@@ -7,10 +7,6 @@ Here belong what is run and the targets. What is timed is in ``work``, the plain
 ``tasks.methods.fgce.bench.plain``.
 """
 
-import json
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,18 +17,15 @@ import numpy as np
 import pyarrow as pa
 
 from schemas.audit.spec import AuditSpec
-from schemas.errors import InfrastructureError
 from schemas.terms import DecisionMaker
 from tasks.detection.problems import explained_and_candidates
 from tasks.feasibility_graph.stage import rules_of, strata_of
-from tasks.lake.store import Lake
 from tasks.methods.fgce.bench.work import GRAPH, OPTIMA, Scored
 from tasks.methods.fgce.settings import FgceSettings
-from tasks.pipeline.specs import read_spec
 from tasks.plan import plan
+from tasks.proof.benches import ALL, Row, apart, at_least, at_most, measured, row
 from tasks.proof.plain import call_plainly
-
-Row = dict[str, Any]
+from tasks.proof.specs import paper_spec, require
 
 ADULT, COMPAS = "adult", "compas"
 SOURCES = {
@@ -41,17 +34,13 @@ SOURCES = {
 }
 """The audit spec, and its file inside the directory that ``--data`` gives."""
 
-_HERE = Path(__file__).parents[4] / "flows"
-_SPECS = (_HERE.parent / "data" / "audits" / "paper", _HERE / "bundled" / "paper")
-
 MOST_SECONDS = {ADULT: 60.0, COMPAS: 10.0}
-MOST_MB = 2_000.0
+MOST_MB = FREE_MB = 2_000
 MOST_GROWTH = 1.5
 LEAST_RATIO = 100.0
 
 GROWTH_ROWS = 8_000
 PLAIN_ROWS = (1_000, 2_000)
-ALL = 2**31 - 1
 SEED = 0
 SCORED_STEPS = 3
 """Ingest, preprocess, score."""
@@ -68,13 +57,7 @@ class Prepared:
 
     def run(self, what: str, rows: int) -> Mapping[str, Any]:
         """What a process of its own says of ``what`` on so many rows."""
-        words = [what, str(self.file), self.settings, str(rows), str(SEED)]
-        command = [sys.executable, "-m", "tasks.methods.fgce.bench.work", *words]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 our own
-        if done.returncode:
-            raise RuntimeError(f"{what} of {self.name} ended with {done.returncode}:\n{done.stderr[-2000:]}")
-        said: Mapping[str, Any] = json.loads(done.stdout)
-        return said
+        return apart("tasks.methods.fgce.bench.work", what, self.file, self.settings, rows, SEED)
 
 
 def fgce(data: Path, rows: int | None = None) -> list[Row]:
@@ -86,50 +69,35 @@ def fgce(data: Path, rows: int | None = None) -> list[Row]:
             sizes said, are then not held against it.
 
     Raises:
-        InfrastructureError: A file is missing, or the disk is too full.
+        InfrastructureError: A file is missing, memory is short, or the disk is too full.
     """
-    limit = rows or ALL
-    with tempfile.TemporaryDirectory() as place:
-        Lake(Path(place)).require_space(2**30, "the benchmark")
-        adult, compas = (_prepared(name, data, Path(place), {}) for name in (ADULT, COMPAS))
-        # false negatives are so few in 1,000 rows that there would be little to compare
-        everyone = _prepared(ADULT, data, Path(place), {"explain.factuals": "unfavourable"})
-        start = time.perf_counter()
-        adult.run("measure", 1)  # compiles, so that no process below spends time or memory on it
-        compiling = _row(
-            ADULT, 1, "apart: start Python, compile what is not cached", seconds=time.perf_counter() - start
-        )
-        whole = adult.run("measure", limit)
-        part = adult.run("measure", min(limit, GROWTH_ROWS))
-        said = [
-            compiling,
-            *_of_size(adult, whole),
-            *_of_size(compas, compas.run("measure", limit)),
-            _growth(whole, part),
-        ]
-        for size in dict.fromkeys(min(limit, each) for each in PLAIN_ROWS):
-            said += _against_plain(everyone.run("compare", size))
-    return said if rows is None else [{**row, "target": None, "met": None} for row in said]
+    require(data, [data / file for _, file in SOURCES.values()])
+    return measured(lambda place: _lines(data, place, rows or ALL), rows, FREE_MB)
+
+
+def _lines(data: Path, place: Path, limit: int) -> Iterator[Row]:
+    adult, compas = (_prepared(name, data, place, {}) for name in (ADULT, COMPAS))
+    # false negatives are so few in 1,000 rows that there would be little to compare
+    everyone = _prepared(ADULT, data, place, {"explain.factuals": "unfavourable"})
+    start = time.perf_counter()
+    adult.run("measure", 1)  # compiles, so that no process below spends time or memory on it
+    yield row(ADULT, 1, "apart: start Python, compile what is not cached", seconds=time.perf_counter() - start)
+    whole, part = (adult.run("measure", min(limit, size)) for size in (ALL, GROWTH_ROWS))
+    yield from _of_size(adult, whole)
+    yield from _of_size(compas, compas.run("measure", limit))
+    yield _growth(whole, part)
+    for size in dict.fromkeys(min(limit, each) for each in PLAIN_ROWS):
+        yield from _against_plain(everyone.run("compare", size))
 
 
 def _prepared(name: str, data: Path, place: Path, overrides: Mapping[str, str]) -> Prepared:
     start = time.perf_counter()
-    spec = _spec(name, data, overrides)
+    spec_name, source = SOURCES[name]
+    spec = paper_spec(spec_name, {**overrides, "source.path": str(data / source)})
     file = place / f"{name}{len(overrides)}.npz"
     _scored(spec).write(file)
     settings = (spec.methods.of(FgceSettings) or FgceSettings()).model_dump_json()
     return Prepared(name, file, settings, time.perf_counter() - start)
-
-
-def _spec(name: str, data: Path, overrides: Mapping[str, str]) -> AuditSpec:
-    """The paper's spec of a data set, reading its file from ``data``."""
-    spec_name, file_name = SOURCES[name]
-    spec, file = next((place for place in _SPECS if place.is_dir()), _SPECS[0]) / spec_name, data / file_name
-    if not file.is_file():
-        raise InfrastructureError(f"{str(file)!r} is not there; --data is to be the directory that holds {file_name}")
-    if not spec.is_file():
-        raise InfrastructureError(f"{str(spec)!r} is not there; run the benchmark from a checkout, which holds it")
-    return read_spec(spec.read_text(encoding="utf-8"), str(spec), {**overrides, "source.path": str(file)}).spec
 
 
 def _scored(spec: AuditSpec) -> Scored:
@@ -152,22 +120,16 @@ def _scored(spec: AuditSpec) -> Scored:
     )
 
 
-def _row(name: str, rows: int, what: str, **more: Any) -> Row:
-    """A line of the table; what it does not say is empty."""
-    columns = ("seconds", "edges_per_s", "peak_mb", "ratio", "target", "met", "found")
-    return {"data": name, "rows": rows, "what": what, **dict.fromkeys(columns), **more}
-
-
 def _of_size(prepared: Prepared, said: Mapping[str, Any]) -> Iterator[Row]:
     """The stages on one data set, their total, and the memory they took."""
     at, seconds = (prepared.name, said["rows"]), said["seconds"]
-    yield _row(*at, "apart: ingest, preprocess, score", seconds=prepared.seconds)
+    yield row(*at, "apart: ingest, preprocess, score", seconds=prepared.seconds)
     for stage, took in seconds.items():
-        yield _row(*at, stage, seconds=took, **_of_stage(stage, took, said))
+        yield row(*at, stage, seconds=took, **_of_stage(stage, took, said))
     total, most = sum(seconds.values()), MOST_SECONDS[prepared.name]
-    yield _row(*at, "all stages", seconds=total, **_against(f"at most {most:g} s", total <= most))
+    yield row(*at, "all stages", seconds=total, **at_most(total, most, " s"))
     peak = said["peak_mb"]
-    yield _row(*at, "peak memory", peak_mb=peak, **_against(f"at most {MOST_MB:g} MB", peak <= MOST_MB))
+    yield row(*at, "peak memory", peak_mb=peak, **at_most(peak, MOST_MB, " MB"))
 
 
 def _of_stage(stage: str, took: float, said: Mapping[str, Any]) -> Row:
@@ -175,7 +137,7 @@ def _of_stage(stage: str, took: float, said: Mapping[str, Any]) -> Row:
     if stage == GRAPH:
         nodes, edges = said["nodes"], said["edges"]
         found = f"{edges:,} edges of {nodes:,} distinct rows, {said['edges_of_rows']:,} of all rows"
-        return {"edges_per_s": round(edges / took), "found": found}
+        return {"per_s": round(edges / took), "found": f"{found}; a second: edges"}
     return {"found": "; ".join(said["optima"])} if stage == OPTIMA else {}
 
 
@@ -183,12 +145,12 @@ def _growth(whole: Mapping[str, Any], part: Mapping[str, Any]) -> Row:
     """Seconds per edge of the graph on all rows, against those on some."""
     per_edge = [each["seconds"][GRAPH] / max(each["edges"], 1) for each in (whole, part)]
     ratio = per_edge[0] / per_edge[1]
-    return _row(
+    return row(
         ADULT,
         whole["rows"],
         f"graph, seconds per edge: against {part['rows']:,} rows",
         ratio=ratio,
-        **_against(f"at most {MOST_GROWTH:g}", ratio <= MOST_GROWTH),
+        **at_most(ratio, MOST_GROWTH),
         found=" against ".join(f"{each * 1e6:.3f} µs" for each in per_edge),
     )
 
@@ -197,17 +159,13 @@ def _against_plain(said: Mapping[str, Any]) -> Iterator[Row]:
     """The arrays against plain loops and networkx on the same rows, which found the same."""
     at, what = (ADULT, said["rows"]), "graph, reach, selection at every limit d"
     ratio = said["plain_s"] / said["arrays_s"]
-    yield _row(*at, f"{what}: plain loops, networkx", seconds=said["plain_s"], ratio=1.0)
-    yield _row(
+    yield row(*at, f"{what}: plain loops, networkx", seconds=said["plain_s"], ratio=1.0)
+    yield row(
         *at,
         f"{what}: arrays",
         seconds=said["arrays_s"],
         ratio=ratio,
-        **_against(f"at least {LEAST_RATIO:g}", ratio >= LEAST_RATIO),
+        **at_least(ratio, LEAST_RATIO),
         found=f"same {said['edges_of_rows']:,} edges, same components, same {said['cells']:,} cells of coverage "
         f"({said['factuals']} factuals, {said['covered']} covered)",
     )
-
-
-def _against(target: str, met: bool) -> Row:
-    return {"target": target, "met": "met" if met else "missed"}

@@ -4,11 +4,9 @@ It imports neither frames nor stages of an audit, so that the process's peak mem
 kernels are compiled, or loaded from its cache, on a small sample before anything is timed.
 """
 
-import json
-import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +26,7 @@ from tasks.methods.fgce.settings import FgceSettings
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.problem import FeasibilityGraph, Problem
 from tasks.numerics.results import Tally
+from tasks.proof.work import Stored, answer, peak_mb, sampled
 
 COLLAPSE, GRAPH, REACH, SELECT = "collapse equal rows", "graph", "reachability", "selection at every limit d"
 COMPONENTS, OPTIMA, TABLES = "components", "exact k0, d0, d0 at k0", "(k, d) tables and areas"
@@ -40,7 +39,7 @@ _Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True)
-class Scored:
+class Scored(Stored):
     """Rows as the stages before the graph leave them: encoded, scored and split."""
 
     encoded: Floats
@@ -52,20 +51,9 @@ class Scored:
     feature: Ints
     """``(p,)`` source feature of each encoded column."""
 
-    @classmethod
-    def read(cls, file: Path) -> "Scored":
-        """The rows that ``write`` left in a file."""
-        with np.load(file) as stored:
-            return cls(**stored)
-
-    def write(self, file: Path) -> None:
-        """Leave the rows in a file."""
-        np.savez(file, **{each.name: getattr(self, each.name) for each in fields(self)})
-
     def sample(self, size: int, seed: int) -> "Scored":
         """``size`` rows drawn without replacement, or all if there are no more."""
-        rng, total = np.random.default_rng(seed), len(self.group)
-        rows = np.sort(rng.choice(total, min(size, total), replace=False))
+        rows = sampled(len(self.group), size, seed)
         by_row = ("encoded", "group", "factual", "candidate")
         return replace(self, **{name: getattr(self, name)[rows] for name in by_row})
 
@@ -130,13 +118,14 @@ def warm(scored: Scored, settings: FgceSettings, seed: int) -> None:
     stages(scored.sample(WARM_ROWS, seed), settings)
 
 
-def measure(scored: Scored, settings: FgceSettings, rows: int, seed: int) -> dict[str, Any]:
-    """Times, counts and peak memory of the stages on ``rows`` rows."""
-    sample = scored.sample(rows, seed)
-    warm(scored, settings, seed)
+def measure(file: str, asked: str, rows: str, seed: str) -> dict[str, Any]:
+    """Times, counts and peak memory of the stages on so many rows of a file."""
+    scored, settings = Scored.read(Path(file)), FgceSettings.model_validate_json(asked)
+    sample = scored.sample(int(rows), int(seed))
+    warm(scored, settings, int(seed))
     done = fastest(sample, settings)
     return {
-        "peak_mb": _peak_mb(),
+        "peak_mb": peak_mb(),
         "rows": len(sample.group),
         "nodes": done.built.graph.size,
         "edges": done.built.edges,
@@ -146,7 +135,12 @@ def measure(scored: Scored, settings: FgceSettings, rows: int, seed: int) -> dic
     }
 
 
-def compare(scored: Scored, settings: FgceSettings, rows: int, seed: int) -> dict[str, Any]:
+def compare(file: str, asked: str, rows: str, seed: str) -> dict[str, Any]:
+    """``compared`` of a file."""
+    return compared(Scored.read(Path(file)), FgceSettings.model_validate_json(asked), int(rows), int(seed))
+
+
+def compared(scored: Scored, settings: FgceSettings, rows: int, seed: int) -> dict[str, Any]:
     """Seconds of the arrays and of the plain form for the same work on the same rows.
 
     Raises:
@@ -226,26 +220,5 @@ def _words(full: Full) -> str:
     return f"{full.n} coverable: {values}" + (f" ({reasons})" if reasons else "")
 
 
-def _peak_mb() -> float:
-    """Most memory that this process has held.
-
-    ``resource.getrusage`` would also count the process that started this one, from before it became this one.
-    """
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
-    return int(line.split()[1]) / 1024
-
-
-RUNS = {each.__name__: each for each in (measure, compare)}
-
-
-def main(words: Sequence[str]) -> None:
-    """Print as JSON what one run came to; words are the run, the file of rows, settings, number of rows and seed."""
-    run, file, settings, rows, seed = words
-    asked = FgceSettings.model_validate_json(settings)
-    said = RUNS[run](Scored.read(Path(file)), asked, int(rows), int(seed))
-    sys.stdout.write(json.dumps(said))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    answer(measure, compare)

@@ -5,17 +5,12 @@ Rows are drawn. Every measurement runs in a process of its own (``work``), and t
 Here belong what is run and the targets. What is timed is in ``work``.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from statistics import mean
-from typing import Any
 
-import psutil
-
-from schemas.errors import InfrastructureError, SpecError
-from tasks.proof.processes import against, apart, row
-
-Row = dict[str, Any]
+from tasks.proof.benches import Row, against, apart, at_most, measured, require_rows, row, took
 
 MOST_CPU_S = 72.0
 MOST_OF_ONE = 4.0
@@ -52,29 +47,30 @@ def gcfn(rows: int | None = None) -> list[Row]:
         SpecError: With so few rows a group would not fill a batch.
         InfrastructureError: Memory is short.
     """
-    if rows is not None and rows < FEWEST_ROWS:
-        raise SpecError(f"--rows {rows}: bench gcfn needs {FEWEST_ROWS} rows, so that either group fills a batch")
-    free = psutil.virtual_memory().available // 2**20
-    if free < FREE_MB:
-        raise InfrastructureError(f"{free} MB of memory are free and the benchmark needs up to {FREE_MB}; free some")
-    said = [*_speed(rows or MANY_ROWS), *_quality(min(rows or ROWS, ROWS), SEEDS if rows is None else 1)]
-    said += _accelerator(min(rows or ROWS, ROWS))
-    return said if rows is None else [{**each, "target": None, "met": None} for each in said]
+    require_rows("gcfn", rows, FEWEST_ROWS, "so that either group fills a batch")
+
+    def lines(_: Path) -> Iterator[Row]:
+        some = min(rows or ROWS, ROWS)
+        yield from _speed(rows or MANY_ROWS)
+        yield from _quality(some, SEEDS if rows is None else 1)
+        yield from _accelerator(some)
+
+    return measured(lines, rows, FREE_MB)
 
 
 def _speed(limit: int) -> Iterator[Row]:
     """Ten networks in one batch, one alone, and ten on ten times as many rows."""
     n = min(limit, ROWS)
     ten, one = (_run("speed", n, networks, EPOCHS, "cpu") for networks in (NETWORKS, 1))
-    met = against(f"at most {MOST_CPU_S:g} CPU s", ten["cpu_s"] <= MOST_CPU_S)
-    yield row(DRAWN, n, f"{NETWORKS} networks in one batch, {EPOCHS} epochs", **_took(ten), **met)
-    yield row(DRAWN, n, f"one network alone, {EPOCHS} epochs", **_took(one))
+    met = at_most(ten["cpu_s"], MOST_CPU_S, " CPU s")
+    yield row(DRAWN, n, f"{NETWORKS} networks in one batch, {EPOCHS} epochs", **took(ten), **met)
+    yield row(DRAWN, n, f"one network alone, {EPOCHS} epochs", **took(one))
     ratio = ten["cpu_s"] / one["cpu_s"]
-    met = against(f"at most {MOST_OF_ONE:g}", ratio <= MOST_OF_ONE)
-    yield row(DRAWN, n, f"{NETWORKS} in one batch against one alone", ratio=ratio, found="CPU seconds", **met)
+    alone = f"{NETWORKS} in one batch against one alone"
+    yield row(DRAWN, n, alone, ratio=ratio, found="CPU seconds", **at_most(ratio, MOST_OF_ONE))
     many = _run("speed", min(limit, MANY_ROWS), NETWORKS, EPOCHS_ON_MANY, "cpu")
     at = (DRAWN, many["rows"])
-    yield row(*at, f"{NETWORKS} networks in one batch, {EPOCHS_ON_MANY} epochs", **_took(many))
+    yield row(*at, f"{NETWORKS} networks in one batch, {EPOCHS_ON_MANY} epochs", **took(many))
     growth = many["epoch_cpu_s"] / ten["epoch_cpu_s"]
     found = f"CPU seconds of an epoch, for {many['rows'] / n:.2f} times the rows"
     yield row(*at, "growth", ratio=growth, found=found)
@@ -118,7 +114,3 @@ def _accelerator(rows: int) -> Iterator[Row]:
     what = f"{NETWORKS} networks in one batch, {EPOCHS_ON_CUDA} epochs"
     found = "times the speed of the CPU, an epoch by the clock"
     yield row(cuda, rows, what, seconds=there["seconds"], ratio=here["epoch_s"] / there["epoch_s"], found=found)
-
-
-def _took(said: Mapping[str, Any]) -> Row:
-    return {name: said[name] for name in ("seconds", "cpu_s", "peak_mb")}

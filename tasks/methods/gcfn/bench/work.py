@@ -4,26 +4,22 @@ Generators of mediators are trained here, so that the process's peak memory is t
 the paper's synthetic data (equation 72), for whom the truth is known.
 """
 
-import json
-import sys
 import time
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from tasks.counterfactuals.algorithm.conditional.quantiles import fit_quantiles
 from tasks.counterfactuals.algorithm.diagnostics.quality import against_truth
 from tasks.counterfactuals.algorithm.gan import settings as gan
-from tasks.counterfactuals.algorithm.gan.checkpoint import Checkpoint
 from tasks.counterfactuals.algorithm.gan.settings import GanSettings
 from tasks.counterfactuals.algorithm.gan.training import train
 from tasks.ingest.synthetic.algorithm.mediated_lending import MediatedRows, Synthetic, synthetic
 from tasks.numerics.arrays import Floats
 from tasks.numerics.mediation import Mediation
+from tasks.numerics.networks.checkpoint import Checkpoint
+from tasks.proof.work import answer, device, peak_mb, timed
 
 VARIANTS = {"default": GanSettings(device="cpu"), "paper": replace(GanSettings(device="cpu"), **gan.PAPER)}
 QUANTILES = "quantile map"
@@ -42,19 +38,11 @@ def speed(rows: str, networks: str, epochs: str, device: str) -> dict[str, Any]:
     def note(_: Checkpoint) -> None:
         ended.append((time.perf_counter(), time.process_time()))
 
-    start, cpu = time.perf_counter(), time.process_time()
-    train(given, settings, note)
-    seconds, cpu_s = time.perf_counter() - start, time.process_time() - cpu
+    with timed() as times:
+        train(given, settings, note)
     of_epochs = np.diff(np.array(ended), axis=0)
-    epoch_s, epoch_cpu_s = of_epochs.mean(axis=0).tolist() if len(of_epochs) else (seconds, cpu_s)
-    return {
-        "rows": len(given),
-        "seconds": seconds,
-        "cpu_s": cpu_s,
-        "epoch_s": epoch_s,
-        "epoch_cpu_s": epoch_cpu_s,
-        "peak_mb": _peak_mb(),
-    }
+    epoch_s, epoch_cpu_s = of_epochs.mean(axis=0).tolist() if len(of_epochs) else times.values()
+    return {"rows": len(given), **times, "epoch_s": epoch_s, "epoch_cpu_s": epoch_cpu_s, "peak_mb": peak_mb()}
 
 
 def quality(variant: str, noise: str, rows: str, seeds: str) -> dict[str, Any]:
@@ -70,11 +58,6 @@ def quality(variant: str, noise: str, rows: str, seeds: str) -> dict[str, Any]:
     return {"rows": int(rows), "slopes": slopes, "errors": errors, "cpu_s": time.process_time() - cpu}
 
 
-def device() -> dict[str, Any]:
-    """The accelerator that torch sees, or none."""
-    return {"cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None}
-
-
 def _imagined(variant: str, fitted: MediatedRows, held: MediatedRows, seed: int) -> Floats:
     """Mediators ``(s, k, n, p)`` of held-out rows."""
     rows: Mediation = fitted.mediation()
@@ -83,21 +66,5 @@ def _imagined(variant: str, fitted: MediatedRows, held: MediatedRows, seed: int)
     return train(rows, replace(VARIANTS[variant], seed=seed)).imaginer.imagine(held.mediation())
 
 
-def _peak_mb() -> float:
-    """Most memory that this process has held; ``resource.getrusage`` would count the process that started it, too."""
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
-    return int(line.split()[1]) / 1024
-
-
-RUNS = {each.__name__: each for each in (speed, quality, device)}
-
-
-def main(words: Sequence[str]) -> None:
-    """Print as JSON what one run came to; words are the run and what it is about."""
-    run, *about = words
-    sys.stdout.write(json.dumps(RUNS[run](*about)))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    answer(speed, quality, device)

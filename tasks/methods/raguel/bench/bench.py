@@ -7,7 +7,6 @@ How time grows is told in CPU seconds: on a machine that others use too, a longe
 Here belong what is run and the targets. What is timed is in ``work``.
 """
 
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -15,15 +14,20 @@ from math import log
 from pathlib import Path
 from typing import Any
 
-import psutil
-
-from schemas.errors import InfrastructureError, SpecError
-from tasks.lake.store import Lake
 from tasks.methods.raguel.reproduction.experiments import PEOPLE, judged
-from tasks.proof.processes import against, apart, row
+from tasks.proof.benches import (
+    Row,
+    against,
+    apart,
+    at_most,
+    below,
+    measured,
+    per_second,
+    require_rows,
+    row,
+    took,
+)
 from tasks.proof.specs import require
-
-Row = dict[str, Any]
 
 LEAST_PER_S = {"closed": 10_000_000, "bounded": 200_000}
 MOST_CASE_S = 0.003
@@ -60,37 +64,36 @@ def raguel(data: Path, rows: int | None = None) -> list[Row]:
         SpecError: So few records say nothing.
         InfrastructureError: A file is missing, memory is short, or the disk is too full.
     """
-    if rows is not None and rows < FEWEST:
-        raise SpecError(f"--rows {rows}: bench raguel needs {FEWEST} rows at least; with fewer nothing takes any time")
+    require_rows("raguel", rows, FEWEST, "with fewer nothing takes any time")
     require(data, [data / PEOPLE[name].source for name in PEOPLE])
-    free = psutil.virtual_memory().available // 2**20
-    if free < FREE_MB:
-        raise InfrastructureError(f"{free} MB of memory are free and the benchmark needs up to {FREE_MB}; free some")
-    with tempfile.TemporaryDirectory() as name:
-        place = Path(name)
-        Lake(place).require_space(2**28, "the benchmark")
-        said = [_prepared(data, place), *_costs(rows or RECORDS), *_steps(place), *_rerankings(place)]
-        said += _lists(rows or RECORDS)
-    return said if rows is None else [{**each, "target": None, "met": None} for each in said]
+
+    def lines(place: Path) -> Iterator[Row]:
+        yield _prepared(data, place)
+        yield from _costs(rows or RECORDS)
+        yield from _steps(place)
+        yield from _rerankings(place)
+        yield from _lists(rows or RECORDS)
+
+    return measured(lines, rows, FREE_MB)
 
 
 def _prepared(data: Path, place: Path) -> Row:
     """Both data sets read, judged by a classifier and left in files."""
-    from tasks.methods.raguel.bench import work as raguel_stages  # scikit-learn takes a second to import
+    from tasks.methods.raguel.bench.work import People  # scikit-learn takes a second to import
     from tasks.methods.raguel.reproduction import lists
 
     start = time.perf_counter()
     for name, overrides in (("german", {}), ("default-credit", EVERYBODY)):
         found = judged(PEOPLE[name], data, **overrides)
         actions = lists.actions(found, bounded=False)
-        raguel_stages.write(found.values, found.people.group, found.boundary, actions, place / f"{name}.npz")
+        People.of(found.values, found.people.group, found.boundary, actions).write(place / f"{name}.npz")
     return row("both", None, "apart: ingest, preprocess, classifier", seconds=time.perf_counter() - start)
 
 
 def _costs(limit: int) -> Iterator[Row]:
     for kind, least in LEAST_PER_S.items():
         said = _run("costs", limit, kind)
-        per_s = round(said["rows"] / said["seconds"])
+        per_s = per_second(said)["per_s"]
         yield _row(DRAWN, said, TITLES[kind], per_s=per_s, **against(f"at least {least:,} a second", per_s >= least))
 
 
@@ -99,7 +102,7 @@ def _steps(place: Path) -> Iterator[Row]:
     for title, most in (("whole steps", 0), (f"whole steps, {FEW_CHANGES} attributes at most", FEW_CHANGES)):
         said = _run("steps", place / "german.npz", most)
         each = said["seconds"] / said["cases"]
-        met = against(f"below {1000 * MOST_CASE_S:g} ms each", each < MOST_CASE_S)
+        met = below(1000 * each, 1000 * MOST_CASE_S, " ms each")
         found = f"{1000 * each:.3f} ms a case, {said['refused']} out of reach, {said['unproven']} not proven"
         yield _row(GERMAN, said, title, per_s=round(1 / each), found=found, **met)
 
@@ -108,11 +111,11 @@ def _rerankings(place: Path) -> Iterator[Row]:
     """Everybody of the credit card clients, by both algorithms at every setting of the paper."""
     file = place / "default-credit.npz"
     said = _run("one_by_one", file)
-    met = against(f"below {1000 * MOST_ONE_BY_ONE_S:g} ms", said["seconds"] < MOST_ONE_BY_ONE_S)
+    met = below(1000 * said["seconds"], 1000 * MOST_ONE_BY_ONE_S, " ms")
     yield _row(CLIENTS, said, "Algorithm 1, real steps, slowest tolerance", **met)
     said = _run("in_blocks", file)
     blocks, tolerance = said["slowest"]
-    met = against(f"below {1000 * MOST_IN_BLOCKS_S:g} ms", said["seconds"] < MOST_IN_BLOCKS_S)
+    met = below(1000 * said["seconds"], 1000 * MOST_IN_BLOCKS_S, " ms")
     found = f"slowest: {blocks} blocks, t = {tolerance:.3f}; median setting {1000 * said['median_s']:.1f} ms"
     yield _row(CLIENTS, said, "Algorithm 2, slowest setting of the grid", found=found, **met)
 
@@ -125,23 +128,16 @@ def _lists(limit: int) -> Iterator[Row]:
         quick = said["seconds"] < MOST_MILLION_S and said["peak_mb"] < MOST_MILLION_MB
         met = against(f"below {MOST_MILLION_S:g} s and {MOST_MILLION_MB:,} MB", quick) if each == RECORDS else {}
         found = f"of it the sort {1000 * said['sort_s']:.1f} ms"
-        yield _row(DRAWN, said, "blocks of 100, with the sort", per_s=_per_s(said), found=found, **met)
+        yield _row(DRAWN, said, "blocks of 100, with the sort", **per_second(said), found=found, **met)
     first, last = lengths[0], lengths[-1]
     if first < last:
         growth = log(told[last]["cpu_s"] / told[first]["cpu_s"]) / log(last / first)
-        met = against(f"at most {MOST_GROWTH:g}", growth <= MOST_GROWTH)
         what = f"growth from {first:,} records: exponent of CPU time"
-        yield row(DRAWN, last, what, ratio=growth, **met)
-
-
-def _per_s(said: Mapping[str, Any]) -> int:
-    per_s: int = round(said["rows"] / said["seconds"])
-    return per_s
+        yield row(DRAWN, last, what, ratio=growth, **at_most(growth, MOST_GROWTH))
 
 
 def _row(name: str, said: Mapping[str, Any], what: str, found: str = "", **more: Any) -> Row:
     """A line of what a process said; what it compiled before is told apart."""
     compiled = f"compiled apart in {said['compile_s']:.1f} s" if "compile_s" in said else ""
     told = "; ".join(part for part in (found, compiled) if part)
-    took = {"seconds": said["seconds"], "cpu_s": said.get("cpu_s"), "peak_mb": said["peak_mb"]}
-    return row(name, said["rows"], what, **took, found=told or None, **more)
+    return row(name, said["rows"], what, **took(said), found=told or None, **more)

@@ -4,10 +4,9 @@ Each run is a process of its own, so that its peak memory is that of the work. K
 numba's cache, on few records before anything is timed, which is told apart. Times are the least of several.
 """
 
-import json
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +23,51 @@ from tasks.methods.raguel.algorithm.recourse.targets import Boundary
 from tasks.methods.raguel.reproduction import hmda_series
 from tasks.methods.raguel.reproduction.grid import BLOCKS, TOLERANCES
 from tasks.methods.raguel.reproduction.hmda_series import Drawn, HmdaSeries
-from tasks.numerics.arrays import Floats, Ints
+from tasks.numerics.arrays import Bools, Floats, Ints
+from tasks.proof.work import Stored, answer, peak_mb
 
 REPETITIONS, WARM_RECORDS = 7, 500
 ATTRIBUTES = 10
 SIZE, TOLERANCE = 100, 1 / 3
 """Of the blocks of long lists."""
+
+
+@dataclass(frozen=True)
+class People(Stored):
+    """People, what they may change, and a linear boundary, to be handed from one process to another."""
+
+    values: Floats
+    group: Ints
+    slope: Floats
+    intercept: Floats
+    """``(1,)``."""
+    weight: Floats
+    changeable: Bools
+    step: Floats
+    direction: Ints
+    lower: Floats
+    upper: Floats
+
+    @classmethod
+    def of(cls, values: Floats, group: Ints, boundary: Boundary, actions: Actions) -> "People":
+        """The arrays of all this."""
+        given = {each.name: getattr(actions, each.name) for each in fields(cls) if hasattr(actions, each.name)}
+        return cls(values, group, boundary.slope, np.array([boundary.intercept]), **given)
+
+    @property
+    def boundary(self) -> Boundary:
+        """The boundary again."""
+        return Boundary(self.slope, float(self.intercept[0]))
+
+    @property
+    def actions(self) -> Actions:
+        """What may be changed, again."""
+        return Actions(**{each.name: getattr(self, each.name) for each in fields(Actions)})
+
+    def records(self) -> Records:
+        """The list of them."""
+        found = targets.to_boundary(self.values, self.boundary, self.actions)
+        return make_records(self.values, found, self.group, self.actions, self.boundary)
 
 
 def costs(records: str, kind: str) -> dict[str, Any]:
@@ -42,13 +80,13 @@ def costs(records: str, kind: str) -> dict[str, Any]:
         actions = make_actions(weight, direction=np.resize([1, -1, 0], ATTRIBUTES), lower=-4.0, upper=4.0)
     compiled = _compiled(lambda: targets.costs_to_boundary(values[:WARM_RECORDS], boundary, actions))
     seconds = _least(lambda: targets.costs_to_boundary(values, boundary, actions))
-    return {"rows": n, "seconds": seconds, "compile_s": compiled, "peak_mb": _peak_mb()}
+    return {"rows": n, "seconds": seconds, "compile_s": compiled, "peak_mb": peak_mb()}
 
 
 def steps(file: str, most: str) -> dict[str, Any]:
     """Counterfactual points in whole steps, with so many changed attributes at most, for every case of a file."""
-    stored, limit = _Stored(Path(file)), int(most) or None
-    values, boundary, actions = stored.values, stored.boundary, stored.actions
+    people, limit = People.read(Path(file)), int(most) or None
+    values, boundary, actions = people.values, people.boundary, people.actions
     compiled = _compiled(lambda: in_steps(values[:1], boundary, actions, limit))
     start = time.perf_counter()
     found = in_steps(values, boundary, actions, limit)
@@ -61,22 +99,22 @@ def steps(file: str, most: str) -> dict[str, Any]:
         "compile_s": compiled,
         "refused": refused,
         "unproven": unproven,
-        "peak_mb": _peak_mb(),
+        "peak_mb": peak_mb(),
     }
 
 
 def one_by_one(file: str) -> dict[str, Any]:
     """Algorithm 1 on everybody in a file, after costs, at every tolerance of the paper."""
-    listed = _Stored(Path(file)).records()
+    listed = People.read(Path(file)).records()
     few = listed.rows(np.arange(min(WARM_RECORDS, len(listed.cost))))
     compiled = _compiled(lambda: rerank(few, _held(few.group), Reranking()))
     seconds = {t: _least(lambda t=t: rerank(listed, _held(listed.group, t), Reranking())) for t in TOLERANCES}  # type: ignore[misc]
-    return {"rows": len(listed.cost), "seconds": max(seconds.values()), "compile_s": compiled, "peak_mb": _peak_mb()}
+    return {"rows": len(listed.cost), "seconds": max(seconds.values()), "compile_s": compiled, "peak_mb": peak_mb()}
 
 
 def in_blocks(file: str) -> dict[str, Any]:
     """Algorithm 2 on everybody in a file, at every setting of the paper's grid: the slowest of them."""
-    listed = _Stored(Path(file)).records()
+    listed = People.read(Path(file)).records()
     few = listed.rows(np.arange(min(WARM_RECORDS, len(listed.cost))))
     compiled = _compiled(lambda: rerank_blocks(few, _held(few.group), 20, BlockRules()))
     seconds = {}
@@ -92,7 +130,7 @@ def in_blocks(file: str) -> dict[str, Any]:
         "slowest": slowest,
         "median_s": float(np.median(list(seconds.values()))),
         "compile_s": compiled,
-        "peak_mb": _peak_mb(),
+        "peak_mb": peak_mb(),
     }
 
 
@@ -111,29 +149,8 @@ def drawn(records: str) -> dict[str, Any]:
         "cpu_s": cpu_s,
         "sort_s": sort,
         "compile_s": compiled,
-        "peak_mb": _peak_mb(),
+        "peak_mb": peak_mb(),
     }
-
-
-def write(values: Floats, group: Ints, boundary: Boundary, actions: Actions, file: Path) -> None:
-    """Leave people in a file, to be read by another process."""
-    of_actions = (getattr(actions, name) for name in _Stored.ACTIONS)
-    np.savez(file, values, group, boundary.slope, np.array(boundary.intercept), *of_actions)
-
-
-class _Stored:
-    """The people that ``write`` left."""
-
-    ACTIONS = ("weight", "changeable", "step", "direction", "lower", "upper")
-
-    def __init__(self, file: Path) -> None:
-        with np.load(file) as stored:
-            self.values, self.group, slope, intercept, *actions = (stored[f"arr_{at}"] for at in range(10))
-        self.boundary, self.actions = Boundary(slope, float(intercept)), Actions(*actions)
-
-    def records(self) -> Records:
-        found = targets.to_boundary(self.values, self.boundary, self.actions)
-        return make_records(self.values, found, self.group, self.actions, self.boundary)
 
 
 def _held(group: Ints, tolerance: float = TOLERANCE) -> Representation:
@@ -166,21 +183,5 @@ def _compiled(work: Callable[[], object]) -> float:
     return max(first - second, 0.0)
 
 
-def _peak_mb() -> float:
-    """Most memory that this process has held; ``resource.getrusage`` would count the process that started it, too."""
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
-    return int(line.split()[1]) / 1024
-
-
-RUNS = {each.__name__: each for each in (costs, steps, one_by_one, in_blocks, drawn)}
-
-
-def main(words: Sequence[str]) -> None:
-    """Print as JSON what one run came to; words are the run and what it is about."""
-    run, *about = words
-    sys.stdout.write(json.dumps(RUNS[run](*about)))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    answer(costs, steps, one_by_one, in_blocks, drawn)

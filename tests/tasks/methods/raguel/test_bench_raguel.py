@@ -23,12 +23,12 @@ def file(tmp_path_factory):
     group = (rng.random(600) < 0.4).astype(np.int32)
     values = rng.integers(-8, 9, (600, 4)) / 4 - 0.4 * group[:, None]
     actions = make_actions([0.2, 0.4, 0.7, 1.0], changeable=[True, True, True, False], step=0.25)
-    raguel_stages.write(values, group, Boundary(np.array([1.0, 0.5, 0.3, 0.2]), -4.0), actions, place)
+    raguel_stages.People.of(values, group, Boundary(np.array([1.0, 0.5, 0.3, 0.2]), -4.0), actions).write(place)
     return str(place)
 
 
 def test_people_survive_their_file(file):
-    stored = raguel_stages._Stored(file)
+    stored = raguel_stages.People.read(file)
     assert (stored.values.shape, stored.group.dtype) == ((600, 4), np.int32)
     assert (stored.boundary.slope.tolist(), stored.boundary.intercept) == ([1.0, 0.5, 0.3, 0.2], -4.0)
     assert stored.actions.weight.tolist() == make_actions([0.2, 0.4, 0.7, 1], [1, 1, 1, 0]).weight.tolist()
