@@ -5,11 +5,18 @@ kept when the process dies or the stage fails, and removed once the stage's part
 part of a result until then, so that nobody else reads it.
 """
 
+import logging
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
+from schemas.errors import IntegrityError
 from tasks.lake.store import Lake
 from tasks.pipeline.stop_request import raise_if_stopped
+
+log = logging.getLogger("evenhand")
+
+_Parsed = TypeVar("_Parsed")
 
 
 class Scratch:
@@ -29,6 +36,19 @@ class Scratch:
     def read(self, name: str) -> bytes | None:
         """The content of a file; None where there is none. Whoever wrote it has to tell whether it is whole."""
         return None if self._lake is None else self._lake.storage.read(f"{self._folder}/{name}")
+
+    def whole(self, name: str, parse: Callable[[bytes], _Parsed]) -> _Parsed | None:
+        """The content of a file as ``parse`` reads it; None where there is none, or a damaged one, which is told."""
+        content = self.read(name)
+        try:
+            return None if content is None else parse(content)
+        except IntegrityError as error:
+            log.warning("%s: %s", self.path(name), error)
+            return None
+
+    def where(self, name: str) -> str:
+        """The path of a file in an error's words; nothing without a lake."""
+        return "" if self.path(name) is None else f" (in {self.path(name)})"
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file in one step, over the one that was there: it is read as it was before, or as it is then.

@@ -4,6 +4,7 @@ Every stage that asks generators makes them here, so that all imagine the same m
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import cached_property
 
@@ -11,18 +12,18 @@ import numpy as np
 import pyarrow as pa
 
 from schemas.audit.spec import Protected
+from schemas.errors import DataQualityError, IntegrityError
 from tasks.counterfactuals.algorithm.conditional.quantiles import FEWEST_ROWS, fit_quantiles
 from tasks.counterfactuals.algorithm.diagnostics.convergence import Convergence, convergence, log_loss_alone
 from tasks.counterfactuals.algorithm.gan import groups
-from tasks.counterfactuals.algorithm.gan.checkpoint import Checkpoint
 from tasks.counterfactuals.algorithm.gan.groups import Categories, some
 from tasks.counterfactuals.algorithm.gan.settings import GanSettings
-from tasks.counterfactuals.algorithm.gan.training import train
+from tasks.counterfactuals.algorithm.gan.training import GanDivergedError, train
 from tasks.counterfactuals.gan.stage_settings import GeneratorSettings
-from tasks.counterfactuals.gan.states import States, of_bytes
 from tasks.numerics.arrays import Floats, Longs
 from tasks.numerics.columns import Columns
 from tasks.numerics.mediation import Mediation
+from tasks.numerics.networks.checkpoint import Checkpoint, of_bytes, to_bytes
 from tasks.pipeline.progress import progress
 from tasks.pipeline.scratch import Scratch
 from tasks.preprocessing.groups import Grouped, groups_of
@@ -111,17 +112,30 @@ def generate(case: Case, scratch: Scratch) -> Generated:
     if case.settings.gan.generator == "quantile":
         return Generated(fit_quantiles(rows, seed).imagine(case.rows))
     told = gan_settings(case.settings)
-    kept = States(scratch, f"generators {case.number}.safetensors", case.protected.name)
-    with kept.explained(), progress(_TOLD, f"generators for {case.protected.name}") as tell:
+    file = f"generators {case.number}.safetensors"
+    with progress(_TOLD, f"generators for {case.protected.name}") as tell:
 
         def on_epoch(state: Checkpoint) -> None:
-            kept.keep(state)
+            scratch.write(file, to_bytes(state))
             if state.epoch * _TOLD // told.epochs > (state.epoch - 1) * _TOLD // told.epochs:
                 tell(_said(state, told.epochs))
 
-        found = train(rows, told, on_epoch, kept.last())
+        with _explained(scratch, file, case.protected.name):
+            found = train(rows, told, on_epoch, scratch.whole(file, of_bytes))
     settled = convergence(found.checkpoint, found.imaginer.encoder.width, log_loss_alone(rows, seed))
     return Generated(found.imaginer.imagine(case.rows), found.checkpoint, settled)
+
+
+@contextmanager
+def _explained(scratch: Scratch, file: str, name: str) -> Iterator[None]:
+    """Tell errors of a training with the attribute and the place of its state; keep the last good one."""
+    try:
+        yield
+    except GanDivergedError as error:
+        scratch.write(file, to_bytes(error.last_good))
+        raise DataQualityError(f"{name}: {error}{scratch.where(file)}. These are settings of methods.gcfn") from error
+    except IntegrityError as error:
+        raise IntegrityError(f"{name}: {error}; remove {scratch.path(file)} to train from the start") from error
 
 
 def regenerated(case: Case, content: bytes | None) -> Floats:

@@ -3,15 +3,14 @@
 A checkpoint is tensors by name and a few words, which is what a safetensors file holds. Random numbers are no part of
 it: those of an epoch are drawn from the seed and the epoch's number alone.
 
-Here belong the state and its bytes. Where they are kept is up to a ``Keeper``.
+Scope: the state and its bytes. Where they are kept is up to a ``Keeper``.
 """
 
-import hashlib
 import json
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
 
-import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
@@ -19,11 +18,12 @@ from torch import Tensor, nn
 
 from schemas.errors import IntegrityError
 from tasks.numerics.determinism import digest_of
-from tasks.numerics.networks.settings import TrainingSettings
 
-_HISTORY = "history"
-_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+_HISTORY: Final = "history"
+_MOMENTS: Final = ("step", "exp_avg", "exp_avg_sq")
 """What Adam remembers of each parameter."""
+_STATE: Final = "state"
+"""The one word of the metadata: the format puts several words into any order."""
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,14 @@ class Checkpoint:
     """After ``epoch`` epochs, on the CPU."""
 
     epoch: int
-    tensors: dict[str, Tensor]
-    """``net.<parameter>``, ``adam.<number>.<moment>`` and ``history``, the ``(epoch, 4)`` losses so far."""
+    tensors: Mapping[str, Tensor]
+    """``<side>.<tensor>`` and ``<side>.adam.<number>.<moment>`` of each side, and ``history``."""
     fingerprint: str
-    """Of the rows and of the settings: a run goes on with those that it began with."""
+    """Of rows and settings: a run goes on with those that it began with."""
 
     @property
     def history(self) -> Tensor:
-        """``(epoch, 4)`` mean over the batches of the loss and its three terms, unweighted, in float64."""
+        """``(epoch, ...)`` the terms of the loss so far."""
         return self.tensors[_HISTORY]
 
 
@@ -54,21 +54,41 @@ class Keeper(Protocol):
         ...
 
 
-def fingerprint(settings: TrainingSettings, *arrays: np.ndarray) -> str:
-    """SHA-256 of rows and settings. More epochs, or another device, are still the same run."""
-    return digest_of(replace(settings, epochs=0, device="auto"), *arrays)
+@dataclass(frozen=True)
+class Side:
+    """Networks that are trained together, and what trains them. A game has two sides."""
+
+    name: str
+    networks: nn.Module
+    optimizer: torch.optim.Adam
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Weights, running statistics and Adam's moments, not copied."""
+        found = {f"{self.name}.{name}": value for name, value in self.networks.state_dict().items()}
+        for number, moments in self.optimizer.state_dict()["state"].items():
+            found |= {f"{self.name}.adam.{number}.{name}": moments[name] for name in _MOMENTS}
+        return found
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Take over weights, and moments once there are any."""
+        tensors, prefix = checkpoint.tensors, f"{self.name}."
+        parts = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+        self.networks.load_state_dict({name: value for name, value in parts.items() if not name.startswith("adam.")})
+        if checkpoint.epoch:
+            state = self.optimizer.state_dict()
+            numbers = range(len(list(self.networks.parameters())))
+            state["state"] = {n: {name: parts[f"adam.{n}.{name}"].clone() for name in _MOMENTS} for n in numbers}
+            self.optimizer.load_state_dict(state)
 
 
-def take(net: nn.Sequential, optimizer: torch.optim.Adam, history: Tensor, mark: str) -> Checkpoint:
+def take(sides: Sequence[Side], history: Tensor, mark: str) -> Checkpoint:
     """The state as copies that later steps do not touch."""
-    tensors = {f"net.{name}": value for name, value in net.state_dict().items()}
-    for number, moments in optimizer.state_dict()["state"].items():
-        tensors |= {f"adam.{number}.{name}": moments[name] for name in _MOMENTS}
+    tensors = {name: value for side in sides for name, value in side.tensors().items()}
     copies = {name: value.detach().cpu().clone() for name, value in tensors.items()}
     return Checkpoint(len(history), {**copies, _HISTORY: history.clone()}, mark)
 
 
-def restore(checkpoint: Checkpoint, net: nn.Sequential, optimizer: torch.optim.Adam, mark: str) -> None:
+def restore(checkpoint: Checkpoint, sides: Sequence[Side], mark: str) -> None:
     """Put a run back into the state of a checkpoint.
 
     Raises:
@@ -79,21 +99,14 @@ def restore(checkpoint: Checkpoint, net: nn.Sequential, optimizer: torch.optim.A
             "the checkpoint is of a training run on other rows or with other settings; "
             "train from the start, or resume with the rows and the settings it was made with"
         )
-    parts = {name.removeprefix("net."): value for name, value in checkpoint.tensors.items() if name.startswith("net.")}
-    net.load_state_dict(parts)
-    if checkpoint.epoch:
-        state = optimizer.state_dict()
-        state["state"] = {
-            number: {name: checkpoint.tensors[f"adam.{number}.{name}"].clone() for name in _MOMENTS}
-            for number in range(len(list(net.parameters())))
-        }
-        optimizer.load_state_dict(state)
+    for side in sides:
+        side.restore(checkpoint)
 
 
 def to_bytes(checkpoint: Checkpoint) -> bytes:
-    """A checkpoint as safetensors; in its metadata epoch, fingerprint and a digest of the tensors."""
-    said = {"epoch": str(checkpoint.epoch), "fingerprint": checkpoint.fingerprint}
-    return save(checkpoint.tensors, {**said, "digest": _digest(checkpoint.tensors)})
+    """A checkpoint as safetensors, as bytes that follow from it alone."""
+    said = {"epoch": checkpoint.epoch, "fingerprint": checkpoint.fingerprint, "digest": _digest(checkpoint.tensors)}
+    return save(dict(checkpoint.tensors), {_STATE: json.dumps(said)})
 
 
 def of_bytes(content: bytes) -> Checkpoint:
@@ -105,18 +118,15 @@ def of_bytes(content: bytes) -> Checkpoint:
     try:
         tensors = load(content)
         length = int.from_bytes(content[:8], "little")
-        said = json.loads(content[8 : 8 + length])["__metadata__"]
+        said = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][_STATE])
         if said["digest"] != _digest(tensors):
             raise IntegrityError("a checkpoint's tensors are not those that were written; train from the start")
-        return Checkpoint(int(said["epoch"]), tensors, said["fingerprint"])
+        return Checkpoint(said["epoch"], tensors, said["fingerprint"])
     except (SafetensorError, KeyError, ValueError) as error:
         raise IntegrityError("a checkpoint cannot be read as one; train from the start") from error
 
 
-def _digest(tensors: dict[str, Tensor]) -> str:
-    """SHA-256 of tensors and their names: the format itself does not notice a bit that has turned."""
-    digest = hashlib.sha256()
-    for name in sorted(tensors):
-        array = tensors[name].contiguous().numpy()
-        digest.update(repr((name, array.shape, array.dtype.str)).encode() + array.tobytes())
-    return digest.hexdigest()
+def _digest(tensors: Mapping[str, Tensor]) -> str:
+    """The format itself does not notice a bit that has turned."""
+    names = sorted(tensors)
+    return digest_of(names, *(tensors[name].contiguous().numpy() for name in names))

@@ -6,7 +6,7 @@ number of threads and torch's global generator are left as they were found.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -16,8 +16,8 @@ from torch.nn import functional
 
 from schemas.errors import DataQualityError, InfrastructureError
 from tasks.numerics.arrays import Bools, Floats, Longs
-from tasks.numerics.determinism import INITIAL, Device, chosen_device, draws, one_thread
-from tasks.numerics.networks.checkpoint import Checkpoint, fingerprint, restore, take
+from tasks.numerics.determinism import INITIAL, Device, chosen_device, digest_of, draws, one_thread
+from tasks.numerics.networks.checkpoint import Checkpoint, Side, restore, take
 from tasks.numerics.networks.losses import equalised_odds, inconsistency, odds_contrasts, pair_weights, pairs_looked_at
 from tasks.numerics.networks.net import build, kept_units, logits
 from tasks.numerics.networks.path import integrated_gradients
@@ -26,7 +26,7 @@ from tasks.numerics.networks.settings import TrainingSettings
 UNMATCHED: Final = -1
 
 TERMS: Final = ("loss", "prediction", "odds", "consistency")
-"""Columns of a history: the whole loss and its terms before they are weighted."""
+"""Columns of a history ``(epoch, 4)``: means over batches of the whole loss and of its terms before weighting."""
 
 
 class DivergedError(DataQualityError):
@@ -100,18 +100,24 @@ def train(
     device = _device(settings.device)
     net = build(rows.inputs.shape[1], settings.net, draws(settings.seed, INITIAL)).to(device)
     optimizer = torch.optim.Adam(net.parameters(), settings.learning_rate, fused=True)
-    mark = fingerprint(settings, rows.inputs, rows.favourable, rows.protected, rows.match, _weights(rows))
-    state = resume or take(net, optimizer, torch.zeros(0, len(TERMS), dtype=torch.float64), mark)
-    restore(state, net, optimizer, mark)
+    side, mark = Side("net", net, optimizer), _fingerprint(settings, rows)
+    state = resume or take([side], torch.zeros(0, len(TERMS), dtype=torch.float64), mark)
+    restore(state, [side], mark)
     with one_thread():
         for epoch in range(state.epoch, settings.epochs):
             losses = _epoch(net, optimizer, rows, settings, draws(settings.seed, epoch))
             _require_finite(losses, net, state)
             mean = losses.double().mean(0, keepdim=True)
-            state = take(net, optimizer, torch.cat([state.history, mean]), mark)
+            state = take([side], torch.cat([state.history, mean]), mark)
             if on_epoch is not None:
                 on_epoch(state)
     return Trained(net.cpu().eval(), state)
+
+
+def _fingerprint(settings: TrainingSettings, rows: TrainingRows) -> str:
+    """SHA-256 of rows and settings. More epochs, or another device, are still the same run."""
+    arrays = rows.inputs, rows.favourable, rows.protected, rows.match, _weights(rows)
+    return digest_of(replace(settings, epochs=0, device="auto"), *arrays)
 
 
 def _epoch(

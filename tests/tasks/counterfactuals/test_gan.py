@@ -10,12 +10,12 @@ from schemas.errors import DataQualityError, IntegrityError, SpecError
 from schemas.terms import Kind
 from tasks.counterfactuals.algorithm.diagnostics.convergence import convergence, log_loss_alone
 from tasks.counterfactuals.algorithm.diagnostics.quality import against_truth
-from tasks.counterfactuals.algorithm.gan.checkpoint import TERMS, Checkpoint, GanDivergedError
 from tasks.counterfactuals.algorithm.gan.settings import PAPER, GanSettings
-from tasks.counterfactuals.algorithm.gan.training import train
+from tasks.counterfactuals.algorithm.gan.training import TERMS, GanDivergedError, train
 from tasks.ingest.synthetic.algorithm.mediated_lending import Synthetic, synthetic
 from tasks.numerics.columns import Columns
 from tasks.numerics.mediation import Mediation
+from tasks.numerics.networks.checkpoint import Checkpoint
 
 SMALL = GanSettings(networks=2, hidden=16, epochs=4, batch=64, device="cpu")
 

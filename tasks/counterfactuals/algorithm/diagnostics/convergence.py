@@ -15,9 +15,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tasks.counterfactuals.algorithm.conditional.moments import inputs_of
-from tasks.counterfactuals.algorithm.gan.checkpoint import TERMS, Checkpoint
+from tasks.counterfactuals.algorithm.gan.training import TERMS
 from tasks.numerics.arrays import Bools, Floats
 from tasks.numerics.mediation import Mediation
+from tasks.numerics.networks.checkpoint import Checkpoint
 
 SETTLED_ADVANTAGE: Final = 0.02
 """Nats. Above it, on average over the last tenth, mediators still give the category away."""

@@ -5,32 +5,41 @@ same batch. Rows that do not fill a last batch wait for the next epoch: batch no
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 import torch
 from torch import Tensor
 
-from schemas.errors import SpecError
+from schemas.errors import DataQualityError, SpecError
 from tasks.counterfactuals.algorithm.gan.batches import Batch, Table
-from tasks.counterfactuals.algorithm.gan.checkpoint import (
-    TERMS,
-    Checkpoint,
-    GanDivergedError,
-    Side,
-    fingerprint,
-    restore,
-    take,
-)
 from tasks.counterfactuals.algorithm.gan.imaginer import Imaginer
 from tasks.counterfactuals.algorithm.gan.losses import adversarial, mixed_in, reconstruction, told_apart
 from tasks.counterfactuals.algorithm.gan.mixed import fit_encoder
 from tasks.counterfactuals.algorithm.gan.networks import Discriminators, Generators, Shape, chosen, softened
 from tasks.counterfactuals.algorithm.gan.settings import GanSettings
-from tasks.numerics.determinism import INITIAL, chosen_device, draws, one_thread
+from tasks.numerics.determinism import INITIAL, chosen_device, digest_of, draws, one_thread
 from tasks.numerics.mediation import Mediation, require_trainable
+from tasks.numerics.networks.checkpoint import Checkpoint, Side, restore, take
+
+TERMS: Final = ("reconstruction", "log_loss", "accuracy")
+"""Last axis of a history ``(epoch, s, 3)``: squared error of the observed mediators, and how well the discriminator
+picks them out, batch normalisation as it is used."""
 
 _LOOKED_AT = 2_048
 """Rows, new ones in each epoch, from which a history is taken."""
+
+
+class GanDivergedError(DataQualityError):
+    """A weight or a loss that is no number; the last good state is kept."""
+
+    def __init__(self, last_good: Checkpoint) -> None:
+        """Name the epoch, from 1, and keep the state after the one before."""
+        self.epoch, self.last_good = last_good.epoch + 1, last_good
+        super().__init__(
+            f"training of the generators diverged: a weight or loss is not finite in epoch {self.epoch}; the state "
+            f"after epoch {last_good.epoch} is kept; lower learning_rate or alpha, or look for extreme mediators"
+        )
 
 
 @dataclass(frozen=True)
@@ -69,7 +78,7 @@ def train(
     inputs = encoded.covariates.shape[1]
     shape = Shape(inputs, len(rows.categories), encoder.width, encoder.heads, settings.hidden)
     game = _Game.begin(shape, settings)
-    mark = fingerprint(settings, rows)
+    mark = _fingerprint(settings, rows)
     state = resume or take(game.sides, torch.zeros(0, settings.networks, len(TERMS)), mark)
     restore(state, game.sides, mark)
     table = Table.of(encoded, shape.categories, chosen_device(settings.device))
@@ -79,6 +88,13 @@ def train(
             if on_epoch is not None:
                 on_epoch(state)
     return Trained(Imaginer(encoder, game.generators.cpu().eval()), state)
+
+
+def _fingerprint(settings: GanSettings, rows: Mediation) -> str:
+    """SHA-256 of what is trained on and how. Another device is still the same run."""
+    names = rows.categories, rows.covariates.names, rows.mediators.names
+    arrays = rows.covariates.values, rows.category, rows.mediators.values
+    return digest_of((replace(settings, device="auto"), names), *arrays)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ import json
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -49,24 +48,14 @@ class States:
 
     def kept(self, run: str) -> Checkpoint | None:
         """The last state of a run; None where there is none that is whole, so that it is trained from the start."""
-        content = self.scratch.read(self._file(run))
-        if content is None:
-            return None
-        try:
-            return of_bytes(content)
-        except IntegrityError as error:
-            log.warning("%s: %s", self.path(run), error)
-            return None
+        return self.scratch.whole(self.file(run), of_bytes)
 
     def keep(self, run: str, state: Checkpoint) -> None:
         """Keep a state in place of the one before."""
-        self.scratch.write(self._file(run), to_bytes(state))
+        self.scratch.write(self.file(run), to_bytes(state))
 
-    def path(self, run: str) -> Path | str | None:
-        """Where the state of a run is."""
-        return self.scratch.path(self._file(run))
-
-    def _file(self, run: str) -> str:
+    def file(self, run: str) -> str:
+        """The file of a run."""
         return f"{self.group} {run}.safetensors"
 
 
@@ -145,9 +134,7 @@ def _trials(rows: Lending, case: _Case, settings: TrainSettings, scratch: Scratc
             tell(_said(trial, settings.training.folds))
             yield trial
     except DivergedError as error:
-        kept = states.path(error.run)
-        where = "" if kept is None else f" (in {kept})"
-        message = f"{case.said}, {error.run}: {error}{where}"
+        message = f"{case.said}, {error.run}: {error}{scratch.where(states.file(error.run))}"
         raise DataQualityError(f"{message}. These are settings of methods.cec.training") from error
     except IntegrityError as error:
         home = scratch.path("")

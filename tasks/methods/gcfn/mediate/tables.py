@@ -13,10 +13,9 @@ from schemas.tables.counterfactuals import GENERATOR_CHECKS, GENERATOR_HISTORY, 
 from tasks.counterfactuals.algorithm import effects
 from tasks.counterfactuals.algorithm.diagnostics import checks as gcfn_checks
 from tasks.counterfactuals.algorithm.diagnostics.checks import Check
-from tasks.counterfactuals.algorithm.gan.checkpoint import Checkpoint
 from tasks.counterfactuals.gan.ensembles import Case, Generated
-from tasks.counterfactuals.gan.states import to_bytes
 from tasks.numerics.arrays import Floats, Longs
+from tasks.numerics.networks.checkpoint import Checkpoint, to_bytes
 
 log = logging.getLogger("evenhand")
 

@@ -356,8 +356,8 @@ class TestStopped:
 
     def test_states_of_groups_and_runs_do_not_meet(self, tmp_path: Path) -> None:
         scratch = Scratch(Lake(tmp_path), "train", "k")
-        paths = {States(scratch, group).path(run) for group in ("0-1", "0-2") for run in ("fold 1 full", "fold 2 full")}
-        assert len(paths) == 4
+        files = {States(scratch, group).file(run) for group in ("0-1", "0-2") for run in ("fold 1 full", "fold 2 full")}
+        assert len(files) == 4
 
 
 class TestProgress:

@@ -15,11 +15,11 @@ from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
 from schemas.terms import Refusal
 from tasks.counterfactuals.gan.ensembles import cases, regenerated
-from tasks.counterfactuals.gan.states import of_bytes
 from tasks.methods.gcfn.mediate import stage as mediate
 from tasks.methods.gcfn.settings import GcfnSettings
 from tasks.metrics.algorithm.disclosure import POLICIES
 from tasks.numerics.mediation import ALL_COVARIATES
+from tasks.numerics.networks.checkpoint import of_bytes
 from tasks.pipeline.stage import Produced, hold
 from tasks.plan import Step, plan
 from tasks.preprocessing.columns import columns_of

@@ -15,8 +15,8 @@ from test_mediate import GCFN, asked, steps_of
 
 from schemas.artifact import Partition
 from schemas.errors import DataQualityError, IntegrityError
-from tasks.counterfactuals.gan.states import of_bytes, to_bytes
 from tasks.lake.store import Lake
+from tasks.numerics.networks.checkpoint import of_bytes, to_bytes
 from tasks.pipeline.scratch import Scratch
 from tasks.plan import inputs
 
@@ -104,9 +104,7 @@ class TestStopped:
         other = next((place / "untouched").glob("stages/mediate/*/generators.parquet"))
         state = of_bytes(pq.read_table(other)["content"][0].as_py())
         kept.write_bytes(to_bytes(type(state)(1, state.tensors, "other")))
-        with pytest.raises(
-            IntegrityError, match="race: the checkpoint is of generators trained on other rows"
-        ) as refused:
+        with pytest.raises(IntegrityError, match="race: the checkpoint is of a training run on other rows") as refused:
             run(place, "foreign")
         assert f"remove {kept}" in str(refused.value)
 
