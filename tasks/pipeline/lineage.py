@@ -20,7 +20,7 @@ _ROOT = Path(__file__).parents[2]
 FIRST_PARTY = ("flows", "tasks", "schemas")
 DECIDES_RESULTS = (
     "numpy", "scipy", "scikit-learn", "numba", "pandas", "pyarrow", "duckdb", "networkx",
-    "altair", "vl-convert-python", "jinja2", "pulp", "highspy", "torch", "fairlearn", "skops", "onnx",
+    "altair", "vl-convert-python", "jinja2", "pulp", "torch", "fairlearn", "skops", "onnx",
 )  # fmt: skip
 _NOT_REACHED = frozenset(
     {

@@ -64,7 +64,7 @@ class FgceSettings(GraphSettings):
         le=1_000_000_000,
         description="pairs of factual and candidate up to which a group's optima are solved exactly",
     )
-    solver: Literal["cbc", "highs"] = Field("cbc", description="solver of integer programmes")
+    solver: Literal["cbc"] = Field("cbc", description="solver of integer programmes")
     solver_seconds: float = Field(
         30.0, gt=0, le=86_400, description="time limit of one integer programme; then it is a bound"
     )

@@ -87,8 +87,8 @@ def parts_of(tables: Tables, weight: Longs) -> list[Part]:
 
 
 def solver_of(settings: FgceSettings) -> Solver:
-    """The solver that the settings name."""
-    return Solver(settings.solver, settings.solver_seconds)
+    """The solver within the limit of the settings."""
+    return Solver(settings.solver_seconds)
 
 
 def full(parts: Sequence[Part], solver: Solver) -> Full:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from tasks.methods.fgce.reproduction.printed import COUNTS
 from tasks.proof.lines import ALL, FOUR_DECIMALS, Cell, Figure, Value
@@ -21,11 +21,8 @@ LABELS = ("0.0", "1.0")
 
 SUMMARY, COSTS = "summary.json", "cAUC.json"
 
-PRINTED: Mapping[Literal["cbc", "highs"], str] = {
-    "cbc": "printed_programme_by_cbc",
-    "highs": "printed_programme_by_highs",
-}
-"""The least cost at k0 by the paper's integer programme, solver by solver."""
+PRINTED = "printed_programme_by_cbc"
+"""The least cost at k0 by the paper's integer programme."""
 
 MOST = 10
 """The ``paper`` profile selects at most so many candidates; the files hold a few costs of more."""
@@ -160,8 +157,7 @@ class Golden:
             for key, quantity in (("k0", "k0"), ("d0_code", "d0_at_k0"), (smallest, "d0")):
                 yield self._figure(self._name("k0d0"), quantity, label, (), said[label][key])
             if not self.whole:  # the programme as printed is for small data only
-                for quantity in PRINTED.values():
-                    yield self._figure(self._name("k0d0"), quantity, label, (), said[label]["d0_code"])
+                yield self._figure(self._name("k0d0"), PRINTED, label, (), said[label]["d0_code"])
 
     def _costs(self) -> Iterator[Figure]:
         """Least cost by share and k, as far as it was computed, and where it is smallest if that is for every k."""

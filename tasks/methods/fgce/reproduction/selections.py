@@ -14,7 +14,6 @@ from schemas.audit.spec import AuditSpec
 from tasks.detection import stage as detect
 from tasks.detection.problems import cases as problems
 from tasks.methods.fgce.algorithm import optima, recourse
-from tasks.methods.fgce.algorithm.covering.solver import Solver
 from tasks.methods.fgce.algorithm.pricing import Pricing
 from tasks.methods.fgce.algorithm.recourse import Explained, Searched
 from tasks.methods.fgce.reproduction import printed_mip
@@ -71,15 +70,14 @@ def _covered(searched: Searched, grid: list[float], most: int) -> Iterator[tuple
 
 
 def _printed(searched: Searched, settings: FgceSettings) -> Iterator[tuple[str, float]]:
-    """The least cost at k0 by the paper's integer programme, by every solver; of small groups only."""
+    """The least cost at k0 by the paper's integer programme, of small groups only."""
     tables = optima.tables_of(searched, settings.model_copy(update={"exact_pairs": SMALL}))
     if not tables:
         return
     parts = optima.parts_of(tables, searched.weight)
     k0 = int(optima.full(parts, optima.solver_of(settings)).k0.value)
     need = sum(part.rows for part in parts)
-    for solver, quantity in PRINTED.items():
-        yield quantity, printed_mip.printed_mip(parts, k0, need, Solver(solver, settings.solver_seconds)).value
+    yield PRINTED, printed_mip.printed_mip(parts, k0, need, optima.solver_of(settings)).value
 
 
 def _changed(searched: Searched, k: int, d: float, problem: Problem) -> Iterator[tuple[str, float]]:

@@ -1,4 +1,4 @@
-"""Solvers run for real, each as a child that can be killed."""
+"""The solver run for real, as a child that can be killed."""
 
 import tempfile
 import time
@@ -13,8 +13,6 @@ from tasks.methods.fgce.algorithm.covering import solver
 from tasks.methods.fgce.algorithm.covering.max_cover import max_cover
 from tasks.methods.fgce.algorithm.covering.problem import Part
 from tasks.methods.fgce.algorithm.covering.solver import Solver, solve
-
-EVERY = pytest.mark.parametrize("name", ["cbc", "highs"])
 
 
 @pytest.fixture(autouse=True)
@@ -46,25 +44,22 @@ def hard():
     return problem
 
 
-@EVERY
-def test_the_optimum_with_its_proof(name):
-    found = solve(knapsack(), Solver(name))
+def test_the_optimum_with_its_proof():
+    found = solve(knapsack(), Solver())
     assert (found.status, found.note) == ("proven", "")
     assert (found.objective, found.bound) == pytest.approx((-8, -8))
     assert [found.values[f"t{i}"] for i in range(3)] == pytest.approx([1, 0, 1])
 
 
-@EVERY
-def test_the_infeasible(name):
-    found = solve(knapsack(limit=3), Solver(name))
+def test_the_infeasible():
+    found = solve(knapsack(limit=3), Solver())
     assert (found.status, dict(found.values), found.bound) == ("infeasible", {}, float("inf"))
 
 
-@EVERY
-def test_the_limit_gives_a_bound_in_time(name):
+def test_the_limit_gives_a_bound_in_time():
     for seconds in (3, 12):  # on a machine that is busy with other things the first bound may take longer
         start = time.monotonic()
-        found = solve(hard(), Solver(name, seconds))
+        found = solve(hard(), Solver(seconds))
         assert time.monotonic() - start < seconds + 2
         assert found.status == "stopped"
         assert found.note == f"the solver was stopped after {seconds} s"
@@ -95,22 +90,7 @@ def script(place, body):
 def test_a_cbc_that_hangs_crashes_or_is_killed_is_a_note(monkeypatch, tmp_path, body, note):
     path = script(tmp_path, body)
     monkeypatch.setattr(solver, "cbc_path", lambda: path)
-    assert_stopped(Solver("cbc", 0.5), note, tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("body", "note"),
-    [
-        ("time.sleep(60)", "the solver was stopped after 2 s"),
-        ("os.kill(os.getpid(), 9)", "the solver was ended by SIGKILL"),
-        ("sys.exit(3)", "the solver failed with exit code 3"),
-    ],
-)
-def test_a_highs_that_hangs_is_killed_or_fails_is_a_note_however_small_the_model(monkeypatch, tmp_path, body, note):
-    stand_in = tmp_path / "highs.py"
-    stand_in.write_text(f"import os, sys, time\nopen({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n{body}\n")
-    monkeypatch.setattr(solver, "_HIGHS", stand_in)
-    assert_stopped(Solver("highs", 2), note, tmp_path)
+    assert_stopped(Solver(0.5), note, tmp_path)
 
 
 def assert_stopped(chosen, note, place):
@@ -127,7 +107,7 @@ def test_a_killed_solver_ends_up_as_a_reason(monkeypatch, tmp_path):
     monkeypatch.setattr(solver, "cbc_path", lambda: path)
     cover = np.array([[1, 0, 0], [1, 1, 0], [1, 1, 0], [0, 1, 1], [0, 1, 1], [0, 0, 1]], dtype=bool)
     part = Part(np.where(cover, 1.0, np.inf), np.ones(6, np.int64))
-    found = max_cover([part], 2, 1.0, Solver("cbc"))
+    found = max_cover([part], 2, 1.0, Solver())
     assert (found.value, found.bound, found.exact) == (5, 6, False)
     assert found.reason == "a bound: the solver was ended by SIGKILL; the optimum lies between 5 and 6"
 
@@ -135,14 +115,8 @@ def test_a_killed_solver_ends_up_as_a_reason(monkeypatch, tmp_path):
 def test_a_missing_cbc_is_named_with_the_next_step(monkeypatch, tmp_path):
     monkeypatch.setattr(pulp.PULP_CBC_CMD, "pulp_cbc_path", str(tmp_path / "none"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(InfrastructureError, match=r"CBC was not found at .*none.*or choose the solver highs"):
-        solve(knapsack(), Solver("cbc"))
-
-
-def test_a_missing_highs_is_named_with_the_next_step(monkeypatch):
-    monkeypatch.setattr(solver, "find_spec", lambda name: None)
-    with pytest.raises(InfrastructureError, match="HiGHS is not installed; `pip install highspy`"):
-        solve(knapsack(), Solver("highs"))
+    with pytest.raises(InfrastructureError, match=r"CBC was not found at .*none.*reinstall PuLP"):
+        solve(knapsack(), Solver())
 
 
 def test_only_minimisation():

@@ -1,21 +1,17 @@
 """Integer programmes to a solver, and back with what was proven. The limit on time is kept from outside.
 
-CBC is known to overrun its own limit several times over, and to call a solution it was stopped at optimal; HiGHS looks
-at its limit only between steps. So each is run on a model file as a process of its own, is told nine tenths of the
-limit, and is killed at the limit.
+CBC is known to overrun its own limit several times over, and to call a solution it was stopped at optimal. So it is run
+on a model file as a process of its own, is told nine tenths of the limit, and is killed at the limit.
 
-Here belongs how a programme is solved. Which programmes there are is in ``set_cover``, ``max_cover``, ``printed_mip``.
+Scope: how a programme is solved. Programmes: ``set_cover``, ``max_cover``, ``reproduction.printed_mip``.
 """
 
-import json
 import re
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
@@ -24,14 +20,11 @@ import pulp
 
 from schemas.errors import InfrastructureError
 
-_HIGHS = Path(__file__).with_name("highs.py")
-
 
 @dataclass(frozen=True)
 class Solver:
-    """Which solver, and how long it may take over one programme."""
+    """How long CBC may take over one programme."""
 
-    name: Literal["cbc", "highs"] = "cbc"
     seconds: float = 30.0
 
 
@@ -59,7 +52,7 @@ def solve(problem: pulp.LpProblem, solver: Solver) -> Solution:
 
     Args:
         problem: To be minimised; names of variables are short and without blanks.
-        solver: Which one, and its limit in seconds of wall-clock time.
+        solver: Its limit in seconds of wall-clock time.
 
     Raises:
         ValueError: If the problem maximises (bounds would change sides).
@@ -70,7 +63,7 @@ def solve(problem: pulp.LpProblem, solver: Solver) -> Solution:
     with TemporaryDirectory(prefix="evenhand-") as place:
         model = Path(place) / "model.mps"
         problem.writeMPS(str(model))
-        return _cbc(model, solver.seconds) if solver.name == "cbc" else _highs(model, solver.seconds)
+        return _cbc(model, solver.seconds)
 
 
 def cbc_path() -> str:
@@ -84,7 +77,7 @@ def cbc_path() -> str:
     if found is None:
         raise InfrastructureError(
             f"CBC was not found at {bundled}, nor on the path; reinstall PuLP, whose wheel ships it "
-            "(`pip install --force-reinstall 'pulp>=3.3,<4'`), or choose the solver highs"
+            "(`pip install --force-reinstall 'pulp>=3.3,<4'`)"
         )
     return found
 
@@ -108,20 +101,6 @@ def _cbc(model: Path, seconds: float) -> Solution:
     if head.startswith("Optimal"):
         return Solution("proven", values, objective, objective)
     return Solution("stopped", values, objective, max(bounds[-1:], default=float("-inf")), note or _stopped(seconds))
-
-
-def _highs(model: Path, seconds: float) -> Solution:
-    """Run HiGHS on a model file, by Python and the library, as its wheel holds no program."""
-    if find_spec("highspy") is None:
-        raise InfrastructureError("HiGHS is not installed; `pip install highspy`, or choose the solver cbc")
-    answer = model.with_suffix(".json")
-    _, note = _run([sys.executable, "-P", str(_HIGHS), str(model), str(answer), f"{0.9 * seconds:g}"], seconds)
-    if not answer.exists():
-        return Solution("stopped", {}, float("nan"), float("-inf"), note)
-    found = json.loads(answer.read_text())
-    objective = float("nan") if found["objective"] is None else found["objective"]
-    note = (note or _stopped(seconds)) if found["status"] == "stopped" else ""
-    return Solution(found["status"], found["values"], objective, found["bound"], note)
 
 
 def _run(command: list[str], seconds: float) -> tuple[str, str]:
