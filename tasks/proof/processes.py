@@ -1,4 +1,4 @@
-"""What benchmarks share: processes of their own, and the rows of a table."""
+"""What benches share: work in a process of its own, and the rows of a table."""
 
 import json
 import subprocess

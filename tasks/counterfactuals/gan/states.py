@@ -1,4 +1,4 @@
-"""States of a training of generators as bytes, and as a file that lets a training go on where it was stopped."""
+"""Training states of generators as bytes, and as a file from which a stopped training resumes."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""The state of a training after an epoch: tensors by name and a few words, which is what a safetensors file holds.
+"""State of a training after an epoch: named tensors and a few words, the content of a safetensors file.
 
 Random numbers are no part of it: those of an epoch follow from the seed, the network and the epoch.
 """

@@ -1,4 +1,4 @@
-"""HiGHS on a model file: read it, solve it to the end or to the limit, say what is known.
+"""Solves a model file with HiGHS: reads it, solves it to the end or to the limit, and reports what is known.
 
 It runs as a process of its own (``python -P highs.py model.mps answer.json seconds``) that can be killed: a library
 cannot be stopped from outside, and its own limit is only looked at between steps. Nothing of the project is imported
