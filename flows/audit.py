@@ -1,4 +1,4 @@
-"""The audit as a Prefect flow: every stage a task, the lake the truth.
+"""Prefect flow of an audit: each stage is a task, and the lake decides what is already computed.
 
 The flow takes and gives plain values, so that it can be deployed as ``flows.audit.audit``. Only artifacts travel
 between tasks. A task's cache key is its stage's key, and counts only while the lake holds the partition: Prefect's own

@@ -1,4 +1,4 @@
-"""The back-fill as a Prefect flow: one task a year, at most so many at a time, each as good as alone.
+"""Prefect flow of a back-fill: one task a year, with a limit on the tasks that run at once.
 
 The flow takes and gives plain values, so that it can be deployed as ``flows.backfill.backfill``. The lake is the truth:
 a task finds there what an earlier attempt has computed, and how a year ended is read from its record and not from

@@ -1,4 +1,4 @@
-"""The watch as a Prefect flow: is there a newer edition of the newest year, and has the newest one been audited?
+"""Prefect flow of the watch: looks for a newer edition of the newest year, and audits what is not audited yet.
 
 It asks the list of what is published and the lake, fetches what is missing where it may, and audits what is held and
 not audited yet. It takes and gives plain values, so that it can be deployed as ``flows.watch.watch``.

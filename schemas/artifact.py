@@ -1,4 +1,4 @@
-"""The handle that travels between stages instead of a frame: where a validated table lies, and its digest."""
+"""Handle that stages exchange instead of a frame: where a validated table lies, and its digest."""
 
 from pydantic import BaseModel, ConfigDict
 

@@ -1,4 +1,4 @@
-"""Bounds that several keys of the audit spec share: seeds, pairs of numbers, and no flag for a number."""
+"""Checks that several keys of the audit spec share: seeds, ascending pairs, and no true or false for a number."""
 
 from collections.abc import Iterator
 from types import UnionType

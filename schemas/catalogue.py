@@ -1,4 +1,4 @@
-"""What the publisher of HMDA offers: the form of ``data/sources.toml``, and what can be read off it."""
+"""Catalogue of the HMDA files on offer: the form of ``data/sources.toml``, and look-ups in it."""
 
 from datetime import date
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Every error that a user can meet, as one tree. A branch decides the exit code of the command.
+"""Errors for users, as one tree. The branch decides the exit code of the command.
 
 ::
 

@@ -1,6 +1,6 @@
-"""How a table is declared. From one declaration come its Arrow schema, its expectations and its dictionary entry.
+"""Declaration of a table, from which come its Arrow schema, its expectations and its dictionary entry.
 
-Here belongs the language of declarations; the tables themselves stand in applications, graph, findings and measures.
+Scope: the form of declarations. The declarations themselves: ``schemas.tables``.
 """
 
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
-"""The words of the field, as closed sets: what a column is, why a row was refused, how a check ended.
+"""Closed sets of terms: kinds of columns, reasons for refusals, states of checks.
 
-Here belong enumerations and nothing else. docs/glossary.md explains them in sentences.
+Scope: enumerations. docs/glossary.md explains them in sentences.
 """
 
 from enum import IntEnum, StrEnum

@@ -2,7 +2,7 @@
 
 HMDA has two axes of time: the year that the applications were acted on, and the day on which the publisher froze what
 it knew of that year. An edition is therefore named by year, data set, place, freeze date and the sha256 of the file
-that was delivered; never by the year alone. Where editions come from is in ``official``.
+that was delivered; never by the year alone. Where editions come from: ``schemas.catalogue``.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""``evenhand bench ingest``: a file of the public register made canonical, against DuckDB's plain conversion of it.
+"""``evenhand bench ingest``: times the conversion of an HMDA file to canonical columns against a plain copy by DuckDB.
 
 Rows are drawn. Both conversions read the same file in the same run, each in a process of its own (``ingest_work``),
 twice in turn, and the lesser time counts. A file three times as long shows whether memory grows with the rows.

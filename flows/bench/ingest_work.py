@@ -1,4 +1,4 @@
-"""What ``evenhand bench ingest`` times, each in a process of its own: rows drawn, copied as they are, made canonical.
+"""Timed work of ``evenhand bench ingest``, a process each: rows drawn, copied plainly, converted to canonical columns.
 
 Rows are drawn by a hash of seed, row and column, so that the same seed gives the same file whatever the threads. Shares
 are roughly those of the public files: half of the cost columns NA, some Exempt, hardly a second race.

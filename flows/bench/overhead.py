@@ -1,6 +1,6 @@
-"""Benchmarks: each times the same work two ways in one run and prints the ratio. Compilation is done before.
+"""``evenhand bench overhead``: the stages as plain calls against the command with Prefect and the lake.
 
-Here belong that of Prefect and the lake, and what benchmarks share: processes of their own, and the rows of a table.
+Both run in processes of their own, after a run that compiles. What benches share: ``tasks.proof.processes``.
 """
 
 import os

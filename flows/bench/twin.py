@@ -1,4 +1,4 @@
-"""``evenhand bench twin``: which method finds what is planted in a twin of HMDA, and which finds what is not there.
+"""``evenhand bench twin``: which methods find planted discrimination in an HMDA twin, and which find it where none is.
 
 Seeded twins are audited by all five methods as plain function calls: without any discrimination, with a lower logit for
 one race (direct), and with income, home, loan and debts moved (mediated). Found is what an audit calls a breach: the

@@ -1,4 +1,4 @@
-"""The commands over years: plan, backfill, status, protect. What they do is in the modules beside this one."""
+"""Commands over years: plan, backfill, status, protect."""
 
 import json
 from collections.abc import Sequence

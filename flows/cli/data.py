@@ -1,4 +1,4 @@
-"""The commands ``evenhand data ...``: which editions of HMDA are published and held, and how one gets there."""
+"""Commands ``evenhand data ...``: lists, fetches, adds and describes editions of HMDA, and draws a twin."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What ``evenhand data`` prints: vintages, offers and reports as rows of plain values."""
+"""Output of ``evenhand data``: vintages, offers and schema reports as rows of plain values."""
 
 from collections.abc import Mapping
 from dataclasses import asdict

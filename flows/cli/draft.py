@@ -1,4 +1,4 @@
-"""Draft an audit spec from a table: every guess is written down, and marked as one to be confirmed."""
+"""Drafts an audit spec from a table, and marks every guess for the user to confirm."""
 
 import json
 import re

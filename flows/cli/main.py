@@ -1,4 +1,4 @@
-"""The ``evenhand`` command: what it takes and prints. What the commands do is in the modules beside this one."""
+"""The command ``evenhand``: its arguments, options and output."""
 
 import atexit
 import json

@@ -1,4 +1,4 @@
-"""The commands of those who run evenhand: worker, gc, replay. What they do is in the modules beside this one."""
+"""Commands of operators: worker, gc, replay."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The audit spec as the command line names it: a file, or the bundled one, and what options say otherwise."""
+"""Reads the audit spec that the command line names, a file or the bundled one, and applies its options."""
 
 from collections.abc import Collection
 from pathlib import Path

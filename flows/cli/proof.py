@@ -1,4 +1,4 @@
-"""The commands that hold Evenhand to account: ``bench`` against a reference, ``reproduce`` against the papers."""
+"""Commands ``bench`` (times against references) and ``reproduce`` (figures against the papers)."""
 
 import json
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The commands that read results: measures, findings, sql. DuckDB over the lake, one view per table."""
+"""Commands that read results: measures, findings, sql. DuckDB over the lake, one view per table."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""What an audit prints at its end: one line per group, one line per check, and where to read on."""
+"""Summary at the end of an audit: a line per group, a line per check, and where the report is."""
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any

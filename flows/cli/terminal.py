@@ -1,4 +1,4 @@
-"""What commands print to: one console for results, one for messages and progress."""
+"""Consoles of the commands: one for results, one for messages and progress."""
 
 import logging
 import sys

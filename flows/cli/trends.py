@@ -1,4 +1,4 @@
-"""The commands that hold years, and editions of a year, against each other: trend and restatement."""
+"""Commands that compare years, and editions of a year: trend and restatement."""
 
 import json
 from pathlib import Path

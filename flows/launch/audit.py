@@ -1,6 +1,6 @@
-"""Launch an audit: look first what the lake holds, and start Prefect only if something is left to compute.
+"""Starts an audit: checks what the lake holds, and starts Prefect only if a stage is left to compute.
 
-What Prefect is given to run on is in ``embedded_api``.
+Prefect's API: ``flows.supervision.embedded_api``.
 """
 
 import logging

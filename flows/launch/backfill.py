@@ -1,4 +1,4 @@
-"""Launch a back-fill: look first what is left of its years, and start Prefect only if there is something to compute."""
+"""Starts a back-fill: checks which years are left, and starts Prefect only if there is something to compute."""
 
 import logging
 import os

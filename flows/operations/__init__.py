@@ -1,4 +1,4 @@
-"""Questions of those who operate: doctor, status, retention.
+"""Tools of operators: check of the environment, status of years, retention.
 
 Commands that print them are in ``flows.cli``; processes are supervised in ``flows.supervision``.
 """

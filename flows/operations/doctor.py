@@ -1,4 +1,4 @@
-"""Examine the environment: what an audit needs, whether it is there, and what to do where it is not."""
+"""Checks the environment: what an audit needs, whether it is there, and how to mend what is not."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""Retention for the lake: what is kept of its runs, and what may go because no kept run needs it.
+"""Retention of a lake: which runs are kept, and what may be deleted because no kept run needs it.
 
 First a list is made of what would go, with the reason and the bytes; removing is a second step that works off a list
 made while nobody works on the lake. Manifests go before the files that they name, and the folders of runs last, so that

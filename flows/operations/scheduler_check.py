@@ -1,4 +1,4 @@
-"""Asks a Prefect server whether it makes runs by itself, which no run that is started by hand can tell.
+"""Checks that a Prefect server makes scheduled runs by itself, which a run started by hand cannot show.
 
 A scratch deployment with an hourly schedule is made. Its first date is an hour ahead and it has no work pool, so that
 nothing is ever started. Flow, deployment and planned runs are removed again.

@@ -1,4 +1,4 @@
-"""How every year that a lake knows of stands, stage by stage: `evenhand status`.
+"""Status of every year that a lake knows of, stage by stage: `evenhand status`.
 
 What a year's last attempt says comes first, where that did not finish; else its run is held against the data, the code
 and the libraries of today. A year without either is not known here: `evenhand plan` names those that were never run.

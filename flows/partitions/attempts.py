@@ -1,4 +1,4 @@
-"""What a back-fill keeps of every year and attempt: one JSON file each, ``backfills/<audit>/<year>/<attempt>.json``.
+"""Records of a back-fill: one JSON file per year and attempt, ``backfills/<audit>/<year>/<attempt>.json``.
 
 A record is written when the attempt begins, at each of its stages, and when it ends, each time in one step over the
 one before. Whoever audits a year holds its lock, which the operating system frees when the process dies: a record that

@@ -1,4 +1,4 @@
-"""See, before a back-fill begins, that every worker of Dask can do its part of it.
+"""Checks before a back-fill that every Dask worker has the same code, sees the lake and reaches Prefect's API.
 
 A worker with other code would compute other partitions under other keys; one that does not see the lake would make an
 empty one of its own; one that cannot reach Prefect's API would start an API of its own. Each of these is told by name.

@@ -1,4 +1,4 @@
-"""Fetch an edition of a year from its official address, and make a vintage of it.
+"""Fetches an edition of a year from its official address and stores it as a vintage.
 
 What came lies in the lake under ``unfinished`` until it is a vintage, so that a call that was stopped, while it fetched
 or while it converted, is gone on with by the next.

@@ -1,4 +1,4 @@
-"""What a back-fill would run, why, and what it would cost: `evenhand plan`. Nothing is computed and nothing written.
+"""Forecast of a back-fill (`evenhand plan`): what would run, why, and its cost. Computes and writes nothing.
 
 Costs are those of earlier runs of the same audit, in proportion to rows. That is a guide and no promise: searching for
 neighbours and feasible paths grows faster than rows do. Where nothing is known, nothing is guessed.

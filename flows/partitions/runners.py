@@ -1,4 +1,4 @@
-"""Where the years of a back-fill are audited: in threads or processes of this machine, or on the workers of Dask.
+"""Task runners of a back-fill: threads or processes of this machine, or the workers of Dask.
 
 Here belongs the setting, and what Prefect is given for it. What Dask's workers need is in ``dask_workers``. Users set
 it with ``--runner`` and ``--address``, or EVENHAND_RUNNER and EVENHAND_DASK_ADDRESS.

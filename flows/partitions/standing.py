@@ -1,4 +1,4 @@
-"""How the stages of a year stand: what the lake holds of them, and why it does not hold the rest.
+"""Status of each stage of a year: cached, missing or stale, with the reason.
 
 A stage stands if its partition is in the lake under the key that it has today. The keys of the stages behind the first
 that is lacking are not known before that one has run. Files are looked for and not read: ``evenhand verify`` does that.

@@ -1,4 +1,4 @@
-"""Trends and restatements from the runs of a lake: what they are made of, and where their pages are written.
+"""Trends and restatements from the runs of a lake: which runs are compared, and where the pages are written.
 
 The run of a year is the protected one if there is one, else the last; a restatement holds the two last runs on
 different data against each other. Pages lie in the lake with the reports.

@@ -1,4 +1,4 @@
-"""The audit of one year of a back-fill: every stage through the lake, with a record of the attempt.
+"""Audits one year of a back-fill: every stage through the lake, with a record of the attempt.
 
 A plain function, so that it runs in whatever process or thread a task runner gives it. What was computed before is
 found in the lake, so that an attempt goes on where the last one was stopped.

@@ -1,4 +1,4 @@
-"""The audit spec of one year: the year's source, without what this year does not have.
+"""Audit spec of one year: the source of that year, without what the year does not have.
 
 A spec that is audited over years names its file with ``{year}`` in the path, or the vintage that the lake holds. Years
 differ in what they record: before 2018 HMDA has no debt-to-income ratio, and in a small file nobody may belong to some

@@ -1,7 +1,7 @@
-"""``evenhand reproduce``: a paper's experiment with the ``paper`` profile, held against the paper and the reference.
+"""``evenhand reproduce``: a paper's experiments under the ``paper`` profile, compared with paper and reference.
 
-Here belongs which papers there are. Their data sets, what they need and how figures are read, obtained and compared is
-in ``reproducing``, a package for each method.
+Scope: which papers there are. Data sets, files and figures of a paper: the folder ``reproduction`` of its method.
+Comparison: ``tasks.proof.lines``.
 """
 
 import logging

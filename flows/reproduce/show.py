@@ -1,9 +1,9 @@
-"""Lines of a reproduction for people and for programmes.
+"""Prints the lines of a reproduction, for people and for programmes.
 
 Many cells agree, and nobody reads them: the short form has one row per table, quantity and group with the number of
 cells that agree, and one row for every cell that does not.
 
-Here belongs the look of it. What a verdict means is in ``lines``.
+Scope: the form of the output. What a verdict means: ``tasks.proof.lines``.
 """
 
 import math

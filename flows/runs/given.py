@@ -1,4 +1,4 @@
-"""The audit spec that a deployed flow is given: its values, or the path of a file that is read when the run begins.
+"""Audit spec of a deployed flow: its values, or the path of a file that is read when the run begins.
 
 With a path an operator changes a spec without registering anything anew, and what ran is in the run's manifest.
 """

@@ -1,4 +1,4 @@
-"""The runs that a lake holds, found by audit and year, and which of them are protected.
+"""Index of the runs in a lake, by audit and year, and which of them are protected.
 
 A protected run is one that somebody has published or relies on: a back-fill leaves its year alone unless it is forced.
 The mark lies beside the manifest, which is sealed. Files of a run are never written over in any case: another state of

@@ -1,4 +1,4 @@
-"""The reviewer's pack: the whole file of a few complainants, so that somebody can open it and look.
+"""Reviewer's pack: the whole file of a few complainants, for a person to examine.
 
 For each complainant: what was handed in and decided, what the causal model made of it, and both groups of neighbours
 with their decisions and distances. It is written as one workbook and two CSV files into the restricted part of the

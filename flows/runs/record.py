@@ -1,4 +1,4 @@
-"""What a run leaves behind: its manifest, the exported report, the headline table and the exit code."""
+"""Record of a run: its manifest, the exported report, the headline table and the exit code."""
 
 import hashlib
 import io

@@ -1,4 +1,4 @@
-"""Replay a run: compute it again from its manifest, in a lake of its own, and compare what comes out.
+"""Replays a run: computes it again from its manifest in a lake of its own, and compares all tables.
 
 It is said first what differs in what went in: the source, the code, the libraries. Equal input has to give equal
 tables, byte for byte.

@@ -1,4 +1,4 @@
-"""What a run read, as its ingest stage noted it."""
+"""The source that a run read, as its ingest stage recorded it."""
 
 from collections.abc import Sequence
 from typing import Any

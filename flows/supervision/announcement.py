@@ -1,4 +1,4 @@
-"""A flow's function that is known to be at work while it runs, and first marks those that died."""
+"""Decorator of flows: announces the run as alive while it works, and first marks the runs of dead processes."""
 
 import inspect
 import os

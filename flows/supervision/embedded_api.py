@@ -1,4 +1,4 @@
-"""Prefect at hand for a command: the server that is named, else an embedded API of the lake's own.
+"""Prefect's API for a command: the server that is named, else an embedded one of the lake.
 
 The embedded API is a server on the loopback interface that Prefect starts, with its database in the lake. Runs on it
 take turns. The one whose turn it is owns the server: it names it to the processes that it starts, which would else each

@@ -1,4 +1,4 @@
-"""Modes of a lake's files: their owner alone may read them, or a group too where EVENHAND_GROUP_READ is 1.
+"""Modes of a lake's files: readable by their owner alone, or by a group too where EVENHAND_GROUP_READ is 1.
 
 Scope: the umask of processes that write, and files of a lake that were written without it. Reviewers' packs under
 ``restricted`` are never readable by a group.

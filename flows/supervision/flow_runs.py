@@ -1,4 +1,4 @@
-"""Flow runs on a Prefect server, as evenhand needs them: those of one lake, found and removed through the client.
+"""Flow runs of one lake on a Prefect server: found and removed through the client.
 
 Prefect keeps every run for ever. What an audit found is in the lake; a flow run is only the log of how it went.
 """

@@ -1,4 +1,4 @@
-"""Part of the set-up: an empty Prefect database, migrated once, which every new lake then copies.
+"""Set-up step: migrates an empty Prefect database once, which every new lake then copies.
 
 Migrating takes Prefect some seven seconds for each new database; copying takes none. Without the prepared database an
 audit works all the same, and only starts later.

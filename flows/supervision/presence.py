@@ -1,4 +1,4 @@
-"""Who is at work on a lake, told by locks that the operating system drops when a process dies.
+"""Detects live and dead runs of a lake through advisory file locks.
 
 A run holds a lock in ``locks/alive`` for as long as it works, and beside it lies a record of who that is. A record
 whose lock is free belongs to a process that ended without saying so: killed, out of memory, or its machine was

@@ -1,4 +1,4 @@
-"""A whole Prefect server in a temporary home, for as long as a check needs one.
+"""A whole Prefect server in a temporary home, for the length of a check.
 
 The embedded API of a lake would not do: Prefect starts that without the services that make runs of schedules.
 """

@@ -1,4 +1,4 @@
-"""Zombie care: runs whose process died are marked, taken up again where asked, and what they left behind is removed.
+"""Marks runs of dead processes as crashed, resumes them on request, and deletes their temporary files.
 
 A killed process tells Prefect nothing, so that its run would read RUNNING for ever and keep its place among those that
 may run at once. ``presence`` knows who is dead; here it is told to Prefect through its client, in the ways that its own

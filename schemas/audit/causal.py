@@ -1,4 +1,4 @@
-"""What is assumed to cause what: the causal graph of an audit spec, and how each column comes about from its causes.
+"""The causal graph of an audit spec: assumed causes, and the kind of mechanism of each column.
 
 Here belong the shape of the graph and the checks that need nothing but the graph. What needs the columns of the data
 is checked where mechanisms are fitted (``tasks.counterfactuals.algorithm.scm.abduction``).

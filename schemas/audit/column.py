@@ -1,4 +1,4 @@
-"""One of the part ``columns`` of the spec: how a column is read, encoded and allowed to change."""
+"""Settings of one column, in the part ``columns`` of the spec: how it is read, encoded and allowed to change."""
 
 from typing import Annotated, Self
 

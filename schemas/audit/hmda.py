@@ -1,6 +1,6 @@
-"""How a file of HMDA is read: what is done where it departs from its layout, and which held vintage is meant.
+"""Settings for reading an HMDA file: the policy for departures from its layout, and which vintage is read.
 
-Here belong the words of the spec under ``source`` that are about HMDA alone; the layouts are with the reader.
+Scope: keys under ``source`` that are about HMDA alone. Layouts: ``tasks.ingest.hmda.files.layouts``.
 """
 
 from datetime import date

@@ -1,4 +1,4 @@
-"""The audit spec: all that a user decides before a run, frozen and checked.
+"""The audit spec: all settings that a user decides before a run, frozen and validated.
 
 Here belong the shape of the spec and the checks that need nothing but the spec. Reading it from YAML, with the line of
 each error, is in ``file``; checks that need the data are in the ingest stage.

@@ -1,7 +1,7 @@
 """Reads and parses the YAML of an audit spec within limits, and records the line of every key.
 
 Bytes, levels and nodes (aliases expanded) are counted before any object is built. Scope: text. What the values mean:
-``settings``.
+``spec``.
 """
 
 from collections.abc import Iterator, Mapping

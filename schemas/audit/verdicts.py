@@ -1,4 +1,4 @@
-"""The part ``verdicts`` of the spec: what the states of an audit rest on beside its limits."""
+"""The part ``verdicts`` of the spec: settings of the states of an audit, beside its limits."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""The tables of applications: as read, by group, as refused, as encoded, as decided."""
+"""Tables of applications: as read, group memberships, refusals, encoded features, decisions."""
 
 from schemas.table import Column, Table
 from schemas.terms import Constraint, DecisionMaker, Kind, Refusal

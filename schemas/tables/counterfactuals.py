@@ -1,4 +1,4 @@
-"""The tables of counterfactuals: who applicants would have been, what would have been decided, what was assumed."""
+"""Tables of counterfactuals: generated applicants, decisions on them, and checks of what was assumed."""
 
 from schemas.table import Column, Table
 from schemas.tables.applications import DECISION_MAKER, GROUP, PROTECTED_ATTRIBUTE, ROW_ID

@@ -1,4 +1,4 @@
-"""The tables that the methods fill: findings, the evidence behind them, and what is needed to summarise them."""
+"""Tables that methods write: findings, the evidence behind them, and the numbers that measures are made of."""
 
 from schemas.table import Column, Table
 from schemas.tables.applications import DECISION_MAKER, GROUP, PROTECTED_ATTRIBUTE, ROW_ID

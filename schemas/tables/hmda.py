@@ -3,7 +3,7 @@
 Here belongs what a column of it means. A column that a layout does not have is null in all of its rows. Numbers are in
 dollars, percent, months or counts. A number that is null was not applicable (the file says NA), unless ``exempt`` or
 ``blank`` names its column. Codes are text; 8888 (not applicable), 9999 (no co-applicant) and 1111 (exempt) stand as
-they are filed. How the layouts become this table is with their reader.
+they are filed. How the layouts become this table: ``tasks.ingest.hmda.canonical``.
 
 Source: the filing guides of FFIEC and CFPB for 2007 to 2025.
 """

@@ -1,4 +1,4 @@
-"""The one table of results, long: what is printed, exported and held against thresholds."""
+"""The table of measures, in long form: what is printed, exported and compared with thresholds."""
 
 from schemas.table import Column, Table
 from schemas.tables.applications import DECISION_MAKER, GROUP, PROTECTED_ATTRIBUTE

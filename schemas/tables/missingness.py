@@ -1,4 +1,4 @@
-"""The table of missing values, held against the decisions of those who lack them."""
+"""Table of missing values by feature, and of the decisions on those who lack them."""
 
 from schemas.table import Column, Table
 from schemas.terms import Refusal

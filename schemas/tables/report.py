@@ -1,4 +1,4 @@
-"""The table of what a report consists of."""
+"""Table of the files of a report."""
 
 from schemas.table import Column, Table
 

@@ -1,4 +1,4 @@
-"""The tables of RAGUEL: where applicants stand in lists by recourse cost, and what is on offer to them."""
+"""Tables of RAGUEL: ranks of applicants in lists by recourse cost, and the offers to them."""
 
 from schemas.table import Column, Table
 from schemas.tables.applications import DECISION_MAKER, GROUP, PROTECTED_ATTRIBUTE, ROW_ID

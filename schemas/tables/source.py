@@ -1,4 +1,4 @@
-"""The tables of what an audit read: its source, and whether the decision column is read the right way round."""
+"""Tables about the source of an audit: what was read, and whether the decision is read the right way round."""
 
 from collections.abc import Mapping
 from typing import Any

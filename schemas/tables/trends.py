@@ -1,4 +1,4 @@
-"""The tables over years: how measures moved, and what another edition of a year's data changed.
+"""Tables over years: changes of measures, and changes by another edition of a year's data.
 
 They hold what the reports of the years print, and nothing that a report withholds.
 """

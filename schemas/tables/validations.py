@@ -1,4 +1,4 @@
-"""The table of what every other table was held against."""
+"""Table of validation results: what every other table was checked against."""
 
 from schemas.table import Column, Table
 

@@ -1,4 +1,4 @@
-"""What of an audit's settings decides who applicants would have been."""
+"""Assumptions of an audit's generators of counterfactuals: the settings that they depend on."""
 
 from typing import Literal, Protocol
 

@@ -1,4 +1,4 @@
-"""Which generator imagines the applicants of an audit."""
+"""Chooses the generator of an audit's counterfactuals by its settings."""
 
 import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""What every generator of counterfactuals is asked: whom it can imagine, and who they would have been.
+"""Interface of the generators of counterfactuals: whom one can serve, and the counterfactuals that it gives.
 
 A generator is a structural causal model (``scm``) or a search among real applicants (``nearest``). What asks it
 knows neither. The third one, adversarial networks, takes long to train and so has a stage of its own (``mediate``).

@@ -1,4 +1,4 @@
-"""The generator ``nearest``: of an applicant, the most comparable real member of the reference group.
+"""The generator ``nearest``: matches an applicant with the most comparable real member of the reference group.
 
 Nobody is made up and no cause is assumed: a match is a person like this one with the same outcome (Popoola and
 Sheppard 2026, Algorithm 1), and not what this one would have been. Where the outcome is the decision itself, a match

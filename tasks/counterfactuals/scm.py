@@ -1,4 +1,4 @@
-"""The causal world of an audit: its graph, its protected attributes as roots, and the rows that are imagined in it.
+"""The generator ``scm``: the causal graph of an audit, its protected attributes as roots, and counterfactual rows.
 
 Edges of the audit spec name a protected attribute, or the column that it is made of. A crossed attribute is a root of
 its own where an edge names it; else imagining a member of it sets the single attributes that it crosses.

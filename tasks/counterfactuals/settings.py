@@ -1,4 +1,4 @@
-"""Settings of matching: which real applicant of another group is the most comparable one."""
+"""Settings of matching: how the most comparable real applicant of another group is chosen."""
 
 from typing import Self
 

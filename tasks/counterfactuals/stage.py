@@ -1,4 +1,4 @@
-"""Generate: every applicant outside the reference group as a member of it, imagined or matched.
+"""Stage generate: every applicant outside the reference group as a member of it, by a causal model or by matching.
 
 The structural causal model imagines; the nearest real applicant with the same outcome is a match (``generator``).
 What was assumed is written down beside it: how well each mechanism fits rows that it has not seen, what is left in its

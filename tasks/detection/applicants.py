@@ -1,4 +1,4 @@
-"""Problems whose rows are known as applicants: what they handed in, what was decided, what they would have been.
+"""Applicants in problems: their values, decisions on them, and their counterfactuals.
 
 Here belongs how tables, the causal world and the model's decisions are put together for methods that compare real
 applicants with imagined ones.

@@ -1,4 +1,4 @@
-"""Counterfactuals of a protected attribute as arrays, whichever generator left them.
+"""Counterfactuals of a protected attribute as arrays, from any generator.
 
 ``generate`` left whole applicants, imagined or real; ``mediate`` left mediators, and the decision on them as a change.
 Here belongs reading both. Who asks a generator again is ``applicants``.

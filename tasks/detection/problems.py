@@ -1,4 +1,4 @@
-"""Tables as the problems that methods look at: one for each decision maker and protected attribute.
+"""Builds the problems of methods from tables: one for each decision maker and protected attribute.
 
 Here belong who is explained, who may serve as a counterfactual, and the arrays of both.
 """

@@ -1,4 +1,4 @@
-"""Detect: one method looks at every decision maker and protected attribute; its arrays become tables.
+"""Stage detect: runs one method on every decision maker and protected attribute; its arrays become tables.
 
 Which method it is makes no difference here: the registry names its module, and every module has the same ``detect``.
 """

@@ -1,4 +1,4 @@
-"""Connect: encoded rows become the feasibility graph on which recourse is searched (FGCE, section III)."""
+"""Stage connect: builds the feasibility graph of encoded rows, on which recourse is searched (FGCE, section III)."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""From cells to values: identifiers, decisions and typed columns, with the first reason for which a row is refused.
+"""Converts cells to values: identifiers, decisions and typed columns, with the first reason to refuse a row.
 
 Nothing raises here: a cell that cannot be used refuses its row, and the row is counted.
 """

@@ -1,4 +1,4 @@
-"""Refuses what is no regular file before it is opened: a FIFO blocks its reader, and a device has no end."""
+"""Refuses a file that is not regular before it is opened: a FIFO blocks its reader, and a device has no end."""
 
 import errno
 import stat

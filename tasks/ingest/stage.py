@@ -1,4 +1,4 @@
-"""Ingest: a source becomes typed applications, the group of every row, and the rows that could not be used.
+"""Stage ingest: converts a source to typed applications, group memberships and refused rows.
 
 Nothing is lost: every row of the source is an application or a refusal with its reason, and every row has its groups,
 so that the exclusion waterfall can say who was left out.

@@ -1,4 +1,4 @@
-"""The year of a source by its own rows, held against the year of the audit spec.
+"""Checks the year of a source's own rows against the year of the audit spec.
 
 A year's file under another year's name would be audited as that. Rows that the spec does not keep are not judged, and
 neither are rows without a year.

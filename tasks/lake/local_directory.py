@@ -1,4 +1,4 @@
-"""A lake's files in a directory of this machine, or of a drive that machines share.
+"""Storage of a lake in a directory of this machine, or of a drive that machines share.
 
 What is written lies under ``tmp`` until it is whole and flushed to disk, and then gets its name by renaming, which is
 one step on a POSIX file system.

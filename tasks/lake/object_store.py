@@ -1,4 +1,4 @@
-"""A lake's files on any file system that pyarrow opens (``s3://``, ``gs://``, ``abfs://``, ...), or else fsspec.
+"""Storage of a lake on any file system that pyarrow opens (``s3://``, ``gs://``, ``abfs://``, ...), or else fsspec.
 
 There is no rename here, and no lock that dies with its holder. A partition's files are therefore written under a folder
 that no other writer has, and its record, which names them, comes last and in one step. Two machines that compute the

@@ -1,6 +1,6 @@
 """Runs a reader's query within bounds of time and memory, and explains why one failed.
 
-Scope: what a query may cost, and the words of its errors. What it can reach is decided by ``views.open_views``.
+Scope: the limits of a query and the words of its errors. What a query can reach: ``tasks.lake.views.open_views``.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What holds a lake's files: a directory, or a place on any file system that pyarrow or fsspec opens.
+"""Storage of a lake's files: a directory, or a place on any file system that pyarrow or fsspec opens.
 
 Here belongs the choice between the two, and what the lake asks of both. Paths are relative to the lake's root, with
 forward slashes.

@@ -1,12 +1,12 @@
-"""The lake: a place in which every file was validated before it got its name.
+"""The lake: partitions of validated files, published atomically, with digests and locks.
 
 A stage's output is one partition, ``stages/<stage>/<key>``. It is drafted on this machine's disk and published in one
 step: ``partition.json`` lists the sha256 of every file, and a folder without it does not exist for readers. A killed
 run leaves only a draft under ``tmp``, which the next holder of the key's lock removes. What a long stage has worked out
-so far lies under ``unfinished`` (``pipeline.scratch``).
+so far lies under ``unfinished`` (``tasks.pipeline.scratch``).
 
 Here belong partitions, digests, locks. Where the files lie, and how one gets its name, is in ``storage``. What a stage
-is, and when it runs, is in ``pipeline.stage``.
+is, and when it runs, is in ``tasks.pipeline.stage``.
 """
 
 import errno

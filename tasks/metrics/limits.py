@@ -1,7 +1,7 @@
 """Checks thresholds against the plan of measures: the measure will be made, and the limit lies in its range.
 
 A limit that no value can reach, or that every value keeps, would look like a check and be none. Scope: what the spec
-tells before a run. Verdicts: ``metrics.algorithm.verdicts``.
+tells before a run. Verdicts: ``tasks.metrics.algorithm.verdicts``.
 """
 
 import math

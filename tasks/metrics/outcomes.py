@@ -1,4 +1,4 @@
-"""Approvals and denials: made without any method, of the lender and of the model if there is one."""
+"""Approval and denial rates of the lender and, if there is one, of the model. No method is needed."""
 
 from collections.abc import Iterator
 

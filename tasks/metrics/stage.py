@@ -1,7 +1,7 @@
-"""Measure: what the methods found becomes the one table of results, with intervals, states and small cells withheld.
+"""Stage measure: turns what methods found into the table of measures, with intervals, states and small cells withheld.
 
-DuckDB gathers, ``metrics.algorithm.measures`` computes. No method is named here: approvals and denials are tallies like
-any other.
+DuckDB gathers, ``tasks.metrics.algorithm.measures`` computes. No method is named here: approvals and denials are
+tallies like any other.
 """
 
 import math

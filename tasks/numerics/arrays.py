@@ -1,4 +1,4 @@
-"""The kinds of arrays that numerical code takes and gives."""
+"""Array types of numerical code."""
 
 from typing import TYPE_CHECKING
 

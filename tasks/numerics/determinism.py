@@ -1,4 +1,4 @@
-"""What makes a training run come out the same: draws by number, one thread, a device that changes only last digits.
+"""Deterministic training: draws by number, one thread, a device that changes only last digits.
 
 Every epoch draws from the seed and its own number, so that a run which stops and goes on is one that never stopped,
 and torch's global generator is neither read nor changed.

@@ -1,4 +1,4 @@
-"""Distinct places: rows that lie at the same place searched for once, and ties told without regard to rounding.
+"""Distinct places: rows at the same place are searched for once, and ties are found regardless of rounding.
 
 Public data hold thousands of applicants with the very same values. A k-d tree over the distinct places is small, and
 ties are left between places only.

@@ -1,4 +1,4 @@
-"""Encoding of columns into [0, 1], and back (FGCE, appendix; clipping is ours, see docs/methods.md).
+"""Encoding of columns into [0, 1], and back (FGCE, appendix; clipping is ours, see docs/methods/index.md).
 
 A continuous column is clipped at its 1st and 99th percentile, cut into log2(unique) + 1 bins of equal width, or as many
 as asked for, and scaled so that the first bin is 0 and the last is 1. Categories with an order are spread evenly over

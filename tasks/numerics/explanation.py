@@ -1,7 +1,7 @@
-"""What a method is given that looks into a model: its inputs, and who explains each row.
+"""Input of a method that explains a model: the model's inputs, and the attributor of each row.
 
 Here belong shapes. How attributions are made is in ``attributions``; how two of them are compared is in
-``methods.cec.algorithm.score``.
+``tasks.methods.cec.algorithm.score``.
 """
 
 from dataclasses import dataclass

@@ -1,9 +1,9 @@
-"""What a method of detection is given and what it gives back.
+"""Input of a method: the problem of one decision maker and one protected attribute, as arrays.
 
-Every method (FGCE, and those that follow) is one function ``detect(problem, settings, rng) -> Detected``. The stage
+Every method is one function ``detect(problem, settings, rng) -> Detected``. The stage
 that calls it knows nothing of the method: it turns rows into row ids and arrays into tables.
 
-Here belong the shapes of that exchange. How a group's numbers are summarised is in ``measures``.
+Scope: shapes of the input. Output: ``results``. Measures of a group: ``tasks.metrics.algorithm.measures``.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a method gives back: findings, the evidence behind them, and what is needed to summarise them."""
+"""Output of a method: findings, the evidence behind them, and the numbers that measures are made of."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Where a result came from: the code and the libraries that made it, and what the run cost.
+"""Lineage of a result: the code and the libraries that made it, and the cost of the run.
 
 The digest of the code covers every first-party module that a stage reaches through its imports, read as syntax trees
 without docstrings: a fix in an algorithm changes the key of every stage that uses it, a comment changes none.

@@ -14,7 +14,7 @@ COMPARED: Final = ("difference", "ratio")
 RANGE: Final = "is a range of draws"
 NO_INTERVAL: Final = "has no interval"
 COMPARES_WHOLES: Final = "compares two groups, each as a whole, without an interval"
-"""Why a limit on a measure is never judged; see ``metrics.algorithm.measures``."""
+"""Why a limit on a measure is never judged; see ``tasks.metrics.algorithm.measures``."""
 
 _DRAWN: Final = ("size_matched", "null")
 

@@ -1,4 +1,4 @@
-"""How far a long stage has come: a bar where a person watches a terminal, elsewhere a line of the log for each step.
+"""Progress of a long stage: a bar where a person watches a terminal, elsewhere a line of the log for each step.
 
 Both go to where the command sends the lines of its log; where it sends none, as with ``--json``, nothing is said.
 """

@@ -1,4 +1,4 @@
-"""A place for what a long stage has worked out so far, so that it can go on after it was stopped.
+"""Scratch place of a long stage: intermediate results, from which it resumes after a stop.
 
 It lies in the lake under ``unfinished/<stage>-<key>``: whoever holds the lock of the key may read and write it. It is
 kept when the process dies or the stage fails, and removed once the stage's partition is published. Nothing in it is

@@ -1,4 +1,4 @@
-"""What a stage is: a plain function, declared once with the tables that it reads and writes.
+"""Declaration of a stage: a plain function, with the tables that it reads and writes.
 
 From the declaration come its wiring, its key, the validation of what it writes, the quarantine, the lineage record and
 the Prefect task. A stage sees Arrow tables and its settings; it knows nothing of files, keys or Prefect.

@@ -1,4 +1,4 @@
-"""What methods say of groups, as arrays, laid out as rows of the tables ``tallies``, ``aggregates`` and ``draws``.
+"""Lays out what methods say of groups as rows of the tables ``tallies``, ``aggregates`` and ``draws``.
 
 Used by every stage that describes groups, so that a statistic looks the same wherever it comes from.
 """

@@ -1,4 +1,4 @@
-"""From the declaration of a table to its Great Expectations suite, and from the suite's results to rows.
+"""Builds a Great Expectations suite from the declaration of a table, and rows from the suite's results.
 
 Great Expectations is imported on first use (seconds), with one context per process and its telemetry off. It sees
 pandas frames; a table of more than ``FULL_ROWS`` rows is first reduced by DuckDB to witnesses, the few rows that break

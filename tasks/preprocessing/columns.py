@@ -1,4 +1,4 @@
-"""Applicants as arrays: what they handed in, the same as preprocess laid down to encode it, and as a model's inputs.
+"""Applicants as arrays: raw values, values encoded as preprocess laid down, and inputs of a model.
 
 Whoever needs an applicant's own values reads them here, so that an imagined applicant is encoded exactly like a real
 one.

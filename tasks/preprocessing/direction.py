@@ -1,7 +1,7 @@
 """Check of the decision column by columns with a direction: the table of its result, and the result in words.
 
 Scope: from a frame of applications to the table, and from its row to sentences. Arithmetic:
-``preprocessing.algorithm.decision_direction``.
+``tasks.preprocessing.algorithm.decision_direction``.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Who belongs to which group of each protected attribute, as arrays in the order of the rows."""
+"""Group memberships by protected attribute, as arrays in the order of the rows."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

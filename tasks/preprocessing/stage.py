@@ -1,4 +1,4 @@
-"""Preprocess: applications become encoded features; rows that lack a covariate are refused, or imputed on request.
+"""Stage preprocess: encodes applications; refuses rows that lack a covariate, or imputes them on request.
 
 Encoding happens here once. What each encoded column means is written to ``encodings``, from which it can be read back.
 """

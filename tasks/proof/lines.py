@@ -1,10 +1,11 @@
-"""A cell, a figure somewhere said of it, and the verdict once our own figure is laid beside it.
+"""Lines of a reproduction: a published figure, our own beside it, and the verdict.
 
 Two kinds of source say figures: the reference outputs, which ours must equal, and the paper, which in places deviates
 from its authors' own code. Where ours equals the reference and the paper does not, the paper prints otherwise, and that
 is no failure. Some figures are errors, of which ours may be less. A cell that our code did not fill differs.
 
-Here belongs comparing. Where figures come from is in ``published``, ``golden`` and ``obtained``.
+Here belongs comparing. Figures come from ``published``, and from ``golden.py`` and
+``obtained.py`` in a method's folder ``reproduction``.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The stages of a plan as the plain functions that they are."""
+"""Runs the stages of a plan as plain function calls."""
 
 from collections.abc import Sequence
 

@@ -1,7 +1,7 @@
-"""Published figures, and the remarks that explain where a figure need not be ours: read from a data file.
+"""Published figures, read from a data file, with remarks that explain where a figure need not be ours.
 
-Here belong the file and the remarks. How the tables of a paper are laid out is in the module ``printed`` of its method;
-reference outputs are in ``golden``.
+Here belong the file and the remarks. How the tables of a paper are laid out, and the reference outputs, are in
+``printed.py`` and ``golden.py`` of its method's folder ``reproduction``.
 """
 
 import tomllib

@@ -1,4 +1,4 @@
-"""The audit specs of the papers' experiments, which belong to evenhand and read the user's own copy of the data."""
+"""Audit specs of the papers' experiments: shipped with evenhand, they read the user's own copy of the data."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""From a model that was read to what can be looked into: how attributions are made, by the kind of the model.
+"""Attributors by kind of model: how the attributions of a model that was read are made.
 
 Networks and linear models have a closed form or a gradient. Other classifiers have none, and are explained by the
 substitute where it was chosen. How models are read is in ``models``.

@@ -1,4 +1,4 @@
-"""The model's decisions on applicants that nobody handed in: by the rule, or by the model that decided on the real row.
+"""The model's decisions on counterfactual applicants: by the rule, or by the model that decided on the real row.
 
 A counterfactual decision is worth something only beside a factual one of the same decision maker. So nothing is fitted
 here: the stage ``score`` left its models and its threshold, and each imagined applicant is decided on by the very model

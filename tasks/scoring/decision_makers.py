@@ -1,4 +1,4 @@
-"""Who decides beside the lender: a model that is fitted here, one from a file, or a rule; each with its scores.
+"""Decision makers beside the lender: a model fitted here, one from a file, or a rule, each with its scores.
 
 By default every row is scored by a model that has not seen it (k-fold cross-fitting), so that all rows can be
 explained; the paper's single holdout scores all rows and lets only the held-out ones be explained. What was given and

@@ -1,4 +1,4 @@
-"""Decision makers that can be looked into: a model's inputs, which fit decided on each row, and what it learnt from.
+"""Models that can be explained: their inputs, the fit that decided on each row, and its training rows.
 
 A lender's own decisions cannot be looked into. Of a cross-fitted model every row is explained by the fit that had not
 seen it; after a holdout, only rows held out are. Here belongs how tables become ``ModelView``.

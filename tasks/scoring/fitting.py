@@ -1,4 +1,4 @@
-"""Models that are fitted here, by their kind in the spec: classifiers of scikit-learn, and a network of our own.
+"""Fits models by their kind in the spec: classifiers of scikit-learn, and a network of our own.
 
 Each takes encoded features and gives the probability of the favourable decision. Here belongs the fit to given rows;
 which rows are given is in ``decision_makers``.

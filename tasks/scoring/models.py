@@ -1,8 +1,8 @@
-"""Models as bytes, and as what decides: the edge at which models given by a user come in.
+"""Reads models from bytes and writes them; models given by a user enter here.
 
 The format is told from the bytes, whatever the file is called:
 
-* safetensors, as ``networks.to_safetensors`` writes it: arrays only, harmless to read.
+* safetensors, as ``tasks.numerics.networks.parameters.to_safetensors`` writes it: arrays only, harmless to read.
 * skops: harmless types of scikit-learn only, and trees (``skops_models``).
 * ONNX: a graph is data, harmless to read; chains of linear layers become networks (``onnx_graphs``).
 * TorchScript: a program, and torch warns that reading one from a stranger is running a stranger's code (its security

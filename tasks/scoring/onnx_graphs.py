@@ -1,4 +1,4 @@
-"""ONNX graphs as networks: a chain of linear layers with one kind of activation between them, ending in the logit.
+"""Reads ONNX graphs as networks: chains of linear layers with one kind of activation, ending in the logit.
 
 The graph is read as data and never run. Whatever else it may hold is refused by name: what is no such chain has no
 closed form here, and a library that turns any graph into torch is no longer kept.

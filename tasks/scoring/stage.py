@@ -1,4 +1,4 @@
-"""Score: the lender's decisions as given and, where asked for, those of a model beside them.
+"""Stage score: the lender's decisions as given and, where the spec asks for it, those of a model.
 
 The model is fitted here, or given as a rule or a file. How each of them scores and decides is in ``decision_makers``;
 here belongs what is written of it, and that a file is the one that the stage's key was made of.

@@ -1,4 +1,4 @@
-"""What the features of a group are, and what they would be in the imagined world: quantiles and shares of categories.
+"""Distributions of the features of a group, real and counterfactual: quantiles and shares of categories.
 
 No applicant can be read out of these: the outermost quantiles are the first and the last tenth, and who prints them
 withholds those of small groups.

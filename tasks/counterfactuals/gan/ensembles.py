@@ -1,4 +1,4 @@
-"""Generators of mediators for the rows of an audit: who they learn from, and what they imagine.
+"""Ensembles of generators of mediators for the rows of an audit: training rows, and generated mediators.
 
 Every stage that asks generators makes them here, so that all imagine the same mediators. Importing this loads torch.
 """

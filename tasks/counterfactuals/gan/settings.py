@@ -1,8 +1,8 @@
-"""Settings of generators of mediators, which a method that has its own trained has among its own.
+"""Settings of generators of mediators: the base of the settings of each method that trains its own.
 
-What networks are told by the algorithms is in ``tasks.counterfactuals.algorithm.gan.settings``; here belongs what a
-user chooses. Adversarial generators (``gan``) are the method; the map of conditional quantiles (``quantile``) is the
-exact answer where every mediator is continuous and keeps its rank.
+Scope: what a user chooses. Settings of the networks: ``tasks.counterfactuals.algorithm.gan.settings``. Adversarial
+generators (``gan``) are the method; the map of conditional quantiles (``quantile``) is the exact answer where every
+mediator is continuous and keeps its rank.
 """
 
 from typing import Annotated, Literal

@@ -1,9 +1,9 @@
-"""The feasibility graph: which applicant could come to look like which other in one step, and how far one step reaches.
+"""The feasibility graph: which applicants are one feasible step apart, and how long a step may be.
 
 Equal rows are collapsed into one node; columns that must stay equal split the nodes into independent buckets; within a
 bucket, two nodes are joined when they are no further than epsilon apart and no constraint is broken (FGCE, section
 III). Epsilon follows our rule, not the paper's: the paper's smallest value without an isolated row need not exist once
-there are constraints (docs/methods.md).
+there are constraints (docs/methods/fgce.md).
 
 Here belong rules, collapse, epsilon and graph. The loops over pairs are in ``radius``.
 """

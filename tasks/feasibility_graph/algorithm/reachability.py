@@ -5,7 +5,8 @@ of length 0 counts, an identical application being the cheapest of counterfactua
 the paper's subgroups. Reach is found once per group: strongly connected components are condensed, and sets of
 candidates, as bits, are passed backwards along the edges, sinks first.
 
-Here belong induced graphs, components and reach. What a move costs is in ``selection``.
+Here belong induced graphs, components and reach. What a move costs:
+``tasks.methods.fgce.algorithm.costs``.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""One file over HTTP: asked for, judged, gone on with where it broke off, and told about while it comes.
+"""Download of one file over HTTP: requests, checks of answers, resumption and progress.
 
 What the file is, and what becomes of it, is not known here.
 """

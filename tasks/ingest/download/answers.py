@@ -1,4 +1,4 @@
-"""What a server's answer is: the file, a piece of it, a passing trouble, or something else under the file's address.
+"""Classifies a server's answer: the file, a part of it, a passing failure, or something else.
 
 Here belongs judging one answer by its status, its headers and its first bytes. When to ask again is in ``download``.
 """

@@ -1,4 +1,4 @@
-"""Fetch one file over HTTP: whole, the one expected, and going on where an earlier try broke off.
+"""Downloads one file over HTTP, whole and as expected, and resumes an interrupted download.
 
 Here belongs how often to ask and when to give up. One question and its answer is in ``transfer``, what an answer is in
 ``answers``, what is on disk meanwhile in ``partial``. Nothing has the name of the target before every byte came and

@@ -1,4 +1,4 @@
-"""The part of a download that is on disk: its bytes, their digest so far, and what the server said of the whole.
+"""Partial download on disk: its bytes, their digest so far, and what the server said of the whole file.
 
 ``NAME.part`` holds the bytes; ``NAME.part.json`` the address and what tells one state of the server's file from
 another. Both outlive the process, so that the next one can go on. Bytes without that record are of an unknown whole,

@@ -1,4 +1,4 @@
-"""How many bytes of a file have come: a bar where a person watches a terminal, elsewhere a line for each 10 %."""
+"""Progress of a download: a bar where a person watches a terminal, elsewhere a line for each 10 %."""
 
 import logging
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""One file on its way: asks the server once, and writes what comes.
+"""One HTTP transfer: asks the server once, and writes what arrives.
 
 Here belongs what happens between a question and the end of its answer: where the bytes go, and when they are of no use.
 How often to ask is in ``download``.

@@ -1,4 +1,4 @@
-"""Files of the Home Mortgage Disclosure Act, of whatever year and layout, as one table of applications."""
+"""Files of the Home Mortgage Disclosure Act, of any year and layout, as one table of applications."""
 
 from tasks.ingest.hmda.reading import digest, header, lacking, read
 

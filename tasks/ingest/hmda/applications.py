@@ -1,4 +1,4 @@
-"""An open file of HMDA as canonical applications: those of a vintage, or of a delivered file that is converted here.
+"""An open HMDA file as canonical applications: those of a vintage, or of a file that is converted here.
 
 Both are the same from here on, a Parquet file with its refusals beside it. What is done about departures from a layout
 is in ``reading``.

@@ -1,4 +1,4 @@
-"""A recognised file of any size becomes the canonical table as validated Parquet, and a table of what was refused.
+"""Converts a recognised file of any size to the canonical table as validated Parquet, with a table of refusals.
 
 DuckDB streams: once over the file where every row is an application, and once more for those that are not. Nothing is
 lost: rows in are rows written plus rows refused, by reason, and what is written is held against its declaration before

@@ -1,4 +1,4 @@
-"""A Parquet file of any size held against the declaration of its table, as aggregates that DuckDB streams.
+"""Validates a Parquet file of any size against the declaration of its table, by aggregates that DuckDB streams.
 
 The same rules as in ``tasks.pipeline.validation``: columns in order and types, nulls, ranges, code sets and the key.
 That one shows the rows that break a rule, to set them aside; here a row that breaks one is a fault of ours, and the

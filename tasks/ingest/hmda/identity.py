@@ -1,4 +1,4 @@
-"""What an audit takes as the digest of a file of HMDA: the same as long as the same rows would be read from it.
+"""Digest of an HMDA file for an audit: the same as long as the same rows would be read from it.
 
 The rows of a vintage lie in no order, so that two conversions of one file differ in their bytes. What was delivered,
 and the code that converted it, do not. Where a vintage lies is not said here.

@@ -1,4 +1,4 @@
-"""A file of text in pieces that end with a line, so that several threads read it and every row still has its number.
+"""Splits a text file into pieces that end with a line, so that several threads read it and rows keep their numbers.
 
 DuckDB numbers rows only where it reads with one thread. Here each piece is numbered by itself and its rows go on from
 the lines before it; the pieces lie in the one file and are handed to DuckDB as if they were files. What cannot be cut,

@@ -1,4 +1,4 @@
-"""The schema report: how a file departs from its layout, and what its layout cannot give, one line for each finding.
+"""Schema report: departures of a file from its layout, and what its layout cannot give, one line each.
 
 Nothing here decides about rows. The policy of the spec does, and is told beside each finding.
 """

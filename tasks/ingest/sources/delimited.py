@@ -1,4 +1,4 @@
-"""Sources that lie in files: one file, or several of one layout that are read one after the other.
+"""Sources in files: one file, or several of one layout that are read one after the other.
 
 Here belong finding the files, their digest and their common header; how the rows of one file are read is in ``text``
 and ``parquet``. Rows are numbered through from 1: those of a second file go on where the first one ended.

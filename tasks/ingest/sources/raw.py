@@ -1,4 +1,4 @@
-"""What every source gives: text, row numbers, the lines that could not be read, and the rows that are set aside."""
+"""Raw rows of a source: text, row numbers, unreadable lines, and rows that are set aside."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,8 @@
-"""Applicants that are drawn, by a generator whose every coefficient the audit spec may set.
+"""Source of drawn applicants, by a generator whose every coefficient the audit spec may set.
 
 The truth about them is known, so that a method can be shown where there is something to find and where there is not.
-Here belongs how drawn arrays become columns of text, as any other source gives; what is drawn is in the algorithms.
+Here belongs how drawn arrays become columns of text, as any other source gives; draws:
+``tasks.ingest.synthetic.algorithm``.
 """
 
 import hashlib

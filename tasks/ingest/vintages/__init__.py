@@ -1,4 +1,4 @@
-"""Years of official data in a lake: what is offered, what was delivered, and how it is kept.
+"""Vintages of official data in a lake: the publisher's offers, deliveries, and storage.
 
 The transfer itself is in ``tasks.ingest.download``.
 """

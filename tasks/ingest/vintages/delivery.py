@@ -1,4 +1,4 @@
-"""A delivered file taken in: recognised, converted, and held against the year that it was said to be of.
+"""Accepts a delivered file: recognises it, converts it, and checks the year that it was said to be of.
 
 Here belongs what happens to the file before the lake sees it. What a vintage is, and where it lies, is in
 ``store``.

@@ -1,4 +1,4 @@
-"""The publisher's offers, as the bundled ``sources.toml`` has them, and what one of them will take in time and disk."""
+"""The publisher's offers in the bundled ``sources.toml``, with the time and disk that one will take."""
 
 import tomllib
 from dataclasses import dataclass

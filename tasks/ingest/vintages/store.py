@@ -1,4 +1,4 @@
-"""Vintages in the lake: a delivered file becomes one, and those that are held are found again.
+"""Vintages in the lake: stores a delivered file as one, and finds those that are held.
 
 A vintage lies in ``vintages/<year>/<dataset>/<geography>/<freeze date>/<start of the sha256>``. Its ``partition.json``
 names its files with their digests, as that of a stage does, and a folder without it does not exist for readers. What

@@ -1,7 +1,7 @@
 """Settings of counterfactual explanation consistency (CEC), and of the nets that are trained for it inside an audit.
 
-What a training run is told by the algorithms is in ``tasks.numerics.networks.settings``; here belongs what a user
-chooses, and what is compared with what.
+Scope: what a user chooses, and what is compared. Settings of one training run:
+``tasks.numerics.networks.settings``.
 """
 
 from typing import Annotated, Any, ClassVar, Literal, Self

@@ -1,6 +1,6 @@
 """Settings of feasible group counterfactual explanations (FGCE), with what the two profiles set differently.
 
-``default`` is what we would defend; ``paper`` reproduces published figures. docs/methods.md lists the differences.
+``default`` is what we would defend; ``paper`` reproduces published figures. docs/methods/fgce.md lists the differences.
 """
 
 import math

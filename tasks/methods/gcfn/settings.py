@@ -1,7 +1,7 @@
 """Settings of the generative counterfactual fairness network (GCFN), and of the fair predictor trained inside an audit.
 
-Its generators are those of ``tasks.counterfactuals.gan.settings``. What the predictors are told by the algorithms is in
-``tasks.methods.gcfn.algorithm.fair_prediction``; here belongs what a user chooses.
+Its generators are those of ``tasks.counterfactuals.gan.settings``. Scope: what a user
+chooses. Settings of one predictor: ``tasks.methods.gcfn.algorithm.fair_prediction.settings``.
 """
 
 from typing import Any, ClassVar, Literal, Self

@@ -1,7 +1,7 @@
-"""What is withheld from everything published, so that no small group of people can be read out of it.
+"""Withholds cells from everything published, so that no small group of people can be read out of it.
 
 A count is withheld when it is small, and a further one with it when it could be had by subtraction from a printed
-total (complementary suppression). Profiles and their origin: docs/methods.md.
+total (complementary suppression). Profiles and their origin: docs/methods/index.md.
 """
 
 from dataclasses import dataclass

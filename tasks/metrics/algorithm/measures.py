@@ -1,4 +1,4 @@
-"""From tallies to measures: estimates by group, comparisons with the reference, and the size-matched reference.
+"""Computes measures from tallies: estimates by group, comparisons with the reference, size-matched reference.
 
 Nothing here knows a method. A tally is the distribution of a statistic over the units of a group; its mean is the
 measure. A headline tally of another group is compared with the reference group's (difference, ratio), and every tally

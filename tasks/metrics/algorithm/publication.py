@@ -1,4 +1,4 @@
-"""What of the measures is published: small cells and what would give them away are withheld, counts are coarsened.
+"""Disclosure control of measures: withholds small cells and what would give them away, and coarsens counts.
 
 Whether a cell is small is decided on the exact counts. Under a policy that rounds, every share is then computed anew
 from rounded counts, interval and p included, so that nothing printed leads back to an exact count.

@@ -4,7 +4,8 @@ Nodes are added where the attributions do not sum to what the logit gains: by Ga
 model needs few of, or by the midpoint rule of the paper. A row that stays incomplete keeps its last values; how far off
 it is, is told by the error of completeness.
 
-Here belong the rules and their refinement. Gradients come from ``networks`` and ``modules``.
+Here belong the rules and their refinement. Gradients come from ``modules`` and
+``tasks.numerics.networks.parameters``.
 """
 
 from dataclasses import dataclass

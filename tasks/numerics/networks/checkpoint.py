@@ -1,4 +1,4 @@
-"""The state of a training run after an epoch: all that it takes to go on as if it had never stopped.
+"""State of a training run after an epoch, from which it resumes as if it had never stopped.
 
 A checkpoint is tensors by name and a few words, which is what a safetensors file holds. Random numbers are no part of
 it: those of an epoch are drawn from the seed and the epoch's number alone.

@@ -3,7 +3,8 @@
 A network comes from a torch ``nn.Sequential`` and goes back to one, and is kept as safetensors, a format of arrays that
 runs no code when it is read. In evaluation mode dropout does nothing, so it is no part of a network here.
 
-Here belong the network, its logit and the gradient of it. What the logit owes to each feature is in ``attributions``.
+Here belong the network, its logit and the gradient of it. What the logit owes to each feature:
+``tasks.numerics.attributions``.
 """
 
 import json

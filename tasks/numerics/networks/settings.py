@@ -1,4 +1,4 @@
-"""What a training run is told, frozen. Defaults are the paper's but for two, which are cheaper and train as well.
+"""Settings of a training run, frozen. Defaults are the paper's but for two, which are cheaper and train as well.
 
 The paper takes 32 steps along every path and all matched pairs of a batch. Eight steps on half of the pairs reach the
 same consistency in a fraction of the time; ``PAPER`` has what to replace for the paper's own.

@@ -1,4 +1,4 @@
-"""Where the units of a ReLU net with two hidden layers switch along a straight path, and what follows for gradients.
+"""Switching points of a ReLU net with two hidden layers along a straight path, and the gradients between them.
 
 Along ``b + s (x - b)`` the first layer is affine in s, so each of its units switches at most once. Between switches the
 second layer is affine too: its intercept and slope change by one column of weights at each switch. So T steps need

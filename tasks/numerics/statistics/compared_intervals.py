@@ -1,4 +1,4 @@
-"""Intervals of what compares two groups: a difference, a ratio, and a difference from what was drawn.
+"""Intervals of comparisons of two groups: a difference, a ratio, and a difference from draws.
 
 Two shares have score intervals: Newcombe's of the difference (1998, method 10), Miettinen and Nurminen's of the ratio.
 Newcombe adds the distances from each value to the end of its own interval as squares. That holds for whatever intervals

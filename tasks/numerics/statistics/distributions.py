@@ -1,4 +1,4 @@
-"""A statistic over the rows of a group as the distribution that it is printed and resampled from.
+"""Distribution of a statistic over the rows of a group, from which it is printed and resampled.
 
 What the methods tally is either a share, of 0 and 1, or a mean of whatever values; rows on which it says nothing have
 NaN. Here belongs how that becomes a ``Tally``. What is tallied is in the modules of the methods.

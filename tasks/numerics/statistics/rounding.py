@@ -1,4 +1,4 @@
-"""How a limit is said, so that what is printed is what was used."""
+"""Rounding of limits on cost, so that the printed limit is the one that was used."""
 
 
 def as_said(limit: float) -> float:

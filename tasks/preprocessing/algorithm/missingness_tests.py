@@ -1,4 +1,4 @@
-"""Whether missing values tell the decision: who lacks what, how they were decided on, and how well that alone ranks.
+"""Tests whether missing values predict the decision: decisions by missing column, and the AUC of all flags.
 
 A lender may stop asking once it denies, or deny whoever does not answer. A value is then missing because of the
 decision, and a model that sees missingness, or what was filled in for it, reads the decision off it (label leakage).

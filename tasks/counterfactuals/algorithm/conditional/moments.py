@@ -1,4 +1,4 @@
-"""Mediators among people alike: E[M | x, a], and how far from it people with these covariates and category lie.
+"""Conditional mean and spread of mediators: E[M | x, a], and the distance of applicants from it.
 
 A linear regression with the category in every slope, and gradient-boosted trees of what it leaves. Where the truth is
 linear the trees find little to add and stop early; where it is not they make up for it.

@@ -1,4 +1,4 @@
-"""What generators of mediators look like from outside, without the truth: how much of a person they keep, and leaks.
+"""Checks of generated mediators without the truth: how much of a person they keep, and leaks of the category.
 
 A generator that returns the conditional mean passes every check of its distribution and knows nothing of the person.
 So the mean is the yardstick, and where mediators are continuous the map of conditional quantiles is another. Here

@@ -1,4 +1,4 @@
-"""Whether a training came to rest, from its history and from what the covariates say of the category by themselves.
+"""Convergence of an adversarial training, from its history and from what covariates tell of the category.
 
 At the end of the game the discriminator knows the category no better than somebody who sees the covariates alone: the
 mediators of both categories look alike to it (section 4.1.3). What it knows beyond that, in nats, is its advantage.

@@ -1,4 +1,4 @@
-"""How good counterfactual mediators are: against the truth where it is known, and against each other where it is not.
+"""Quality of counterfactual mediators: against the truth where it is known, else among each other.
 
 The normalised errors of the paper's Table 3 are kept, and are no proof: a regression of the mediator on covariates and
 category passes them too. What tells is the slope of the generated on the true mediator about the conditional mean: 1

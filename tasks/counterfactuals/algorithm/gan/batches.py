@@ -1,4 +1,4 @@
-"""Rows as the networks of an ensemble are handed them: features before rows, every network in an order of its own."""
+"""Batches of rows for an ensemble of networks: features before rows, every network in an order of its own."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

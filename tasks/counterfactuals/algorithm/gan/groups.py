@@ -1,4 +1,4 @@
-"""Which groups generators of mediators can learn from, which rows they learn from, and who is imagined as whose member.
+"""Groups and rows that generators of mediators learn from, and the groups in which each applicant is generated.
 
 A group with fewer rows than a batch, or in which a mediator never varies, is no category of a generator: its members
 are refused, with the reason. Here belong choices of rows, groups and columns; what is imagined is made elsewhere.

@@ -1,4 +1,4 @@
-"""Trained generators in use: what the mediators of applicants would be in every category, once per network."""
+"""Trained generators in use: counterfactual mediators of applicants in every category, once per network."""
 
 from dataclasses import dataclass
 

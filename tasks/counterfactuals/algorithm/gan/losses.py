@@ -1,4 +1,4 @@
-"""What the two sides play for (equations 4, 7 and 8; Algorithm 1, lines 10 and 16), each network for itself.
+"""Losses of generators and discriminators (equations 4, 7 and 8; Algorithm 1, lines 10 and 16), by network.
 
 Losses are sums over networks of means over rows: no network's gradient holds anything of another's.
 """

@@ -1,4 +1,4 @@
-"""Mediators of mixed types as numbers for networks, and back into what a reader knows.
+"""Encodes mediators of mixed types as numbers for networks, and decodes them.
 
 Numbers, and categories with an order as their number, come first, on a scale of 1. Each of the other mediators follows
 with one input per category, its head.

@@ -1,4 +1,4 @@
-"""What a training of generators is told, frozen.
+"""Settings of the training of generators, frozen.
 
 The defaults depart from the paper in three things, without which its networks lose the person: on its synthetic data
 they return little more than the conditional mean of a mediator. Numeric mediators are standardised among people alike,

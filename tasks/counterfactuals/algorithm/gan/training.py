@@ -1,4 +1,4 @@
-"""The game of Algorithm 1, the same on every run and after every interruption.
+"""Adversarial training (Algorithm 1), the same on every run and after every interruption.
 
 An epoch shuffles the rows of each network by seed, network and epoch. Discriminator and generator take turns on the
 same batch. Rows that do not fill a last batch wait for the next epoch: batch normalisation of one row is no number.

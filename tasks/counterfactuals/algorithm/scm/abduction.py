@@ -1,4 +1,4 @@
-"""Structural causal model: what an applicant would have handed in, had they belonged to another group.
+"""Structural causal model: counterfactual applicants by abduction, action and prediction.
 
 Three steps, each to be seen (Pearl 2009, section 7.1; CST, section 4.1). Abduction finds the noise of every column that
 the protected attributes can reach. Action sets protected attributes. Prediction makes the columns again, causes first,

@@ -1,4 +1,4 @@
-"""What the data say of a causal model: how well each mechanism fits, what its noise still knows, what the graph denies.
+"""Checks of a causal model against the data: fit of mechanisms, dependence of noise on causes, independences.
 
 No check can prove a graph. Each looks for one way in which the data would contradict it: a mechanism that predicts
 nothing, noise that still goes with a cause (then holding it fixed carries the cause along), or two columns that still
@@ -72,11 +72,11 @@ def check_model(
     """All checks of a causal model, by name, on at most ``rows`` rows drawn at random.
 
     Args:
-        graph: As for ``scm.fit``; its mechanisms are fitted anew on four folds of five.
+        graph: As for ``abduction.fit``; its mechanisms are fitted anew on four folds of five.
         columns: ``n`` applicants.
         roots: The protected attributes of the same rows.
         rng: Draws rows, folds and the noise of categories and counts.
-        regressors: As for ``scm.fit``.
+        regressors: As for ``abduction.fit``.
         rows: Most rows used.
 
     Raises:

@@ -1,6 +1,6 @@
-"""One cell of a file as SQL: its value, and the conditions under which it is no value that the column may hold.
+"""One cell of an HMDA file as SQL: its value, and the conditions under which it has none.
 
-Here belong codes, labels, numbers and fixed digits; which column is read how is in ``canonical``. In the rows that are
+Here belong codes, labels, numbers and fixed digits; which column is read how is in ``columns``. In the rows that are
 selected from, a blank cell is null. Nothing is cast in silence: a cell that gives no value is blank, a word of the
 filing guides, or told of as unknown or unusable.
 """

@@ -1,6 +1,6 @@
 """The codes of HMDA by era, as its files hold them: which are known, what their labels are, and which are rolled up.
 
-Here belong facts; how cells are held against them is in ``canonical``. Source: the filing guides of 2007 to 2025, and
+Here belong facts; how cells are held against them is in ``cells``. Source: the filing guides of 2007 to 2025, and
 the labels as the historic files spell them.
 """
 

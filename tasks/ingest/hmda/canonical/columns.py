@@ -1,4 +1,4 @@
-"""From the columns of a recognised file to those of the canonical table, as one query that DuckDB streams.
+"""Query from the columns of a recognised file to those of the canonical table; DuckDB streams it.
 
 The query has two layers. The inner one reads every cell by itself and hands on beside it what was filed; in the outer
 one codes are rolled up, and what concerns a whole row is told: what is exempt, blank, unknown or flagged, and whether

@@ -1,4 +1,4 @@
-"""Signs that a lender filed a number in a wrong unit, by rule: flagged, never mended.
+"""Flags numbers that a lender filed in a wrong unit, by rule. No value is corrected.
 
 Errors of whole lenders are known from the public files of 2018 to 2022: income in dollars instead of thousands or by
 the month, ratios and rates as fractions, amounts in cents, terms of one month, codes in place of amounts. Each rule

@@ -1,4 +1,4 @@
-"""The layouts in which HMDA has been published: names and order of their columns, and the years that they hold.
+"""Published layouts of HMDA: names and order of their columns, and the years that they cover.
 
 Names are those of the files after ``normalised``: with underscores, in lower case. What the columns mean, and what
 becomes of their codes, is not said here. Columns and positions: FFIEC and CFPB record formats of 2004 to 2025.

@@ -1,4 +1,4 @@
-"""The lines of a recognised file as rows of text, and the numbers of those that could not be split into its columns.
+"""Lines of a recognised file as rows of text, and the numbers of those that do not split into its columns.
 
 Everything is read as text: what a cell means is for those who select from ``raw``. No line is lost: rows and broken
 lines are held against the number of lines in the file.

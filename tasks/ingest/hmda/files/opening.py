@@ -1,4 +1,4 @@
-"""A delivered file made ready to be read: plain text, gzip, or the one member of a zip archive.
+"""Opens a delivered file as plain text: as it is, from gzip, or from the one member of a zip archive.
 
 What comes from elsewhere is not trusted: a zip member is written under a name of our own, and nothing grows beyond what
 its packing makes plausible. What the text says is not looked at here.

@@ -1,4 +1,4 @@
-"""Which layout a file has, by what is in it: its header or number of fields, and the shapes of its values.
+"""Recognises the layout of a file by its content: header, number of fields, and the shapes of values.
 
 The name of a file is never asked. What does not fit is an error that says what was found; a few broken lines are not,
 they are counted where the rows are read.

@@ -1,4 +1,4 @@
-"""The synthetic twin of HMDA as files: rows in the layouts that HMDA is published in, and the truth about them beside.
+"""The synthetic twin of HMDA as files: rows in published layouts, and the true counterfactuals beside them.
 
 ``codes`` says groups and loans in the codes of HMDA, ``modern`` and ``historic`` are the two families of layouts,
 ``canonical`` is what a loader has to make of either, ``truth`` the counterfactuals, and ``writing`` the files.

@@ -1,4 +1,4 @@
-"""Arrays as columns of text, which is what a file of HMDA is made of."""
+"""Arrays as columns of text, the form of an HMDA file."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The truth about the rows of a twin as a table: what each person's amounts and decision would have been."""
+"""Table of the true counterfactuals of a twin: each person's amounts and decision in another group."""
 
 import numpy as np
 import pyarrow as pa

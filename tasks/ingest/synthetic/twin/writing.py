@@ -1,4 +1,4 @@
-"""The files of a twin: rows in a published layout, and the truth beside, written block by block."""
+"""Writes the files of a twin block by block: rows in a published layout, and the truth beside them."""
 
 import re
 from collections.abc import Callable, Iterator

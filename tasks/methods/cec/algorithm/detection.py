@@ -6,9 +6,9 @@ model's attributions for both, from one baseline, are reduced to directions and 
 printed beside its matching floor, what a model that knows only the financial features scores on the very same pairs:
 no score says anything without it.
 
-Here belongs the order of the method. Matching is in ``nearest``, pairs in ``pairs``, the score in ``score``;
-what is said of a group is in ``tallies``, and what goes on file for each row in ``findings``. How models are
-trained to be consistent is in ``training``.
+Here belongs the order of the method. Pairs are in ``pairs``, the score in ``score``, tallies of a group in
+``tallies``, findings of each row in ``findings``, and training for consistency in ``training``. Matching:
+``tasks.counterfactuals.algorithm.nearest``.
 """
 
 from collections.abc import Iterator

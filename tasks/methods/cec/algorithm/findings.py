@@ -1,4 +1,4 @@
-"""What goes on file for each row: its score and verdict, its match, and the features in which its reasons part.
+"""Findings of CEC: the score and verdict of each row, its match, and the features whose attributions differ.
 
 Here belong the rows of findings and evidence. Means over them are in ``tallies``.
 """

@@ -1,4 +1,4 @@
-"""How far two explanations point in different directions, and what that says beside the decisions (CEC).
+"""The CEC score: distance of the directions of two explanations, and the regimes beside the decisions.
 
 Popoola and Sheppard (2026), sections on the CEC metric and on its regimes. An attribution is reduced to its direction,
 g = IG / (|IG| + 1e-8), so that only the balance of the reasons counts and not how much there is to explain; two

@@ -1,4 +1,4 @@
-"""What CEC says of the rows of one group, matched with another: for each statistic its values over the rows.
+"""Tallies of CEC for the rows of one group, matched with another: the values of each statistic over the rows.
 
 A row without a score has no value (NaN). Means are never compared with the reference group's: the scores of two groups
 are of different pairs, with different floors.

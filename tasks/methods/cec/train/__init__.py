@@ -1,4 +1,4 @@
 """Stage ``train``: networks that are trained for consistency, and what they are compared with.
 
-Their arithmetic is in ``algorithm.training``.
+Their arithmetic is in ``tasks.methods.cec.algorithm.training``.
 """

@@ -1,4 +1,4 @@
-"""Whom each complainant is compared with, under some labels of the rows: the searches behind a situation.
+"""Searches behind a situation: the rows that each complainant is compared with, under some labels of the rows.
 
 Situation testing (ST) searches both groups around the complainant itself; counterfactual situation testing (CST)
 searches the test group around its counterfactual (Alvarez and Ruggieri 2023, section 3.1). The labels are those of the

@@ -1,4 +1,4 @@
-"""What goes on file for each complainant: the test and its verdict, and the rows that it was compared with.
+"""Findings of CST: the test and verdict of each complainant, and the rows that it was compared with.
 
 Here belong the rows of findings and evidence. Means over them are in ``tallies``.
 """

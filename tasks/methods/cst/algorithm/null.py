@@ -1,4 +1,4 @@
-"""What CST finds where there is nothing to find: the labels permuted, and everything run again.
+"""Null calibration of CST: labels permuted, and everything run again.
 
 Labels are permuted among rows with the same categories, so that every such stratum keeps its numbers by group: what is
 left is chance, and whatever the method makes of it (the paper does not do this). Columns that the protected attribute

@@ -1,10 +1,10 @@
-"""What the difference of two shares tells of each complainant: detected or not, and how sure that is.
+"""Significance tests for each complainant: difference of two shares, p-value, q-value.
 
 A complainant is detected iff its control group was refused more often than its test group, by more than tau (Alvarez
 and Ruggieri 2023, Def. 3.4). Where nothing but chance is at work about every other complainant is detected at tau = 0;
 significant are those whose q-value, over all complainants tested together, is below alpha.
 
-Here belongs the judgement of counts. Where the counts come from is in ``situations``.
+Scope: tests of counts. Where the counts come from: ``situations``.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The situation of each complainant: how many of those like it were refused in its own group, and in the other.
+"""Situations of complainants: refusals among the nearest rows of the own group and of the reference group.
 
 The control group holds the k nearest rows of the complainant's own group, the test group the k nearest rows of the
 reference group; refusals are counted in both (Alvarez and Ruggieri 2023, sections 3.1 and 3.4). Rows are searched once,

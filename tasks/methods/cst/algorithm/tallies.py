@@ -1,4 +1,4 @@
-"""What CST says of one group, statistic by statistic: for each, its values over the complainants of the group.
+"""Tallies of CST for one group: the values of each statistic over the complainants of the group.
 
 A complainant who could not be tested has no value (NaN). Nothing is compared with the reference group: it has no
 complainants.

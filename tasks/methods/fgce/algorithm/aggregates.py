@@ -1,4 +1,4 @@
-"""Optima, areas of least costs, saturation points and sizes as aggregates: measures that are no means over rows.
+"""Aggregates of FGCE: optima, areas of least costs, saturation points and sizes, which are no means over rows.
 
 What is solved is solved anew on factual rows drawn with replacement; for what follows from the greedy selection rows
 are drawn anew with the selection held as it is. k0 and d0 can only fall when rows are left out, so their intervals lie

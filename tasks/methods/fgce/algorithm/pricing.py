@@ -1,9 +1,8 @@
-"""Which cost a problem is searched with, and how it is made for one group: distances, or paths over weighted edges.
+"""Choice of the cost of a problem, made for one group: distances, or paths over weighted edges.
 
 The kernel density behind path costs is fitted to all rows, once, and only when a path cost is asked for.
 
-Here belongs the choice. Distances are in ``costs``, weights in ``density``, shortest paths in
-``algorithm.costs.paths``.
+Here belongs the choice. Distances, weights and shortest paths are in ``costs``.
 """
 
 from collections.abc import Sequence

@@ -1,9 +1,9 @@
-"""FGCE on some rows of one group: who can reach whom and at what cost, and the few candidates that serve most.
+"""FGCE on some rows of one group: reachable candidates, their costs, and the few that serve most.
 
 ``search`` finds what is feasible and what it costs; ``explain`` prices it under limits on cost and selects. The two are
 apart because the limits follow from what all groups need (``curves``).
 
-Here belongs one group. Comparing groups and sizes is in ``fgce``.
+Here belongs one group. Comparing groups and sizes is in ``detection``.
 """
 
 from collections.abc import Callable

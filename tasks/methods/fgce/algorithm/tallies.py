@@ -1,11 +1,11 @@
-"""What FGCE says of one group, statistic by statistic: for each, its values over the group's factual rows.
+"""Tallies of FGCE for one group: the values of each statistic over the group's factual rows.
 
 The mean over the rows is the measure; the bootstrap draws rows anew, with the selection of candidates held as it is.
 Coverage and its areas are over all factuals (``denominator`` ``all``) and over those that some candidate can serve
 (``feasible``, the paper's). Groups, subgroups and size-matched subsamples are all described by the same functions.
 
-Here belong means over rows. How they become tallies is in ``distributions``; optima and saturation points are in
-``optima``.
+Here belong means over rows. Optima and saturation points are in ``optima``; how values become tallies:
+``tasks.numerics.statistics.distributions``.
 """
 
 from collections.abc import Iterator, Mapping

@@ -4,7 +4,7 @@ Every row is a vertex of its own here, equal rows too, and nothing is packed, co
 this module; the benchmark does, and finds in both the same edges, components and coverage.
 
 Here belong graph, reach and the greedy selection in their plainest form. Exact optima as printed are in
-``printed_mip``.
+``tasks.methods.fgce.reproduction.printed_mip``.
 """
 
 import math

@@ -47,7 +47,7 @@ class Scored(Stored):
     factual: Bools
     candidate: Bools
     direction: NDArray[np.int8]
-    """``(p,)`` constraint of each encoded column, as ``feasibility.Rules`` has it; no allowed transitions."""
+    """``(p,)`` constraint of each encoded column, as ``Rules`` of the graph has it; no allowed transitions."""
     feature: Ints
     """``(p,)`` source feature of each encoded column."""
 

@@ -1,6 +1,7 @@
 """FGCE's coverage-constrained problem as one integer programme, as the paper prints it (section IV).
 
-One variable per feasible pair, so it is for small groups and for checking ``least_cost``, which gives the same optimum.
+One variable per feasible pair, so it is for small groups and for checking
+``tasks.methods.fgce.algorithm.covering.least_cost``, which gives the same optimum.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""How a continuous mediator is spread over people, as it is and as generators imagine it: shares of even intervals.
+"""Distribution of a continuous mediator over people, real and generated: shares of even intervals.
 
 Intervals of one width, so that a share is a density but for a constant. A person counts once, however many networks
 imagined it: with the share of them that put it into an interval.

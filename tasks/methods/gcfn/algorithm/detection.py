@@ -4,9 +4,9 @@ Generators imagined what the mediators of every applicant would have been in ano
 decided on the applicant decided again. Here the two decisions are held against each other: whose would change, how far
 scores move, and whom the generators do not agree about. The lender cannot be asked, so that it has no findings.
 
-Here belong the order of the method and the verdict on each row. What is said of a group is in ``tallies``, and
-generators are in ``gan`` and ``counterfactuals.algorithm.conditional.quantiles``. Fair predictors are in
-``fair_prediction``.
+Here belong the order of the method and the verdict on each row. Tallies of a group are in ``tallies``, fair
+predictors in ``fair_prediction``. Generators: ``tasks.counterfactuals.algorithm.gan`` and
+``tasks.counterfactuals.algorithm.conditional.quantiles``.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Who is treated differently: shares of people by bands of the model's score and of the mediators (Figures 6 and 18).
+"""Shares of people treated differently, by bands of the model's score and of the mediators (Figures 6 and 18).
 
 The bands are those of everybody, so that groups can be laid side by side; where a group has few people in some, these
 are joined. A band is of what applicants are now, and never of what was imagined.

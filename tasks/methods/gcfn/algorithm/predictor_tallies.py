@@ -1,4 +1,4 @@
-"""What is said of predictors by group: how well they predict on held-out rows, and how far scores hang on the group.
+"""Tallies of predictors by group: performance on held-out rows, and how far scores depend on the group.
 
 The network that counts is the worst over everybody for that predictor (equation 10), so that the numbers of the groups
 add up. Here belong shares and means; the predictors are made in ``predictors``.

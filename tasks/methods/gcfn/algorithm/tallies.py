@@ -1,4 +1,4 @@
-"""What GCFN says of one group: decisions and scores had mediators been those of another group, statistic by statistic.
+"""Tallies of GCFN for one group: decisions and scores under the mediators of another group.
 
 Every number is the worst of the networks or the mean over them: no single one is the truth (section 4.2.2). A member of
 the reference group is imagined in every other group, and stands for the mean over these. A row without a counterfactual

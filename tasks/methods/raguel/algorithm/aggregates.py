@@ -1,4 +1,4 @@
-"""What RAGUEL says of a list, beside a group: ratios of costs, unfair blocks, counts, sums and ranking quality.
+"""Aggregates of RAGUEL for a list and a group: ratios of costs, unfair blocks, counts, sums and ranking quality.
 
 Of a group other than the reference group it is that group beside it, or against all others; what is told with the
 reference group is of all groups together. With two groups the ratios are the same.

@@ -4,9 +4,8 @@ Applicants who were decided on unfavourably are ranked by what recourse would co
 have to go. A list in which one group stands lower is re-ranked, so that each part of it has its share of every group,
 by offers to single applicants of the group that is worse off: change this by so much, and you go before that one.
 
-Here belongs what goes on file for each applicant, in the list of Algorithm 1. Lists are made in ``ranking`` and
-``lists``; what is said of groups is in ``tallies`` and ``aggregates``, which the stage calls that
-makes the lists.
+Scope: findings of each applicant, in the list of Algorithm 1. Lists are made in ``ranking`` and ``lists``. Statistics
+of groups are in ``tallies`` and ``aggregates``, which the stage that makes the lists calls.
 """
 
 from typing import Final

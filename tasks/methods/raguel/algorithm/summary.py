@@ -1,4 +1,4 @@
-"""What is known of one list once it has been re-ranked: the ground of everything that is said about it.
+"""Summary of a re-ranked list: the arrays that all statistics of it are made of.
 
 Here belong the arrays, and how the rows of a group, or of a group and the reference group, are taken out of them.
 """

@@ -1,4 +1,4 @@
-"""What RAGUEL says of one group as means and shares: costs, places in blocks, offers, and what was not confirmed.
+"""Tallies of RAGUEL for one group, as means and shares: costs, places in blocks, offers, unconfirmed offers.
 
 Here belong means over rows. Ratios, counts and sums of a whole list are in ``aggregates``.
 """

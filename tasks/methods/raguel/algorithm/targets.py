@@ -1,4 +1,4 @@
-"""Where applicants could go, whoever decides on them: to the boundary of a linear model, or to another's place.
+"""Targets of applicants under any decision maker: the boundary of a linear model, or another applicant's place.
 
 A cross-fitted model is several models: every applicant goes to the boundary of the one that decided on it. A model
 without a boundary to go to, and a lender, who cannot be asked, have favoured other applicants, and the nearest of them

@@ -1,4 +1,5 @@
 """Stage ``rerank``: a list by recourse cost, and its re-ranking.
 
-Arithmetic: ``algorithm.recourse`` finds the costs, ``algorithm.ranking`` ranks.
+Arithmetic: ``tasks.methods.raguel.algorithm.recourse`` finds the costs,
+``tasks.methods.raguel.algorithm.ranking`` ranks.
 """

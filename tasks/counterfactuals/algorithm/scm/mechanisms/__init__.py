@@ -1,9 +1,10 @@
-"""Mechanisms: how one column comes about from its direct causes and from noise of its own.
+"""Mechanisms: one column as a function of its direct causes and of noise of its own.
 
 Each can be run both ways: ``abduct`` finds the noise behind an observed value, ``predict`` makes the value from causes
 and noise. Predicting from the causes that were abducted from gives the observed value back.
 
-Here belong what all mechanisms have in common and the choice among them. The graph that joins them is in ``scm``.
+Here belong what all mechanisms have in common and the choice among them. The graph that joins them:
+``tasks.counterfactuals.algorithm.scm.abduction``.
 """
 
 from typing import Any, Protocol

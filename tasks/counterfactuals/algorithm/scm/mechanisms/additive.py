@@ -1,4 +1,4 @@
-"""Additive noise: a number is what a regression expects of its causes, plus noise.
+"""Additive noise: a number is the expectation of a regression on its causes, plus noise.
 
 The noise of a value is then one number, and what is left of the value once the regression is taken away. The fit is
 pooled over all groups (CST, section 4; Hoyer et al. 2009 for the model class).

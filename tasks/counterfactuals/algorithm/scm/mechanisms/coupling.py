@@ -1,4 +1,4 @@
-"""What makes counterfactuals of discrete values well defined: how one noise serves every distribution.
+"""Couplings of discrete values: which noise a value keeps, so that its counterfactual is well defined.
 
 Under additive noise a value has one noise. A discrete value has many that fit, and a coupling says which: the quantile
 coupling keeps the order of categories or counts, Gumbel-max coupling needs none. In both, the noise is drawn from its

@@ -1,4 +1,4 @@
-"""How an application comes about: from disadvantage and noise to five mediators, and from these to a decision.
+"""Causal model of an application: from disadvantage and noise to five mediators, and from these to a decision.
 
 With D the disadvantage, t_j its effect on mediator j, and u normal noise::
 

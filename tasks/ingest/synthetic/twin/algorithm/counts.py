@@ -1,4 +1,4 @@
-"""How many rows a year of public HMDA data has, so that a twin can be as large, or a stated part of it.
+"""Published numbers of rows of HMDA years, so that a twin can be as large, or a stated part of it.
 
 Up to 2016 the counts of the historic files; from 2017 those that the official data browser shows, late filings
 included. They are published figures. Freezes of one year differ by up to a percent.

@@ -1,4 +1,4 @@
-"""The twin itself: people, what came of their applications, and what of it is reported; in blocks, for any number."""
+"""Draws a twin in blocks, of any size: people, outcomes of their applications, and what is reported of them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Who applies, for what kind of loan, and at which lender: none of it moved by anything else, groups included."""
+"""Draws applicants, kinds of loan and lenders, which nothing else influences, groups included."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What the public sees of an amount: rounded to the middle of a band, or the band alone (Regulation C, since 2018).
+"""Amounts as published: rounded to the middle of a band, or the band alone (Regulation C, since 2018).
 
 Before, loans and incomes were published to a thousand dollars, and neither home nor ratios.
 """

@@ -1,4 +1,4 @@
-"""Every parameter of the twin: sizes, marginals, the causal model, what is discriminated by and what is not reported.
+"""Parameters of the twin: sizes, marginals, causal model, discrimination and missing cells.
 
 Marginals are round numbers near those of real rows: of 50,000 Texas applications of 2022 (race, age, purpose, income,
 home, loan, ratios, missing cells by decision) and of 800 applications of all states of 2010 to 2017 (actions, loan

@@ -1,4 +1,4 @@
-"""What would have been: the same people, noise and purposes, as members of another group.
+"""True counterfactuals of the twin: the same people, noise and purposes, as members of another group.
 
 No audit can observe it. Here it is known, so that what a method finds can be held against it.
 """

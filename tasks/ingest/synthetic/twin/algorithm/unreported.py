@@ -1,4 +1,4 @@
-"""Which cells nobody filled in, and which need not be: in real data, more of the denied have missing cells.
+"""Missing and exempt cells of the twin: in real data, more of the denied have missing cells.
 
 A home that was never appraised, or an income that was never verified, belongs to an application that did not get far.
 ``denied_missing`` says how many times as often that is so among the denied; with 1 the gaps are innocent.

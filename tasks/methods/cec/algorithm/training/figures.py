@@ -1,4 +1,4 @@
-"""What is said of trained models over the folds: means and standard deviations of every figure, as aggregates.
+"""Figures of trained models over the folds: mean and standard deviation of each, as aggregates.
 
 A figure that a fold does not have, such as the AUC of a model without scores, has no mean over the folds either: a mean
 over fewer folds would be held against means over all of them. It is an aggregate without a value, with the reason.

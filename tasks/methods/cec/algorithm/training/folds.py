@@ -1,4 +1,4 @@
-"""Cross-validation of the variants of a loss: trained on some rows, told of on the others, with no leak between them.
+"""Cross-validation of the variants of a loss: trained on some rows, evaluated on the others, with no leak.
 
 What is fitted, the scale of the inputs, the matches and the baselines, is fitted to the training rows of a fold alone.
 Matching and scoring are handed in: they belong to whoever defines consistency.

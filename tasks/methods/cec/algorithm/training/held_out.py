@@ -1,4 +1,4 @@
-"""Nets trained on a fold, and how consistent their reasons are on the rows held out (CEC, section 5.2).
+"""Nets trained on a fold, and the consistency of their explanations on held-out rows (CEC, section 5.2).
 
 Every held-out row is matched with the nearest training row of the other group that has its label, whichever group it
 is of; attributions are exact, where the paper sums 32 steps. Here belongs what joins training to matching and to the

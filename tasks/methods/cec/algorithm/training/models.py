@@ -1,4 +1,4 @@
-"""Models trained for one group and the reference group, and what they are on the rows held out (CEC, section 5).
+"""Trains models for one group and the reference group, and evaluates them on held-out rows (CEC, section 5).
 
 Nets with and without the two added terms, a grid of their weights, and mitigations of a kept library, all on the same
 folds. Those that have a logit are explained alike, whoever trained them. The nets learn the outcome of applications,

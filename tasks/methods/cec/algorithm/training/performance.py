@@ -1,4 +1,4 @@
-"""What is measured of a classifier besides its explanations: accuracy, gaps between groups, and whether it collapsed.
+"""Performance of a classifier besides its explanations: accuracy, gaps between groups, and collapse.
 
 A collapsed model decides alike for nearly everybody. Gaps, flips and inconsistency are all small then, and so is its
 use; so the flag stands beside every number.

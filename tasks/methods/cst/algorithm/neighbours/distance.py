@@ -1,4 +1,4 @@
-"""How like two applicants are: from columns to coordinates whose plain differences make the distance.
+"""Distance of two applicants: columns become coordinates whose plain differences make the distance.
 
 The distance of two applicants is the mean over the attributes looked at of how far apart they are in each (CST,
 section 3.2, equation 6): |difference| over the range, or of z-scores, for numbers and orders; 0 or 1 for categories,
@@ -8,7 +8,7 @@ numbers over 4 standard deviations, categories by how differently they were deci
 difference of two scores of belonging to the protected group.
 
 A scale is fitted to data and laid on data in two steps, because the paper fits one to the factual data and one to the
-imagined. How neighbours are found is in ``neighbours``.
+imagined. How neighbours are found is in ``search``.
 """
 
 import math

@@ -6,7 +6,7 @@ smaller, so parts of that sum, taken in the same order, bound it from below to t
 passed over by such a bound and the search is exact all the same, ties included.
 
 Here belong the loops. They are handed arrays, not tuples, wherever they run often: numba counts references to each
-array of a tuple at every call. How rows become blocks, and queries pieces of work, is in ``neighbours``.
+array of a tuple at every call. How rows become blocks, and queries pieces of work, is in ``search``.
 """
 
 from typing import NamedTuple

@@ -1,9 +1,9 @@
-"""The cheapest feasible candidate of every factual, and what is left of it for some of the rows alone.
+"""Cheapest feasible candidate of every factual, on a whole graph or on some of its rows.
 
 Cost is the L2 distance of factual and candidate in encoded units. Several questions, one of each decision maker, are
 answered at once: who reaches whom is the dear part, and the same for all of them.
 
-Here belong the search and its cost on one graph. Which graph that is, is decided in ``ablation``.
+Here belong the search and its cost on one graph. Which graph that is, is decided in ``rules``.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Recourse under other rules: what each factual would pay if a constraint, or the limit on one step, were lifted.
+"""Ablation of rules: recourse cost of each factual if a constraint, or the limit on one step, is lifted.
 
 The search is FGCE's own, made again on another graph (FGCE, Table VI, which does so for two data sets). Protected
 groups are never crossed, whatever is lifted, because they are strata of the graph. So one search serves every group of

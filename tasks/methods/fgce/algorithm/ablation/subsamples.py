@@ -1,9 +1,9 @@
-"""The reference group at another group's size: which rows are drawn, and what of the nodes is left with them.
+"""Subsamples of the reference group at another group's size: drawn rows, and the nodes that remain.
 
 A small group has fewer candidates and a thinner graph, whatever the rules (specs of FGCE, 'Epsilon and size'). What is
 measured on a graph is therefore measured again on the part of it that a subsample of the reference group induces.
 
-Here belong rows and nodes. What is measured on them is in ``ablation`` and ``connectivity``.
+Here belong rows and nodes. What is measured on them is in ``rules`` and ``connectivity``.
 """
 
 from dataclasses import dataclass

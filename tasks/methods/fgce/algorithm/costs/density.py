@@ -1,4 +1,4 @@
-"""How crowded the neighbourhood of a feasible move is: a Gaussian kernel density, and edge weights made of it.
+"""Gaussian kernel density at the midpoint of a feasible step, and edge weights made of it.
 
 A path through applicants who exist is more believable than one through empty space, so an edge weighs more where the
 density at its midpoint is low (FGCE, section III, after FACE). Weights cost far more than the graph itself. They are

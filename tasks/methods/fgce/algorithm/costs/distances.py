@@ -1,4 +1,4 @@
-"""What a factual pays to become like a candidate: distance of the two, or length of the path between them.
+"""Cost of recourse: the distance of factual and candidate, or the length of the path between them.
 
 ``vector`` is the L2 distance in encoded units (the paper's choice): it may well exceed epsilon, since it is not the
 length of the path. ``path`` is the least sum of edge weights along feasible steps, and ``hops`` counts those steps

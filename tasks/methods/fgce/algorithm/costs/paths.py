@@ -1,10 +1,11 @@
-"""What it costs to walk to a counterfactual: cheapest sums of edge weights, and numbers of steps.
+"""Cheapest paths in the feasibility graph: sums of edge weights, and numbers of steps.
 
 The alternatives of FGCE (section III) to the straight distance between two applications. Costs are looked for in a
 graph that a group's nodes induce, and best in one weakly connected component at a time: nothing leads from one to
 another, and the matrix of costs holds a float for every pair.
 
-Here belong shortest paths. What an edge weighs is decided in ``density``, who can be reached in ``reachability``.
+Here belong shortest paths. What an edge weighs is decided in ``density``, who can be reached in
+``tasks.feasibility_graph.algorithm.reachability``.
 """
 
 import numpy as np

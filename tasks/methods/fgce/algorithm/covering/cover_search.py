@@ -1,4 +1,4 @@
-"""Whether k candidates can cover everything: a search that branches on the factual with the fewest candidates.
+"""Decides whether k candidates cover everything, by branching on the factual with the fewest candidates.
 
 Where k is small this settles in milliseconds what an integer programme takes seconds for, because the relaxation of a
 set cover is weak. It is counted in nodes, not seconds, so that its answer is the same on every machine.

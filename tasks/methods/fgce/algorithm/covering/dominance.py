@@ -1,4 +1,4 @@
-"""Candidates that another one makes superfluous, and factuals that another one covers on the way.
+"""Dominance: removes candidates that another one makes superfluous, and factuals covered along with another.
 
 Dropping them leaves the optimum as it is and most programmes so small that no solver is needed: on COMPAS and on Adult
 the reductions alone end every set cover tried.

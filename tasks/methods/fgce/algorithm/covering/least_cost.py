@@ -3,7 +3,7 @@
 The objective is the largest cost that any covered factual pays (section IV; the paper's recursion over components
 prints a sum). It is one of the costs in the table, so it is found by bisection over them: at each, the question is
 whether k candidates cover enough. For all rows that is a set cover per part, for fewer a maximum cover over all parts.
-The paper's programme in one piece is in ``reproduction.printed_mip``; the two agree.
+The paper's programme in one piece, ``tasks.methods.fgce.reproduction.printed_mip``, agrees.
 
 Scope: the bisection and what is asked of it. A search that ends without an optimum says so, and never 0.
 """
@@ -163,7 +163,7 @@ def _place(costs: Floats, value: float) -> int:
 def d0_at_k0(parts: Sequence[Part], solver: Solver) -> Optimum:
     """The largest of the parts' least costs at which as few candidates as can cover all of a part do so.
 
-    This is what the authors' code calls d0; the paper's d0, without a limit on the number, is ``covering.d0``.
+    This is what the authors' code calls d0; the paper's d0, without a limit on the number, is ``problem.d0``.
 
     Returns:
         In encoded units. Where a part's least count is itself only a bound, so is the cost, and the reason says so.

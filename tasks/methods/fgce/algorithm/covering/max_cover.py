@@ -5,7 +5,8 @@ choice gives the lower bound; the upper one is submodularity: from whatever has 
 more than the j largest gains. A dynamic programme deals k out over the parts, once by the lower and once by the upper
 bounds; while the two disagree, an integer programme settles one number of one part that the upper one counts on.
 
-Here belongs coverage at one limit on cost. The greedy choice that the method itself uses is in ``selection``.
+Here belongs coverage at one limit on cost. The greedy choice that the method itself uses:
+``tasks.methods.fgce.algorithm.selection``.
 """
 
 from collections.abc import Callable, Sequence

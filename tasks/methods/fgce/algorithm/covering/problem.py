@@ -1,4 +1,4 @@
-"""Covering a group's factuals with few counterfactuals: the shapes of the question and of the answer.
+"""Covering a group's factuals with few counterfactuals: shapes of the problem and of its solution.
 
 FGCE asks three questions of the same table of costs (sections III and IV): how many rows k candidates can cover within
 a cost (``max_cover``), how few candidates cover all rows (``set_cover``), and at what largest cost k candidates cover a

@@ -1,4 +1,4 @@
-"""Applicants, and who they would have been, as a predictor sees them: standardised, one input for each category.
+"""Inputs of a predictor: applicants and their counterfactuals, standardised, one input for each category.
 
 Counterfactual inputs are laid out once, before training. A row's own category is no part of them.
 """

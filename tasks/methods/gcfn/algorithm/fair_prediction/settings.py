@@ -1,4 +1,4 @@
-"""What the training of a predictor is told, and the models that are compared, frozen."""
+"""Settings of the training of a predictor, and of the models that are compared, frozen."""
 
 from dataclasses import dataclass
 from typing import Final, Literal

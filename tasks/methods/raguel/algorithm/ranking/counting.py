@@ -1,4 +1,4 @@
-"""Counts and costs of the groups of a list while it is put together: is it fairly represented, what is its ratio?
+"""Counts and costs of the groups of a list during re-ranking: fair representation and recourse ratio.
 
 Here belong the kernels that the algorithms ask at every record. The same of a finished list is in ``representation``
 and ``ratios``.

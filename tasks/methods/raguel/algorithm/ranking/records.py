@@ -1,4 +1,4 @@
-"""The records of a ranking: where they are, where they could go, what that costs, and by which rules they are modified.
+"""Records of a ranking: positions, targets, costs, and the rules by which they are modified.
 
 Here belongs the list before it is re-ranked. Rows that were refused a cost are left out of it by the caller.
 """

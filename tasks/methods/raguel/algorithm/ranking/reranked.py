@@ -1,4 +1,4 @@
-"""A re-ranked list: where every record stands now, and what was asked of those that moved up by a modification.
+"""A re-ranked list: the rank of every record, and the modification of those that moved up.
 
 Here belongs what comes out of all the algorithms, record by record. Nothing is judged here.
 """

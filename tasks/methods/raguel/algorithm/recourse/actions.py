@@ -1,4 +1,4 @@
-"""What an applicant may change, in which direction and how far, in which steps, and how hard it is.
+"""Permitted changes of an applicant: direction, range, steps, and how hard each is.
 
 Here belong the actions themselves. What they cost a record is in ``targets``.
 """

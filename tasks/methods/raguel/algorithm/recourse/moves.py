@@ -1,4 +1,4 @@
-"""How one record moves towards its target: whole steps, what they bring, and what it costs from where it is then.
+"""Moves of one record towards its target: whole steps, their gain, and the remaining cost.
 
 Here belong the records as the kernels read them and the moves of one attribute. Which attributes are moved, and how
 far, is decided in ``modification``.
