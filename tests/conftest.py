@@ -115,7 +115,7 @@ def evenhand_process(
 ) -> "subprocess.CompletedProcess[str]":
     """Run the command in a process of its own: with an embedded Prefect, or where the process is the subject."""
     return subprocess.run(
-        [Path(sys.executable).with_name("evenhand"), *arguments],
+        [sys.executable, "-m", "flows.cli", *arguments],
         env=environment(server),
         cwd=cwd,
         capture_output=True,

@@ -11,7 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from conftest import SPEC, evenhand, evenhand_process
-from tasks._store import Lake
+
+from tasks.lake.store import Lake
 
 SAME = {
     "help": ["--help"],
@@ -39,7 +40,8 @@ def test_both_print_and_end_alike(words: list[str], place: Path) -> None:
     lake.write_file("runs/first/manifest.json", json.dumps(manifest).encode())
     given = [word.replace("LAKE", str(place / "lake")) for word in words]
     ours, theirs = (run(*given, cwd=place) for run in (evenhand, evenhand_process))
-    assert (ours.returncode, ours.stdout, ours.stderr) == (theirs.returncode, theirs.stdout, theirs.stderr)
+    said = [text.replace("python -m flows.cli", "evenhand") for text in (theirs.stdout, theirs.stderr)]
+    assert (ours.returncode, ours.stdout, ours.stderr) == (theirs.returncode, *said)
     assert ours.stdout + ours.stderr
 
 

@@ -17,9 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import REPOSITORY, environment, evenhand, evenhand_process, loans
-from flows.flow_runs import of_lake
 from openpyxl import load_workbook
-from tasks._store import Lake
+
+from flows.supervision.flow_runs import of_lake
+from tasks.lake.store import Lake
 
 STAGES = ("ingest", "preprocess", "score", "connect", "generate", "ablate", "detect", "measure", "report")
 PARTITIONS = tuple(stage for stage in STAGES for _ in range(2 if stage == "detect" else 1))  # FGCE and CST detect

@@ -1,6 +1,8 @@
 """Replay: the same input gives the same tables; what differs in the input, or in what came out, is told."""
 
 import json
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,15 +18,27 @@ from tasks.plan import plan, walk
 METHODS = SPEC[SPEC.index("methods:") : SPEC.index("thresholds:")]
 
 
-@pytest.fixture
-def ran(tmp_path: Path) -> tuple[Lake, str]:
-    """An audit without a method, run stage by stage, and its run id."""
-    loans(200).to_csv(tmp_path / "loans.csv", index=False)
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """An audit without a method, run stage by stage: where its data and its lake are, and its run id."""
+    place = tmp_path_factory.mktemp("replay")
+    loans(200).to_csv(place / "loans.csv", index=False)
     text = SPEC.replace(METHODS, "methods: {fgce: null}\n")
-    planned = plan(read_spec(text, "loans.yaml", {"source.path": str(tmp_path / "loans.csv")}).spec)
-    lake = Lake(tmp_path / "lake")
+    planned = plan(read_spec(text, "loans.yaml", {"source.path": str(place / "loans.csv")}).spec)
+    lake = Lake(place / "lake")
     publish(lake, planned, walk(planned.steps, lambda s, given: s.stage.run(lake, given, s.settings, s.modules)))
-    return lake, planned.run
+    return place, planned.run
+
+
+@pytest.fixture
+def ran(audited: tuple[Path, str]) -> Iterator[tuple[Lake, str]]:
+    """The same, to be altered; after that all is as it was, as a run names its source by its path."""
+    place, run = audited
+    kept = place.with_name(f"{place.name}-kept")
+    shutil.copytree(place, kept)
+    yield Lake(place / "lake"), run
+    shutil.rmtree(place)
+    kept.rename(place)
 
 
 def rewritten(lake: Lake, run: str, old: str, new: str) -> None:

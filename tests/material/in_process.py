@@ -22,7 +22,8 @@ _OWN = dict(os.environ)
 
 def run(arguments: tuple[str, ...], environment: dict[str, str], cwd: Path) -> "CompletedProcess[str]":
     """What a process of its own would give."""
-    from flows import cli, file_modes
+    from flows.cli import main as cli
+    from flows.supervision import file_modes
 
     with ExitStack() as stack:
         stack.enter_context(mock.patch.dict(os.environ, environment, clear=True))
@@ -136,7 +137,7 @@ def _is_logger(entry: object) -> bool:
 @contextmanager
 def _prefect() -> Iterator[None]:
     """Prefect reads its settings as it is imported, after the command has prepared them: here it reads them again."""
-    from flows import embedded_api
+    from flows.supervision import embedded_api
 
     prepare = embedded_api.prepare_environment
     with ExitStack() as stack:
