@@ -103,7 +103,6 @@ def test_every_stage_is_in_a_file_of_that_name() -> None:
 def _entries(folder: Path) -> Iterator[Path]:
     """What git would keep of a folder: files, and folders that hold some."""
     for each in folder.iterdir():
-        if each.name != "__pycache__" and (
-            each.is_file() or any(p.suffix != ".pyc" and p.is_file() for p in each.rglob("*"))
-        ):
+        inside = [each] if each.is_file() else [file for file in each.rglob("*") if file.is_file()]
+        if any(file.suffix != ".pyc" for file in inside):
             yield each

@@ -101,8 +101,8 @@ def test_its_measures_are_in_the_table_of_measures(first: dict[str, Any]) -> Non
 
 
 def test_its_chapter_is_in_the_report_and_its_settings_are(first: dict[str, Any]) -> None:
-    tables = [table for table in first["report"]["tables"]["nearby"] if table["rows"]]
-    assert [table["title"] for table in tables][0] == "Somebody like them was approved, by race"
+    titles = {table["title"] for table in first["report"]["tables"]["nearby"] if table["rows"]}
+    assert titles == {"Somebody like them was approved, by race"}
     assert first["report"]["settings"]["methods"]["nearby"] == {"reach": 0.2}
     assert "Who was denied beside people like them (NEARBY)" in first["page"]
     assert "A neighbour is no advice." in first["page"], "what it cannot show stands with the other limits"
