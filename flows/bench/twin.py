@@ -1,6 +1,6 @@
 """``evenhand bench twin``: which methods find planted discrimination in an HMDA twin, and which find it where none is.
 
-Seeded twins are audited by all five methods as plain function calls: without any discrimination, with a lower logit for
+Seeded twins are audited by all methods as plain function calls: without any discrimination, with a lower logit for
 one race (direct), and with income, home, loan and debts moved (mediated). Found is what an audit calls a breach: the
 whole interval of a method's measure lies beyond the limit that ``data/audits/hmda-twin.yaml`` fixes. What lies on both
 sides, or has no interval, is not found.
@@ -25,10 +25,12 @@ from tasks.ingest.synthetic import source as synthetic
 from tasks.ingest.synthetic.twin.algorithm.drawing import generate
 from tasks.ingest.synthetic.twin.algorithm.settings import TwinSettings
 from tasks.ingest.synthetic.twin.algorithm.truth import flip_shares
+from tasks.pipeline.registry import METHODS
 from tasks.pipeline.specs import read_spec
 from tasks.plan import plan
 from tasks.proof.benches import Row, at_least, at_most, held_to, require_rows, row
 from tasks.proof.plain import call_plainly
+from tasks.proof.planted import Expected
 
 ROWS, FEWEST_ROWS = 2_000, 1_200
 """With fewer, a group would not fill a batch of GCFN."""
@@ -40,27 +42,10 @@ GROUP = "Black"
 
 _HERE = Path(__file__).parents[1]
 _PLACES = (_HERE.parent / "data" / "audits" / "hmda-twin.yaml", _HERE / "bundled" / "hmda-twin.yaml")
-SMALLER = {
-    "methods.fgce": "{ablations: false, size_matched_draws: 20, resolves: 0}",
-    "methods.cst": "{ks: [100], k: 100, taus: [0], null_permutations: 10, null_complainants: 300, sensitivity: false}",
-    "methods.cec": "{theta_steps: 0}",
-    "methods.gcfn": "{networks: 3, epochs: 60, batch: 128}",
-    "methods.raguel": "{block_counts: [10], tolerances: [0.3333], probes: 20}",
-    "bootstrap.draws": "500",
-}
-"""What makes an audit a matter of seconds; no limit, and no measure that a limit is about, is touched."""
-FINDS = {
-    "fgce": ("direct",),
-    "cst": ("direct", "mediated"),
-    "cec": ("direct",),
-    "gcfn": ("direct", "mediated"),
-    "raguel": ("direct", "mediated"),
-}
-"""What a method can find by what it asks. Of the rest the rate is told, and nothing is aimed at."""
-WHY_NOT = {
-    ("fgce", "mediated"): "whoever is denied for lower means is as far from approval as others who are denied",
-    ("cec", "mediated"): "the model has the same reasons for everybody; it is means that differ",
-}
+DRAWS = "500"
+"""Resamples: fewer than an audit has, and enough for a limit."""
+EXPECTED: Mapping[str, Expected] = {name: method.module("bench.twin").TWIN for name, method in METHODS.items()}
+"""What each method can find, and how it is run: said in its folder."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +108,8 @@ def spec_of(planted: str, seed: int, rows: int) -> AuditSpec:
     file = next((place for place in _PLACES if place.is_file()), _PLACES[0])
     drawn = {"rows": str(rows), "discrimination": planted}
     parameters = {f"source.synthetic.parameters.{name}": value for name, value in drawn.items()}
-    asked = {**SMALLER, **parameters, "source.synthetic.seed": str(seed)}
+    smaller = {f"methods.{name}": each.smaller for name, each in EXPECTED.items()} | {"bootstrap.draws": DRAWS}
+    asked = {**smaller, **parameters, "source.synthetic.seed": str(seed)}
     return read_spec(file.read_text(encoding="utf-8"), file.name, asked).spec
 
 
@@ -141,7 +127,7 @@ def _lines(planted: str, audits: list[Said], size: int) -> Iterator[Row]:
     yield row(f"twin, {planted}", size, "truth", cpu_s=sum(said.seconds for said in audits), found=found)
     asked = spec_of(planted, 0, size)
     limits = {t.method: t for t in asked.thresholds}
-    for method in FINDS:
+    for method in EXPECTED:
         limit = limits[method]
         measure = f"{limit.measure} ({limit.decision_maker})"
         what = f"{method}: {measure}, {asked.bootstrap.level:.0%} interval beyond {limit.maximum:g}"
@@ -158,6 +144,6 @@ def _rate(planted: str, method: str, audits: list[Said]) -> Row:
     found += f", too few to say in {n - len(values)}" if len(values) < n else ""
     if planted == "none":
         return {"ratio": events / n, "found": found, **at_most(events / n, MOST_FALSE)}
-    if planted in FINDS[method]:
+    if planted in EXPECTED[method].finds:
         return {"ratio": events / n, "found": found, **at_least(events / n, LEAST_FOUND)}
-    return {"ratio": events / n, "found": f"{found}; by its nature: {WHY_NOT[method, planted]}"}
+    return {"ratio": events / n, "found": f"{found}; by its nature: {EXPECTED[method].why_not[planted]}"}

@@ -1,8 +1,6 @@
 """Commands ``bench`` (times against references) and ``reproduce`` (figures against the papers)."""
 
 import json
-from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,35 +17,15 @@ app = typer.Typer()
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
-@dataclass(frozen=True)
-class Bench:
-    """A benchmark: the function of its name in a module, and the options that are its arguments, in order."""
-
-    module: str
-    options: tuple[str, ...]
-
-
-_BENCHES = {
-    "overhead": Bench("flows.bench.overhead", ("--spec", "--set")),
-    "fgce": Bench("tasks.methods.fgce.bench.bench", ("--data", "--rows")),
-    "cst": Bench("tasks.methods.cst.bench.bench", ("--data", "--rows")),
-    "cec": Bench("tasks.methods.cec.bench.bench", ("--data", "--rows")),
-    "gcfn": Bench("tasks.methods.gcfn.bench.bench", ("--rows",)),
-    "raguel": Bench("tasks.methods.raguel.bench.bench", ("--data", "--rows")),
-    "ingest": Bench("flows.bench.ingest", ("--rows",)),
-    "twin": Bench("flows.bench.twin", ("--rows",)),
-}
-
-
 @app.command(epilog="Example: evenhand bench fgce --data DIR, or: evenhand bench overhead --spec SPEC.yaml")
 def bench(
-    name: Annotated[str, typer.Argument(help=f"Name of the benchmark: {', '.join(_BENCHES)}.")],
+    name: Annotated[str, typer.Argument(help="overhead, ingest, twin, or a method, such as fgce.")],
     spec: Annotated[Path | None, typer.Option(help="overhead: audit spec; the bundled boston1990 if left out.")] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="overhead: set any key of the spec.")
     ] = None,
     data: Annotated[
-        Path | None, typer.Option(help="fgce, cst, cec, raguel: directory with data/ (cst: and golden/) in it.")
+        Path | None, typer.Option(help="Methods that need it: directory with data/ (cst: and golden/) in it.")
     ] = None,
     rows: Annotated[
         int | None, typer.Option(min=1, help="all but overhead: at most so many rows, for a quick look.")
@@ -55,16 +33,17 @@ def bench(
     as_json: JsonOption = False,
 ) -> None:
     """Time the same work two ways and print the ratio; all but overhead print times beside targets, too."""
+    from flows.bench.listing import bench_of, options_of
+
     given: dict[str, Any] = {"--spec": spec, "--set": set_, "--data": data, "--rows": rows}
     _refuse_options_of_others(name, given)
-    asked = _BENCHES[name]
-    if "--data" in asked.options and data is None:
+    options, measure = options_of(name), bench_of(name)
+    if "--data" in options and data is None:
         raise SpecError(f"bench {name} needs --data DIR, the directory that holds data/")
-    measure = getattr(import_module(asked.module), name)
-    if "--spec" in asked.options:
+    if "--spec" in options:
         said = measure(load_spec(spec, dict(pair(s) for s in set_ or [])).spec)
     else:
-        said = measure(*(given[option] for option in asked.options))
+        said = measure(*(given[option] for option in options))
     if as_json:
         console.print_json(json.dumps(said))
     else:
@@ -73,7 +52,7 @@ def bench(
 
 @app.command(epilog="Example: evenhand reproduce fgce --data shared --only german")
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="The method, by its paper's acronym: fgce, cst, cec, gcfn or raguel.")],
+    paper: Annotated[str, typer.Argument(help="The method, by its paper's acronym, such as fgce.")],
     data: Annotated[Path, typer.Option(help="Directory with data/ and golden/ in it.")],
     only: Annotated[
         list[str] | None,
@@ -132,10 +111,12 @@ def reproduce(
 
 def _refuse_options_of_others(name: str, given: dict[str, Any]) -> None:
     """An option that only another benchmark takes would be ignored in silence."""
-    if name not in _BENCHES:
-        raise SpecError(f"no benchmark {name!r}; known: {', '.join(map(repr, _BENCHES))}")
+    from flows.bench.listing import BENCHES, options_of
+
+    if name not in BENCHES:
+        raise SpecError(f"no benchmark {name!r}; known: {', '.join(map(repr, BENCHES))}")
     for option, value in given.items():
-        if value and option not in _BENCHES[name].options:
-            other = next(bench for bench, its in _BENCHES.items() if option in its.options)
-            taken = " and ".join(_BENCHES[other].options)
+        if value and option not in options_of(name):
+            other = next(bench for bench in BENCHES if option in options_of(bench))
+            taken = " and ".join(options_of(other))
             raise SpecError(f"bench {name} takes no {option}; bench {other} does, and takes {taken}")

@@ -1,22 +1,18 @@
 """``evenhand reproduce``: a paper's experiments under the ``paper`` profile, compared with paper and reference.
 
-Scope: which papers there are. Data sets, files and figures of a paper: the folder ``reproduction`` of its method.
-Comparison: ``tasks.proof.lines``.
+Scope: the command's way through a paper. Every method has its ``Experiments`` in ``reproduction.experiments`` of its
+folder: data sets, files and figures. Comparison: ``tasks.proof.lines``.
 """
 
 import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import Field, fields
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from schemas.errors import SpecError, nearest
-from tasks.methods.cec.reproduction.experiments import Experiments as Cec
-from tasks.methods.cst.reproduction import experiments as cst
-from tasks.methods.fgce.reproduction import experiments as fgce
-from tasks.methods.gcfn.reproduction.experiments import Experiments as Gcfn
-from tasks.methods.raguel.reproduction.experiments import Experiments as Raguel
+from tasks.pipeline.registry import METHODS
 from tasks.proof.lines import Line
 from tasks.proof.specs import require
 
@@ -24,7 +20,9 @@ log = logging.getLogger("evenhand")
 
 
 class Paper(Protocol):
-    """The module of a paper's experiments."""
+    """A paper's experiments. Where they take long they may be made smaller: their fields say how much."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     def datasets(self) -> tuple[str, ...]:
         """The data sets, in the order in which they are worked on."""
@@ -37,12 +35,6 @@ class Paper(Protocol):
     def lines(self, dataset: str, data: Path) -> list[Line]:
         """A line per figure of the paper and of the reference."""
         ...
-
-
-PAPERS: Mapping[str, Paper] = {"fgce": fgce, "cst": cst, "cec": Cec(), "gcfn": Gcfn(), "raguel": Raguel()}
-
-SIZED: Mapping[str, type[Any]] = {"cec": Cec, "gcfn": Gcfn, "raguel": Raguel}
-"""Papers whose experiments take long, and may be made smaller: dataclasses, whose fields say how much."""
 
 
 def reproduce(paper: str, data: Path, only: Sequence[str] = (), **size: int | bool | None) -> list[Line]:
@@ -59,8 +51,8 @@ def reproduce(paper: str, data: Path, only: Sequence[str] = (), **size: int | bo
         SpecError: The paper or a data set is not known, or the paper has no such field.
         InfrastructureError: A file is missing; nothing is run then.
     """
-    if paper not in PAPERS:
-        raise SpecError(f"no paper {paper!r}; {nearest(paper, list(PAPERS))}")
+    if paper not in METHODS:
+        raise SpecError(f"no paper {paper!r}; {nearest(paper, list(METHODS))}")
     experiments = _of_size(paper, {name: value for name, value in size.items() if value is not None})
     known = experiments.datasets()
     for name in only:
@@ -74,11 +66,19 @@ def reproduce(paper: str, data: Path, only: Sequence[str] = (), **size: int | bo
 def _of_size(paper: str, size: Mapping[str, int | bool]) -> Paper:
     """The experiments of a paper, at another size than their own if one is said."""
     for name in size:
-        taking = [each for each, kind in SIZED.items() if name in {field.name for field in fields(kind)}]
-        if paper not in taking:
+        if not _takes(paper, name):
+            taking = [each for each in METHODS if _takes(each, name)]
             raise SpecError(f"reproduce {paper} takes no --{name}; reproduce {' and '.join(taking)} does")
-    sized: Paper = SIZED[paper](**size) if size else PAPERS[paper]
-    return sized
+    return _experiments(paper)(**size)
+
+
+def _takes(paper: str, size: str) -> bool:
+    return size in {field.name for field in fields(_experiments(paper))}
+
+
+def _experiments(paper: str) -> type[Paper]:
+    found: type[Paper] = METHODS[paper].module("reproduction.experiments").Experiments
+    return found
 
 
 def _lines(experiments: Paper, name: str, data: Path) -> list[Line]:

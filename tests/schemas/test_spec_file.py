@@ -109,6 +109,36 @@ def test_overrides_by_dotted_key() -> None:
     assert (fgce.epsilon, spec.protected[0].reference, spec.seed) == (0.3, "Black", 9)
 
 
+def test_without_the_methods_that_there_are_a_spec_with_methods_is_not_validated() -> None:
+    raw = read_spec(SPEC, "loans.yaml").spec.model_dump(mode="json")
+    for methods in ({}, {"methods": {}}):
+        with pytest.raises(TypeError, match=r"see tasks\.pipeline\.specs"):
+            AuditSpec.model_validate({name: value for name, value in raw.items() if name != "methods"} | methods)
+
+
+def test_methods_are_dumped_in_the_order_of_reports_and_null_where_left_out() -> None:
+    spec = read_spec(SPEC.replace("methods:\n  fgce:", "methods:\n  raguel: {}\n  fgce:"), "loans.yaml").spec
+    said = spec.model_dump(mode="json")["methods"]
+    assert [(name, own is None) for name, own in said.items()] == [
+        ("fgce", False),
+        ("cst", False),
+        ("cec", True),
+        ("gcfn", True),
+        ("raguel", False),
+    ]
+    assert list(said["fgce"])[:6] == ["epsilon", "epsilon_quantile", "strict", "max_edges", "nearest", "cost"]
+
+
+def test_an_audit_that_names_no_method_runs_the_default_one_with_the_values_of_its_profile() -> None:
+    text = SPEC[: SPEC.index("methods:")] + SPEC[SPEC.index("thresholds:") :]
+    for profile, strict in (("default", False), ("paper", True)):
+        spec = read_spec(text + f"profile: {profile}\n", "loans.yaml").spec
+        assert spec.methods.running() == ("fgce",)
+        fgce = spec.methods.of(FgceSettings)
+        assert fgce is not None
+        assert fgce.strict is strict
+
+
 @pytest.mark.parametrize("key", ["methods.fgce.epsilo", "nonsense", "protected.7.name", "name.x"])
 def test_an_override_of_nothing_is_an_error(key: str) -> None:
     with pytest.raises(SpecError, match="--set"):

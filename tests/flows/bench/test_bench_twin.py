@@ -6,7 +6,7 @@ import pytest
 from conftest import evenhand
 
 from flows.bench import twin
-from flows.bench.twin import FINDS, Said
+from flows.bench.twin import EXPECTED, Said
 
 PLANTED = ("direct", "mediated")
 
@@ -26,10 +26,10 @@ def unplanted():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", FINDS)
+@pytest.mark.parametrize("method", EXPECTED)
 def test_a_method_finds_what_is_planted_and_mostly_nothing_where_nothing_is(audits, unplanted, method):
     assert sum(said.found[method] for said in unplanted) <= 1
-    for planted in FINDS[method]:
+    for planted in EXPECTED[method].finds:
         assert audits[planted].found[method], planted
         assert audits[planted].values[method] > max(said.values[method] for said in unplanted)
 
@@ -43,14 +43,13 @@ def test_the_truth_is_told_beside(audits, unplanted):
 
 def test_every_method_is_held_against_one_limit():
     limits = [t.method for t in twin.spec_of("none", 0, 2000).thresholds]
-    assert sorted(limits) == sorted(FINDS)
-    assert {(method, planted) for method, finds in FINDS.items() for planted in PLANTED if planted not in finds} == set(
-        twin.WHY_NOT
-    )
+    assert sorted(limits) == sorted(EXPECTED)
+    for expected in EXPECTED.values():
+        assert set(expected.why_not) == set(PLANTED) - set(expected.finds)
 
 
 def said(found, value=0.2):
-    return Said(dict.fromkeys(FINDS, found), dict.fromkeys(FINDS, value), 0.1, 1.0)
+    return Said(dict.fromkeys(EXPECTED, found), dict.fromkeys(EXPECTED, value), 0.1, 1.0)
 
 
 def test_rates_have_exact_intervals_and_targets():
@@ -72,8 +71,8 @@ def test_a_quick_look_holds_nothing_against_targets(monkeypatch):
     quick = twin.twin(1500)
     assert all(row["target"] is None and row["rows"] == 1500 for row in quick)
     full = twin.twin()
-    assert len(full) == len(quick) == 3 * (1 + len(FINDS))
-    assert [row["met"] for row in full if row["data"] == "twin, none"] == [None, *["missed"] * len(FINDS)]
+    assert len(full) == len(quick) == 3 * (1 + len(EXPECTED))
+    assert [row["met"] for row in full if row["data"] == "twin, none"] == [None, *["missed"] * len(EXPECTED)]
 
 
 def test_what_cannot_be_run_is_named():

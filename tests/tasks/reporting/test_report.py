@@ -13,11 +13,12 @@ from report_tables import HOSTILE, REFERENCE
 
 from schemas.audit.model import Model
 from schemas.audit.source import Source
-from schemas.audit.spec import Disclosure
+from schemas.audit.spec import AuditSpec, Disclosure
 from schemas.tables.report import REPORT_INDEX
 from schemas.tables.source import SOURCE_READ
 from tasks.metrics.algorithm.disclosure import POLICIES, withhold_table
 from tasks.pipeline.registry import METHODS
+from tasks.pipeline.specs import validated
 from tasks.pipeline.validation import validate
 from tasks.reporting.chapters.appendix import quality
 from tasks.reporting.chapters.cover import cover
@@ -109,7 +110,7 @@ def test_a_hostile_title_and_column_are_text_too(produced):
     raw = report_tables.spec().model_dump(mode="json")
     raw["title"] = "</title><script>alert(2)</script>"
     raw["columns"]["income"]["label"] = "<img src=x onerror=alert(3)>"
-    audit = type(report_tables.spec()).model_validate(raw)
+    audit = validated(AuditSpec, raw)
     files = report.function(*report_tables.tables(), settings=report_tables.settings(audit)).files
     for name in ("report.html", "quality.html"):
         text = files[name].decode()
@@ -157,7 +158,7 @@ def test_the_overall_state_is_the_worst(page):
 
 def test_without_a_limit_nothing_was_checked():
     raw = report_tables.spec().model_dump(mode="json") | {"thresholds": []}
-    audit = type(report_tables.spec()).model_validate(raw)
+    audit = validated(AuditSpec, raw)
     tables = list(report_tables.tables())
     states = ["not_run"] * tables[0].num_rows
     schema = tables[0].schema

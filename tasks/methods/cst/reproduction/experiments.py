@@ -70,40 +70,42 @@ EXPERIMENTS: Mapping[str, Experiment] = {
 }
 
 
-def datasets() -> tuple[str, ...]:
-    """The data sets, in the order in which they are worked on."""
-    return tuple(EXPERIMENTS)
-
-
-def files(dataset: str, data: Path) -> Iterator[Path]:
-    """The files that a data set needs."""
-    yield data / EXPERIMENTS[dataset].source
-    for grid in EXPERIMENTS[dataset].grids:
-        if grid.golden:
-            yield from Golden(data / GOLDEN, grid.golden, grid.name).files
-
-
 def prepared(grid: Grid, source: Path) -> Prepared:
     """The problem behind one table of the paper."""
     spec = paper_spec(grid.spec, {"source.path": str(source)})
     return worlds.prepared(spec, grid.attribute, grid.group)
 
 
-def lines(dataset: str, data: Path) -> list[Line]:
-    """A line per figure of the paper and of the reference."""
-    said, experiment = published.read("cst"), EXPERIMENTS[dataset]
-    figures, found, tested = list(printed.figures(said, dataset)), dict[Cell, Value](), dict[str, Tested]()
-    for grid in experiment.grids:
-        log.info("%s, %s: ingest, preprocess, score, imagine, compare", dataset, grid.name)
-        tested[grid.name] = obtained.tested(prepared(grid, data / experiment.source))
-        found |= obtained.cells(tested[grid.name], grid.name, _complainants(figures, grid.name))
-        if grid.parts:
-            found |= obtained.multiple(tested[grid.name], [tested[part] for part in grid.parts], grid.name)
-        if grid.golden:
-            for figure, ours in Golden(data / GOLDEN, grid.golden, grid.name).told(tested[grid.name]):
-                figures.append(figure)
-                found[figure.cell] = ours
-    return compare(dataset, figures, found, published.remarks(said, dataset))
+@dataclass(frozen=True)
+class Experiments:
+    """The paper's experiments, at its own size."""
+
+    def datasets(self) -> tuple[str, ...]:
+        """The data sets, in the order in which they are worked on."""
+        return tuple(EXPERIMENTS)
+
+    def files(self, dataset: str, data: Path) -> Iterator[Path]:
+        """The files that a data set needs."""
+        yield data / EXPERIMENTS[dataset].source
+        for grid in EXPERIMENTS[dataset].grids:
+            if grid.golden:
+                yield from Golden(data / GOLDEN, grid.golden, grid.name).files
+
+    def lines(self, dataset: str, data: Path) -> list[Line]:
+        """A line per figure of the paper and of the reference."""
+        said, experiment = published.read("cst"), EXPERIMENTS[dataset]
+        figures, found, tested = list(printed.figures(said, dataset)), dict[Cell, Value](), dict[str, Tested]()
+        for grid in experiment.grids:
+            log.info("%s, %s: ingest, preprocess, score, imagine, compare", dataset, grid.name)
+            tested[grid.name] = obtained.tested(prepared(grid, data / experiment.source))
+            found |= obtained.cells(tested[grid.name], grid.name, _complainants(figures, grid.name))
+            if grid.parts:
+                found |= obtained.multiple(tested[grid.name], [tested[part] for part in grid.parts], grid.name)
+            if grid.golden:
+                for figure, ours in Golden(data / GOLDEN, grid.golden, grid.name).told(tested[grid.name]):
+                    figures.append(figure)
+                    found[figure.cell] = ours
+        return compare(dataset, figures, found, published.remarks(said, dataset))
 
 
 def _complainants(figures: list[Figure], group: str) -> set[int]:

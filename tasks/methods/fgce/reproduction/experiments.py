@@ -56,31 +56,33 @@ EXPERIMENTS: Mapping[str, Experiment] = {
 }
 
 
-def datasets() -> tuple[str, ...]:
-    """The data sets, in the order in which they are worked on."""
-    return tuple(EXPERIMENTS)
+@dataclass(frozen=True)
+class Experiments:
+    """The paper's experiments, at its own size."""
 
+    def datasets(self) -> tuple[str, ...]:
+        """The data sets, in the order in which they are worked on."""
+        return tuple(EXPERIMENTS)
 
-def files(dataset: str, data: Path) -> Iterator[Path]:
-    """The files that a data set needs."""
-    experiment = EXPERIMENTS[dataset]
-    yield data / experiment.source
-    yield from experiment.reference(data).files
+    def files(self, dataset: str, data: Path) -> Iterator[Path]:
+        """The files that a data set needs."""
+        experiment = EXPERIMENTS[dataset]
+        yield data / experiment.source
+        yield from experiment.reference(data).files
 
-
-def lines(dataset: str, data: Path) -> list[Line]:
-    """A line per figure of the paper and of the reference."""
-    experiment, said = EXPERIMENTS[dataset], published.read("fgce")
-    golden = experiment.reference(data)
-    spec = paper_spec(experiment.spec, {"source.path": str(data / experiment.source)})
-    log.info("%s: ingest, preprocess, score, connect, detect", dataset)
-    tables = obtained.through(spec)
-    group, names = tables.group
-    log.info("%s: the graph over rows, coverage and attributes at the reference's limits", dataset)
-    found = {
-        **obtained.cells(tables),
-        **selections.cells(tables, spec, golden),
-        **row_graph.cells(tables["feasibility_nodes"], tables["feasibility_edges"], group, names),
-    }
-    figures = [*printed.figures(said, dataset, experiment.groups), *golden.figures()]
-    return compare(dataset, figures, found, published.remarks(said, dataset, experiment.groups))
+    def lines(self, dataset: str, data: Path) -> list[Line]:
+        """A line per figure of the paper and of the reference."""
+        experiment, said = EXPERIMENTS[dataset], published.read("fgce")
+        golden = experiment.reference(data)
+        spec = paper_spec(experiment.spec, {"source.path": str(data / experiment.source)})
+        log.info("%s: ingest, preprocess, score, connect, detect", dataset)
+        tables = obtained.through(spec)
+        group, names = tables.group
+        log.info("%s: the graph over rows, coverage and attributes at the reference's limits", dataset)
+        found = {
+            **obtained.cells(tables),
+            **selections.cells(tables, spec, golden),
+            **row_graph.cells(tables["feasibility_nodes"], tables["feasibility_edges"], group, names),
+        }
+        figures = [*printed.figures(said, dataset, experiment.groups), *golden.figures()]
+        return compare(dataset, figures, found, published.remarks(said, dataset, experiment.groups))

@@ -31,6 +31,7 @@ from tasks.numerics.networks.checkpoint import of_bytes
 from tasks.numerics.networks.parameters import of_safetensors
 from tasks.pipeline.progress import progress
 from tasks.pipeline.scratch import Scratch
+from tasks.pipeline.specs import validated
 from tasks.pipeline.stage import Produced, hold
 from tasks.plan import Step, inputs, plan
 from tasks.proof.plain import call_plainly
@@ -119,7 +120,7 @@ class TestPlan:
         assert training("{}", "paper") is None
         assert spec_of(place, methods__cec="{}", profile="paper", **SPEC).methods.of(CecSettings).winsorise is None
         whole = spec_of(place, methods__cec="{training: {steps: 5}}", profile="paper", **SPEC)
-        assert type(whole).model_validate(whole.model_dump(mode="json")) == whole
+        assert validated(type(whole), whole.model_dump(mode="json")) == whole
 
     def test_an_attribute_that_is_not_there_is_named(self, place: Path) -> None:
         with pytest.raises(SpecError, match="no protected attribute 'rase'; did you mean 'race'"):

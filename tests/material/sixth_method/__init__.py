@@ -1,0 +1,1 @@
+"""NEARBY, whole: a method so small that it fits into a test."""
