@@ -1,6 +1,6 @@
 """``evenhand bench overhead``: the stages as plain calls against the command with Prefect and the lake.
 
-Both run in processes of their own, after a run that compiles. What benches share: ``tasks.proof.processes``.
+Both run in processes of their own, after a run that compiles. What benches share: ``tasks.proof.benches``.
 """
 
 import os
