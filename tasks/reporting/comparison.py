@@ -71,9 +71,8 @@ def matched_cell(view: View, group: str, m: Measure | None, shown: Shown) -> Cel
 
 def _beside(view: View, group: str, measure: str, shown: Shown, at: At) -> Row:
     own = view.get(group, measure, at)
-    name = f"{group} (reference)" if group == view.reference else group
     rest = compared(view, group, measure, shown, at, raw=True)
-    return (Cell(name), n_cell(own), value_cell(own, shown.unit), *rest)
+    return (Cell(view.named(group)), n_cell(own), value_cell(own, shown.unit), *rest)
 
 
 def compared(view: View, group: str, measure: str, shown: Shown, at: At, raw: bool = False) -> tuple[Cell, ...]:
@@ -123,8 +122,7 @@ def curves(view: View, title: str, drawn: Sequence[Curve], axes: Axes, caption: 
     for group in seen:
         label = f"{axes.y.words} of {group} against {axes.x_words}, and of {view.reference} at its size; "
         label += "the numbers are in the table below."
-        name = f"{group} (reference)" if group == view.reference else group
-        panels.append(vega.curves(name, label, rows[group], axes.x_words, reach, axes.y.unit == "rate"))
+        panels.append(vega.curves(view.named(group), label, rows[group], axes.x_words, reach, axes.y.unit == "rate"))
     said = f" {beside_words(view)}" if seen != [view.reference] else ""
     legend = _legend(view, [curve.words for curve in drawn])
     return [Figure(title, tuple(panels), caption + said + undrawn(view.groups, set(seen)), legend)]

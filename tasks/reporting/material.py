@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
@@ -29,6 +29,7 @@ from schemas.terms import DecisionMaker, Note
 from tasks.metrics.algorithm.disclosure import POLICIES, Policy
 
 Unit = Literal["rate", "number", "count"]
+S = TypeVar("S", bound=MethodSettings)
 
 
 class ReportSettings(StageSettings):
@@ -130,6 +131,8 @@ class View:
     """The settings of the method; None of what no method made."""
     whose: str = ""
     """Whose decisions, in words."""
+    minimum: int = 0
+    """Fewest people for a reading."""
 
     @cached_property
     def _index(self) -> dict[tuple[str, str, str, int], Measure]:
@@ -152,6 +155,10 @@ class View:
     def is_matched(self) -> bool:
         """Whether the run subsampled the reference group at all."""
         return any(m.measure.endswith("_size_matched") for m in self.rows)
+
+    def named(self, group: str) -> str:
+        """A group as it stands in tables and above panels."""
+        return f"{group} (reference)" if group == self.reference else group
 
     def label(self, feature: str) -> str:
         """A feature in words, or its name."""
@@ -201,6 +208,15 @@ class Material:
         """What disclosure control withholds."""
         return POLICIES[self.settings.disclosure.profile]
 
+    def asked(self, kind: type[S]) -> S:
+        """What the audit asked of the method with settings of this kind; their defaults where it did not."""
+        return self.settings.methods.of(kind) or kind()
+
+    @property
+    def minimum(self) -> int:
+        """Fewest people for a verdict or a reading."""
+        return self.settings.bootstrap.minimum_n
+
     @property
     def model(self) -> str:
         """What decides beside the lender: a model that was fitted to the lender's decisions, or a given rule."""
@@ -236,6 +252,7 @@ class Material:
                 labels,
                 self.settings.methods.by_name.get(method),
                 self.whose(maker),
+                self.minimum,
             )
             for p in self.settings.protected
             if any(m.protected_attribute == p.name for m in mine)

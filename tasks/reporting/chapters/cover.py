@@ -109,8 +109,7 @@ def _rates(material: Material) -> TableView:
     for view in material.views("outcomes", "lender"):
         for group in view.groups:
             own = view.get(group, "approval_rate")
-            name = f"{group} (reference)" if group == view.reference else group
-            row: Row = (Cell(name), Cell(view.attribute), n_cell(own), value_cell(own, "rate"))
+            row: Row = (Cell(view.named(group)), Cell(view.attribute), n_cell(own), value_cell(own, "rate"))
             if modelled:
                 row += (value_cell(modelled[view.attribute].get(group, "approval_rate"), "rate"),)
             rows.append(row)

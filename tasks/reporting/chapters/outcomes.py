@@ -91,8 +91,9 @@ def _rates(view: View) -> TableView:
     rows: list[Row] = []
     for group in view.groups:
         approval, denial = view.get(group, "approval_rate"), view.get(group, "denial_rate")
-        name = f"{group} (reference)" if group == view.reference else group
-        rows.append((Cell(name), n_cell(approval), value_cell(approval, "rate"), value_cell(denial, "rate")))
+        rows.append(
+            (Cell(view.named(group)), n_cell(approval), value_cell(approval, "rate"), value_cell(denial, "rate"))
+        )
     header = ("Group", "Applications", "Approval rate", "Denial rate")
     return TableView(f"Applications and rates by {view.attribute}: {view.whose}", header, tuple(rows))
 

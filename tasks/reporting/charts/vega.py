@@ -55,6 +55,30 @@ _CONFIG = {
 }
 
 
+def colour(kinds: Mapping[str, Swatch], field: str = "what") -> alt.Color:
+    """Colour by kind."""
+    scale = alt.Scale(domain=list(kinds), range=[swatch.colour for swatch in kinds.values()])
+    return alt.Color(f"{field}:N", legend=None, scale=scale)
+
+
+def dash(kinds: Mapping[str, Swatch], field: str = "what") -> alt.StrokeDash:
+    """Dash by kind."""
+    dashes = [[float(d) for d in swatch.dash.split()] or [1, 0] for swatch in kinds.values()]
+    return alt.StrokeDash(f"{field}:N", legend=None, scale=alt.Scale(domain=list(kinds), range=dashes))
+
+
+def shape(kinds: Mapping[str, Swatch], field: str = "what") -> alt.Shape:
+    """Shape by kind."""
+    scale = alt.Scale(domain=list(kinds), range=[swatch.shape for swatch in kinds.values()])
+    return alt.Shape(f"{field}:N", legend=None, scale=scale)
+
+
+def names(field: str, order: Sequence[str], most: int = 150) -> alt.Y:
+    """A row for each name from top to bottom, which may take so many pixels."""
+    scale = alt.Scale(domain=list(order), padding=0.3)
+    return alt.Y(f"{field}:N", title=None, sort=list(order), scale=scale, axis=alt.Axis(labelLimit=most))
+
+
 def palette(groups: Sequence[str], reference: str) -> dict[str, Swatch]:
     """Colour and dash of every group, the same in all charts of a section."""
     out, place = {}, count()
@@ -86,7 +110,7 @@ def curves(
     lines = list(dict.fromkeys(row["line"] for row in rows if row["what"] == OWN))
     axis = alt.Axis(format="%", tickCount=5) if share else alt.Axis(tickCount=5)
     scale = alt.Scale(domain=list(reach), zero=False, nice=not share)
-    dash = alt.Scale(domain=lines, range=[list(dash) for dash in DASHES[: len(lines)]])
+    dashes = alt.Scale(domain=lines, range=[list(each) for each in DASHES[: len(lines)]])
     base = alt.Chart(ROWS).encode(
         x=alt.X("x:Q", title=x, axis=alt.Axis(tickCount=6), scale=alt.Scale(domain=span, nice=False)),
         color=alt.Color("what:N", legend=None, scale=alt.Scale(domain=[OWN, MATCHED], range=[ACCENT, QUIET])),
@@ -99,35 +123,10 @@ def curves(
     )
     y = alt.Y("value:Q", title=None, scale=scale, axis=axis)
     band = base.mark_area(opacity=0.16).encode(y=alt.Y("low:Q", title=None), y2="high:Q", detail="line:N")
-    line = base.mark_line(strokeWidth=2).encode(y=y, strokeDash=alt.StrokeDash("line:N", legend=None, scale=dash))
+    line = base.mark_line(strokeWidth=2).encode(y=y, strokeDash=alt.StrokeDash("line:N", legend=None, scale=dashes))
     own = base.transform_filter(alt.datum.what == OWN)
     layers = band.transform_filter(alt.datum.what == MATCHED) + line + own.mark_point(filled=True, size=16).encode(y=y)
     return panel(title, label, layers, rows, HEIGHT)
-
-
-def lines(
-    title: str, label: str, rows: Sequence[Mapping[str, Any]], swatches: Mapping[str, Swatch], x: str, logarithmic: bool
-) -> Panel:
-    """One line for each group; on a logarithmic scale that has a place for 0 where ``logarithmic``.
-
-    ``rows`` hold ``group``, ``x``, ``value`` and ``shown``.
-    """
-    domain, dashes = list(swatches), [[float(d) for d in s.dash.split()] or [1, 0] for s in swatches.values()]
-    ticks = (
-        alt.Axis(values=[0, *(10**power for power in range(8))], format=",d") if logarithmic else alt.Axis(tickCount=5)
-    )
-    scale = alt.Scale(type="symlog" if logarithmic else "linear", zero=True, nice=False)
-    base = alt.Chart(ROWS).encode(
-        x=alt.X("x:Q", title=x, axis=alt.Axis(tickCount=5), scale=alt.Scale(zero=False)),
-        y=alt.Y("value:Q", title=None, scale=scale, axis=ticks),
-        color=alt.Color(
-            "group:N", legend=None, scale=alt.Scale(domain=domain, range=[s.colour for s in swatches.values()])
-        ),
-        tooltip=[alt.Tooltip("group:N"), alt.Tooltip("x:Q", title=x), alt.Tooltip("shown:N", title=title.lower())],
-    )
-    dash = alt.StrokeDash("group:N", legend=None, scale=alt.Scale(domain=domain, range=dashes))
-    line = base.mark_line(strokeWidth=2).encode(strokeDash=dash)
-    return panel(title, label, line + base.mark_point(filled=True, size=14, opacity=1), rows, HEIGHT)
 
 
 def intervals(title: str, label: str, rows: Sequence[Mapping[str, Any]], groups: Sequence[str], share: bool) -> Panel:

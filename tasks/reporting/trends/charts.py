@@ -78,27 +78,21 @@ def panel(
     ticks = sorted({row["year"] for row in rows})
     axis = alt.Axis(values=ticks, format="d", grid=False)
     scale = alt.Scale(domain=[ticks[0] - 0.6, ticks[-1] + 0.6], nice=False, zero=False)
-    colours = alt.Scale(domain=list(swatches), range=[s.colour for s in swatches.values()])
     base = alt.Chart(vega.ROWS).encode(
         x=alt.X("x:Q", title="year of the decisions", axis=axis, scale=scale),
         tooltip=[alt.Tooltip(f"{name}:N") for name in ("group", "year", "shown", "edition")],
     )
-    coloured = base.encode(color=alt.Color("group:N", legend=None, scale=colours))
+    coloured = base.encode(color=vega.colour(swatches, "group"))
     dots = coloured.transform_filter(alt.datum.what == "dot")
     y_axis = alt.Axis(format="%", tickCount=5) if share else alt.Axis(tickCount=5)
     low, high = _reach(rows)
     y_scale = alt.Scale(domain=[low - 0.1 * (high - low), high + 0.05 * (high - low)], nice=False, zero=False)
     y = alt.Y("value:Q", title=None, axis=y_axis, scale=y_scale)
-    dash = alt.Scale(
-        domain=list(swatches), range=[[float(d) for d in s.dash.split()] or [1, 0] for s in swatches.values()]
-    )
     shape = alt.Scale(domain=list(shapes), range=[_VEGA.get(name, name) for name in shapes.values()])
     layers = (
         base.transform_filter(alt.datum.what == "break").mark_rule(color=vega.QUIET, strokeDash=[4, 3])
         + dots.mark_rule(opacity=0.45, strokeWidth=2).encode(y=alt.Y("low:Q", title=None, scale=y_scale), y2="high:Q")
-        + dots.mark_line(strokeWidth=2).encode(
-            y=y, detail="segment:N", strokeDash=alt.StrokeDash("group:N", legend=None, scale=dash)
-        )
+        + dots.mark_line(strokeWidth=2).encode(y=y, detail="segment:N", strokeDash=vega.dash(swatches, "group"))
         + dots.mark_point(filled=True, size=55, opacity=1).encode(
             y=y, shape=alt.Shape("edition:N", legend=None, scale=shape)
         )

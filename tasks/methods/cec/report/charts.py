@@ -8,7 +8,8 @@ from typing import Any
 
 import altair as alt
 
-from tasks.reporting.charts.vega import ACCENT, QUIET, ROWS, WARM, panel
+from tasks.reporting.charts.panels import Rows
+from tasks.reporting.charts.vega import ACCENT, QUIET, ROWS, WARM, colour, dash, names, panel
 from tasks.reporting.section import Panel, Swatch
 
 SCORE, OWN_GROUP, FLOOR = "CEC", "within the group", "matching floor"
@@ -19,8 +20,6 @@ _LABELS = 215
 """Pixels that the name of a row may take."""
 _WIDE = 0.06
 """Share from which on a bar has room for its letter."""
-
-Rows = Sequence[Mapping[str, Any]]
 
 
 def beside_floor(title: str, label: str, rows: Rows, order: Sequence[str]) -> Panel:
@@ -34,7 +33,7 @@ def beside_floor(title: str, label: str, rows: Rows, order: Sequence[str]) -> Pa
     """
     kinds = [SCORE, OWN_GROUP, FLOOR]
     base = alt.Chart(ROWS).encode(
-        y=_named("pair", order),
+        y=names("pair", order, _LABELS),
         yOffset=alt.YOffset("what:N", sort=kinds, scale=alt.Scale(domain=kinds)),
         color=alt.Color("what:N", legend=None, scale=alt.Scale(domain=kinds, range=[ACCENT, WARM, QUIET])),
         tooltip=[alt.Tooltip("pair:N"), alt.Tooltip("what:N", title="of"), alt.Tooltip("shown:N", title="value")],
@@ -94,13 +93,12 @@ def regimes(title: str, label: str, rows: Rows, order: Sequence[str], kinds: Map
 
     ``rows`` hold ``of``, ``regime``, ``start``, ``middle``, ``end``, ``value`` and ``shown``.
     """
-    colours = alt.Scale(domain=list(kinds), range=[swatch.colour for swatch in kinds.values()])
     base = alt.Chart(ROWS).encode(
-        y=_named("of", order),
+        y=names("of", order, _LABELS),
         tooltip=[alt.Tooltip("of:N"), alt.Tooltip("regime:N"), alt.Tooltip("shown:N", title="share")],
     )
     x = alt.X("start:Q", title=None, axis=alt.Axis(format="%", tickCount=5), scale=alt.Scale(domain=[0, 1]))
-    bar = base.mark_bar(opacity=0.55).encode(x=x, x2="end:Q", color=alt.Color("regime:N", legend=None, scale=colours))
+    bar = base.mark_bar(opacity=0.55).encode(x=x, x2="end:Q", color=colour(kinds, "regime"))
     letter = base.transform_filter(alt.datum.value > _WIDE).mark_text()
     words = letter.encode(x=alt.X("middle:Q", title=None), text="regime:N")
     return panel(title, label, bar + words, rows, 45 + 30 * len(order), span="full")
@@ -108,16 +106,14 @@ def regimes(title: str, label: str, rows: Rows, order: Sequence[str], kinds: Map
 
 def along_theta(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], theta: float) -> Panel:
     """A line for each regime, and a rule at ``theta``; ``rows`` hold ``regime``, ``x`` (theta) and ``value``."""
-    dashes = [[float(d) for d in swatch.dash.split()] or [1, 0] for swatch in kinds.values()]
-    colours = alt.Scale(domain=list(kinds), range=[swatch.colour for swatch in kinds.values()])
     line = (
         alt.Chart(ROWS)
         .mark_line(strokeWidth=2)
         .encode(
             x=alt.X("x:Q", title="theta", axis=alt.Axis(tickCount=5), scale=alt.Scale(domain=[0, 1])),
             y=alt.Y("value:Q", title=None, axis=alt.Axis(format="%", tickCount=5), scale=alt.Scale(domain=[0, 1])),
-            color=alt.Color("regime:N", legend=None, scale=colours),
-            strokeDash=alt.StrokeDash("regime:N", legend=None, scale=alt.Scale(domain=list(kinds), range=dashes)),
+            color=colour(kinds, "regime"),
+            strokeDash=dash(kinds, "regime"),
             tooltip=[
                 alt.Tooltip("regime:N"),
                 alt.Tooltip("x:Q", title="theta"),
@@ -142,7 +138,7 @@ def features(title: str, label: str, rows: Rows, order: Sequence[str], most: flo
     """
     colours = alt.Scale(domain=[1, 0], range=[ACCENT, WARM])
     base = alt.Chart(ROWS).encode(
-        y=_named("row", order),
+        y=names("row", order, _LABELS),
         color=alt.Color("financial:N", legend=None, scale=colours),
         tooltip=[alt.Tooltip("row:N", title="feature"), alt.Tooltip("shown:N", title="share")],
     )
@@ -150,8 +146,3 @@ def features(title: str, label: str, rows: Rows, order: Sequence[str], most: flo
     whisker = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=None), x2="high:Q")
     bar = base.mark_bar(opacity=0.5).encode(x=x)
     return panel(title, label, bar + whisker, rows, 45 + 20 * len(order), span="half")
-
-
-def _named(field: str, order: Sequence[str]) -> Any:
-    scale = alt.Scale(domain=list(order), padding=0.3)
-    return alt.Y(f"{field}:N", title=None, sort=list(order), scale=scale, axis=alt.Axis(labelLimit=_LABELS))

@@ -6,7 +6,7 @@ The limits of these data come with their numbers, as measured; the others are se
 from collections.abc import Iterator
 
 from schemas.terms import Role
-from tasks.methods.cec.report.lookups import Pair, Reasons, reasons
+from tasks.methods.cec.report.lookups import Pair, Reasons
 from tasks.methods.cec.report.matches import GIVEN, PIECEWISE, SUBSTITUTED, attributions
 from tasks.methods.cec.report.reading import HEADLINE
 from tasks.reporting.material import Material, Measure, listed
@@ -25,7 +25,7 @@ Measured = tuple[Reasons, Pair, Measure]
 
 def limits(material: Material) -> Iterator[str]:
     """What a reader of explanations has to know first."""
-    found = [s for maker in material.makers("cec") for s in reasons(material, maker)]
+    found = Reasons.every(material)
     if not found:
         yield NO_MODEL
         return
@@ -47,7 +47,7 @@ def limits(material: Material) -> Iterator[str]:
     )
 
 
-def _measured(found: list[Reasons], measure: str) -> list[Measured]:
+def _measured(found: tuple[Reasons, ...], measure: str) -> list[Measured]:
     """A measure of every headline pair that has a printed value."""
     each = ((s, pair, s.get(pair, measure)) for s in found for pair in s.headline)
     return [(s, pair, m) for s, pair, m in each if m is not None and m.value is not None]
@@ -61,7 +61,7 @@ def _named(said: list[Measured], words: str) -> str:
     )
 
 
-def _of_the_floor(found: list[Reasons]) -> Iterator[str]:
+def _of_the_floor(found: tuple[Reasons, ...]) -> Iterator[str]:
     floors = _measured(found, "cec_floor")
     named = f": {_named(floors, '{v} for {group} ({by})')}" if floors else ""
     yield (
@@ -101,7 +101,7 @@ def _of_features(material: Material) -> Iterator[str]:
         )
 
 
-def _of_matches(material: Material, found: list[Reasons]) -> Iterator[str]:
+def _of_matches(material: Material, found: tuple[Reasons, ...]) -> Iterator[str]:
     if material.settings.model.kind == "file":
         yield (
             "The model came as a file, which does not say whom it learnt from: it may have learnt from applicants and "
@@ -127,7 +127,7 @@ def _of_matches(material: Material, found: list[Reasons]) -> Iterator[str]:
         )
 
 
-def _of_reuse(found: list[Reasons]) -> Iterator[str]:
+def _of_reuse(found: tuple[Reasons, ...]) -> Iterator[str]:
     reused = [(s, p, m) for s, p, m in _measured(found, "match_reuse_largest") if (m.value or 0) > 1]
     if reused:
         named = listed(
@@ -139,7 +139,7 @@ def _of_reuse(found: list[Reasons]) -> Iterator[str]:
         )
 
 
-def _of_few(found: list[Reasons]) -> Iterator[str]:
+def _of_few(found: tuple[Reasons, ...]) -> Iterator[str]:
     few = [(s, p, m) for s, p, m in _measured(found, "cec") if m.n is not None and m.n < s.minimum]
     if few:
         named = _named(few, "{n} in {group} ({by})")
@@ -154,7 +154,7 @@ def _known(s: Reasons, pair: Pair) -> bool:
     return m is not None and m.value is not None
 
 
-def _of_attributions(material: Material, found: list[Reasons]) -> Iterator[str]:
+def _of_attributions(material: Material, found: tuple[Reasons, ...]) -> Iterator[str]:
     kind = material.settings.model.kind
     if kind in SUBSTITUTED:
         yield (
@@ -170,7 +170,7 @@ def _of_attributions(material: Material, found: list[Reasons]) -> Iterator[str]:
         yield f"Attributions that do not add up to what they explain: {named}. Scores of such pairs are approximate."
 
 
-def _of_theta(found: list[Reasons]) -> Iterator[str]:
+def _of_theta(found: tuple[Reasons, ...]) -> Iterator[str]:
     settings = found[0].settings
     said = (
         f"From which CEC on reasons are different is a choice: theta = {settings.theta:g} here, and none is published."

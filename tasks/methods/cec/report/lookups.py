@@ -3,7 +3,7 @@
 Here belong names and lookups. What is shown, and how it is read, is in the parts.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,7 +11,8 @@ from schemas.terms import Role
 from tasks.methods.cec.algorithm.score import REGIMES
 from tasks.methods.cec.settings import CecSettings
 from tasks.reporting.charts.vega import ACCENT, REFERENCE, WARM
-from tasks.reporting.material import Material, Measure, View, listed
+from tasks.reporting.lookups import Lookup
+from tasks.reporting.material import Measure, listed
 from tasks.reporting.numbers import count, missing_words
 from tasks.reporting.section import Cell, Swatch
 
@@ -58,26 +59,26 @@ class Pair:
 PAIR_HEADER = ("Pair", "Group", "Matched with")
 
 
-@dataclass(frozen=True)
-class Reasons:
+class Reasons(Lookup):
     """The measures of CEC for one decision maker and one protected attribute."""
 
-    view: View
-    settings: CecSettings
-    minimum: int
-    """Fewest pairs for a reading."""
-    financial: frozenset[str]
-    """The columns by which applicants are matched."""
+    METHOD = "cec"
 
     @cached_property
-    def groups(self) -> tuple[str, ...]:
-        """The groups that findings are about: all but the reference group."""
-        return tuple(group for group in self.view.groups if group != self.view.reference)
+    def settings(self) -> CecSettings:
+        """What the audit asked of the method."""
+        return self.material.asked(CecSettings)
+
+    @cached_property
+    def financial(self) -> frozenset[str]:
+        """The columns by which applicants are matched."""
+        columns = self.material.settings.columns.items()
+        return frozenset(name for name, column in columns if Role.FINANCIAL in column.role)
 
     @cached_property
     def headline(self) -> tuple[Pair, ...]:
         """Every group with the reference group, groups of whom nothing was measured too."""
-        return tuple(Pair(group, self.view.reference, number) for number, group in enumerate(self.groups, 1))
+        return tuple(Pair(group, self.view.reference, number) for number, group in enumerate(self.others, 1))
 
     @cached_property
     def pairs(self) -> tuple[Pair, ...]:
@@ -106,17 +107,6 @@ class Reasons:
                 f" No pair could be compared: {listed(none)}." if none else "",
             )
         )
-
-
-def reasons(material: Material, maker: str) -> Iterator[Reasons]:
-    """One for each protected attribute, in the order of the audit spec."""
-    settings = material.settings.methods.of(CecSettings)
-    if settings is None:
-        return
-    columns = material.settings.columns.items()
-    financial = frozenset(name for name, column in columns if Role.FINANCIAL in column.role)
-    for view in material.views("cec", maker):
-        yield Reasons(view, settings, material.settings.bootstrap.minimum_n, financial)
 
 
 def undrawn_pairs(pairs: Iterable[Pair], drawn: set[str]) -> str:

@@ -71,8 +71,7 @@ def attributions(material: Material) -> str:
             "the straight way. Such a network is not linear in its inputs, so that what an input adds hangs on the "
             "baseline and on the other inputs."
         )
-    asked = material.settings.methods.of(CecSettings)
-    chosen = asked is not None and asked.substitute
+    chosen = material.asked(CecSettings).substitute
     return (
         "How the attributions were made depends on what the file holds. Those of linear models and of chains of ReLU "
         "layers are integrated gradients in closed form, and so exact; those of other networks are by quadrature, "
@@ -93,7 +92,7 @@ def words(s: Reasons) -> tuple[str, ...]:
 
 def tables(s: Reasons) -> tuple[TableView, ...]:
     """Matches and attributions of every pair of groups."""
-    return tuple(t for t in (_matches(s), _reuse(s), _attributions(s)) if t.rows)
+    return _matches(s), _reuse(s), _attributions(s)
 
 
 def _matches(s: Reasons) -> TableView:

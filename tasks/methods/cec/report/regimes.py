@@ -5,13 +5,15 @@ any other theta would give. Here belong the four regimes; the scores themselves 
 """
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
 from tasks.methods.cec.report.charts import along_theta, regimes
 from tasks.methods.cec.report.lookups import PAIR_HEADER, REGIME_LINES, Reasons, undrawn_pairs
+from tasks.reporting.charts.panels import Rows, by_group
 from tasks.reporting.comparison import along
-from tasks.reporting.material import Measure, Shown, listed, undrawn
+from tasks.reporting.material import Measure, Shown, listed
 from tasks.reporting.numbers import missing_words, n_cell, value, value_cell
 from tasks.reporting.section import Cell, Figure, Panel, Row, Swatch, TableView
 
@@ -36,7 +38,7 @@ _MIDDLE = 0.5
 
 def readings(s: Reasons) -> tuple[str, ...]:
     """For every group how much of regime B hangs on theta."""
-    return tuple(_reading(s, group) for group in s.groups)
+    return tuple(_reading(s, group) for group in s.others)
 
 
 def _reading(s: Reasons, group: str) -> str:
@@ -52,7 +54,7 @@ def _reading(s: Reasons, group: str) -> str:
 
 def figures(s: Reasons) -> tuple[Figure, ...]:
     """A bar for every pair of groups, and the shares over theta for every group."""
-    return tuple(figure for figure in (_bars(s), _curves(s)) if figure.panels)
+    return _bars(s), _curves(s)
 
 
 def _bars(s: Reasons) -> Figure:
@@ -89,20 +91,19 @@ def segments(found: list[Measure | None]) -> list[dict[str, Any]]:
 
 
 def _curves(s: Reasons) -> Figure:
-    drawn = {group: rows for group in s.groups if (rows := list(_curve(s, group)))}
-    panels = tuple(_panel(s, group, rows) for group, rows in drawn.items())
     caption = (
         f"Share of the pairs with {s.view.reference} in each regime, for every theta from 0 to 1. Dashed and upright: "
         f"theta = {s.settings.theta:g}, as chosen for this audit. A conclusion that holds at this theta alone is one "
         "about theta."
     )
-    caption += s.counted + undrawn(s.groups, set(drawn))
-    return Figure(f"Regimes against theta, by {s.view.attribute}", panels, caption, tuple(REGIME_LINES.values()))
 
+    def panel(group: str, rows: Rows, _: Rows) -> Panel:
+        label = f"Shares of the regimes against theta: {group}; the numbers are in the table below."
+        return along_theta(group, label, rows, REGIME_LINES, s.settings.theta)
 
-def _panel(s: Reasons, group: str, rows: list[dict[str, Any]]) -> Panel:
-    label = f"Shares of the regimes against theta: {group}; the numbers are in the table below."
-    return along_theta(group, label, rows, REGIME_LINES, s.settings.theta)
+    title = f"Regimes against theta, by {s.view.attribute}"
+    rows = partial(_curve, s)
+    return by_group(title, s.others, rows, panel, caption + s.counted, REGIME_LINES.values())
 
 
 def _curve(s: Reasons, group: str) -> Iterator[dict[str, Any]]:
@@ -123,7 +124,7 @@ def _evenly(found: list[Measure], steps: int) -> list[Measure]:
 
 def tables(s: Reasons) -> tuple[TableView, ...]:
     """The shares at theta of all pairs of groups, and those of the headline's at other thetas."""
-    return tuple(t for t in (_at_theta(s), _by_theta(s)) if t.rows)
+    return _at_theta(s), _by_theta(s)
 
 
 def _at_theta(s: Reasons) -> TableView:
@@ -141,7 +142,7 @@ def _by_theta(s: Reasons) -> TableView:
     thetas = sorted({float(m.said["theta"]) for m in s.view.all("regime_share_at")})
     told = thetas[:: max(1, (len(thetas) - 1) // _TOLD)]
     rows: list[Row] = []
-    for group in s.groups if told else ():
+    for group in s.others if told else ():
         for regime in REGIME_LINES:
             found = {float(m.said["theta"]): m for m in _along(s, group, regime)}
             known = next(iter(found.values()), None)

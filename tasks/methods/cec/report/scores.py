@@ -11,6 +11,7 @@ from typing import Any
 from tasks.methods.cec.report.charts import CORNER, EDGE, FLOOR, OWN_GROUP, POINT, SCORE, beside_floor, plane
 from tasks.methods.cec.report.lookups import PAIR_HEADER, Pair, Reasons, undrawn_pairs
 from tasks.methods.cec.report.reading import HEADLINE
+from tasks.reporting.charts.panels import told
 from tasks.reporting.charts.vega import ACCENT, QUIET, WARM
 from tasks.reporting.material import Measure, Shown
 from tasks.reporting.numbers import count, missing_words, n_cell, number_cell, value, value_cell
@@ -38,12 +39,10 @@ _HALF = 0.5
 def figures(s: Reasons) -> tuple[Figure, ...]:
     """Every pair of groups beside its floor, and the same in the plane of flips and scores."""
     rows = [row for pair in s.pairs for row in _points(s, pair)]
-    if not rows:
-        return ()
     seen = {row["words"] for row in rows}
     order = [pair.numbered for pair in s.pairs if pair.words in seen]
-    label = "; ".join(f"{row['pair']}, {row['what']}: {row['shown']}" for row in rows)
-    left = beside_floor("Beside both yardsticks", f"CEC beside its yardsticks. {label}", rows, order)
+    label = f"CEC beside its yardsticks. {told(rows, 'pair', 'what')}"
+    panels = (beside_floor("Beside both yardsticks", label, rows, order), *_plane(s)) if rows else ()
     caption = (
         "How far the model's reasons for two comparable applicants lie apart, from 0 (the same) to 1 (opposite), on "
         "average over pairs. Grey: the matching floor, the same for a model that knows only the financial features, on "
@@ -60,7 +59,7 @@ def figures(s: Reasons) -> tuple[Figure, ...]:
         Swatch("matching floor", QUIET, shape="triangle"),
     )
     title = f"Reasons apart, by {s.view.attribute}"
-    return (Figure(title, (left, *_plane(s)), caption + s.counted + undrawn_pairs(s.pairs, seen), legend),)
+    return (Figure(title, panels, caption + s.counted + undrawn_pairs(s.pairs, seen), legend),)
 
 
 def _points(s: Reasons, pair: Pair) -> Iterator[dict[str, Any]]:
@@ -79,13 +78,8 @@ def _ends(m: Measure) -> tuple[float | None, float | None]:
 def _plane(s: Reasons) -> Iterator[Panel]:
     points = [row for pair in s.pairs for row in _in_plane(s, pair)]
     if points:
-        label = "; ".join(f"{row['of']}: {row['shown']}" for row in points)
-        title = "Against decisions that differ"
-        yield plane(
-            title,
-            f"CEC against the share of pairs decided on differently. {label}",
-            [*points, *frame(s.settings.theta)],
-        )
+        label = f"CEC against the share of pairs decided on differently. {told(points, 'of')}"
+        yield plane("Against decisions that differ", label, [*points, *frame(s.settings.theta)])
 
 
 def _in_plane(s: Reasons, pair: Pair) -> Iterator[dict[str, Any]]:
@@ -112,7 +106,7 @@ def frame(theta: float) -> Iterator[dict[str, Any]]:
 
 def tables(s: Reasons) -> tuple[TableView, ...]:
     """The headline beside what it is made of, and the same applicants within their own group."""
-    return tuple(t for t in (_above_floor(s), _across(s)) if t.rows)
+    return _above_floor(s), _across(s)
 
 
 def _above_floor(s: Reasons) -> TableView:

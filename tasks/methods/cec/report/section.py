@@ -5,28 +5,21 @@ on, then where reasons part, then what the pairs and the attributions are worth,
 for consistency, where there are any. Each part is a module of its own.
 """
 
-from collections.abc import Iterator
-
 from tasks.methods.cec.report import features, matches, reading, regimes, scores
 from tasks.methods.cec.report import limits as reasons_limits
-from tasks.methods.cec.report.lookups import Reasons, reasons
+from tasks.methods.cec.report.lookups import Reasons
 from tasks.methods.cec.report.trained import reading as trained_read
 from tasks.methods.cec.report.trained import tables
 from tasks.methods.cec.report.trained.lookups import Comparison, comparisons, of_the_audited
 from tasks.methods.cec.settings import CecSettings
+from tasks.reporting.chapters.builder import by_maker, glossary, measures, part
 from tasks.reporting.material import Material, anchor
 from tasks.reporting.section import Section
 
 __all__ = ["GLOSSARY", "MEASURES", "QUESTION", "chapter", "limits"]
 
 QUESTION = "Does the model have the same reasons for comparable applicants of different groups with the same outcome?"
-MEASURES = {
-    **scores.MEASURES,
-    **regimes.MEASURES,
-    **features.MEASURES,
-    **matches.MEASURES,
-    **tables.MEASURES,
-}
+MEASURES = measures(scores, regimes, features, matches, tables)
 GLOSSARY = {
     "CEC": "counterfactual explanation consistency: how far the model's reasons for two comparable applicants lie "
     "apart, from 0 (the same) to 1 (opposite); half the distance of the directions of their attributions",
@@ -35,10 +28,12 @@ GLOSSARY = {
     "CEC above floor": "CEC less the matching floor of the same pairs",
     "CEC within the group": "CEC of the same applicants with matches of their own group",
     "flip": "a pair whose two members the model decides on differently",
-    **regimes.GLOSSARY,
-    **features.GLOSSARY,
-    **matches.GLOSSARY,
-    **trained_read.GLOSSARY,
+    **glossary(regimes, features, matches, trained_read),
+}
+_BELOW = {
+    "Regimes: decisions and reasons together": (regimes,),
+    "Features: where reasons part": (features,),
+    "Pairs: how comparable they are, and how they were explained": (matches,),
 }
 
 
@@ -50,14 +45,13 @@ def limits(material: Material) -> tuple[str, ...]:
 def chapter(material: Material) -> Section:
     """The question, then what was found in the model, then what training for consistency would come to."""
     own, trained = of_the_audited(material), tuple(comparisons(material))
-    parts = tuple(_maker(own, maker) for maker in own.makers("cec"))
+    parts = by_maker(own, "cec", Reasons, (reading, scores), _BELOW, lambda of, _: (matches.attributions(of),))
     title = "Reasons: counterfactual explanation consistency (CEC)"
     return Section(title, "cec", _question(own), parts=(*parts, _trained(trained)) if trained else parts)
 
 
 def _question(material: Material) -> tuple[str, ...]:
-    asked = material.settings.methods.of(CecSettings)
-    theta = asked.theta if asked else 0.0
+    theta = material.asked(CecSettings).theta
     words = (
         "Take two applicants of different groups who are comparable as borrowers and had the same outcome: did the "
         "model have the same reasons? Every applicant of another group is matched with the nearest member of the "
@@ -76,48 +70,6 @@ def _question(material: Material) -> tuple[str, ...]:
     return words if material.makers("cec") else (*words, reasons_limits.NO_MODEL)
 
 
-def _maker(material: Material, maker: str) -> Section:
-    title = material.whose(maker)
-    parts = tuple(_attribute(s) for s in reasons(material, maker))
-    words = (matches.attributions(material),)
-    return Section(title[0].upper() + title[1:], f"cec-{maker}", words, parts=parts)
-
-
-def _attribute(s: Reasons) -> Section:
-    name = anchor("cec", s.view.maker, s.view.attribute)
-    return Section(
-        f"By {s.view.attribute}",
-        name,
-        points=reading.readings(s),
-        figures=scores.figures(s),
-        tables=scores.tables(s),
-        parts=tuple(part for part in _below(s, name) if part.figures or part.tables),
-    )
-
-
-def _below(s: Reasons, name: str) -> Iterator[Section]:
-    yield Section(
-        "Regimes: decisions and reasons together",
-        f"{name}-1",
-        points=regimes.readings(s),
-        figures=regimes.figures(s),
-        tables=regimes.tables(s),
-    )
-    yield Section(
-        "Features: where reasons part",
-        f"{name}-2",
-        points=features.readings(s),
-        figures=features.figures(s),
-        tables=features.tables(s),
-    )
-    yield Section(
-        "Pairs: how comparable they are, and how they were explained",
-        f"{name}-3",
-        matches.words(s),
-        tables=matches.tables(s),
-    )
-
-
 def _trained(found: tuple[Comparison, ...]) -> Section:
     attributes = dict.fromkeys(c.view.attribute for c in found)
     parts = tuple(_trained_by(tuple(c for c in found if c.view.attribute == name)) for name in attributes)
@@ -128,14 +80,5 @@ def _trained(found: tuple[Comparison, ...]) -> Section:
 def _trained_by(found: tuple[Comparison, ...]) -> Section:
     attribute = found[0].view.attribute
     name = anchor("cec", "trained", attribute)
-    parts = tuple(
-        Section(
-            c.pair,
-            f"{name}-{number}",
-            points=trained_read.readings(c),
-            figures=tables.figures(c),
-            tables=tables.tables(c),
-        )
-        for number, c in enumerate(found, 1)
-    )
+    parts = tuple(part(c.pair, f"{name}-{i}", (trained_read, tables), c) for i, c in enumerate(found, 1))
     return Section(f"By {attribute}", name, parts=parts)

@@ -20,10 +20,10 @@ from tasks.methods.cst.report.lookups import COUNTERPARTS
 from tasks.methods.cst.settings import CstSettings
 from tasks.metrics.algorithm.disclosure import rounded, small
 from tasks.reporting.comparison import capital
+from tasks.reporting.lookups import plain_words, words_for
 from tasks.reporting.material import Material, listed
 from tasks.reporting.numbers import count, number_cell, p_cell, significant
 from tasks.reporting.section import Cell, Figure, Notice, Row, Section, TableView
-from tasks.reporting.words import plain_words, words_for
 
 FAILS = 0.05
 """A test with q below this speaks against the causal model."""

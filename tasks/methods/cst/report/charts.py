@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import altair as alt
 
-from tasks.reporting.charts.bins import Rows, _named
-from tasks.reporting.charts.vega import ACCENT, HEIGHT, QUIET, REFERENCE, ROWS, WARM, panel
+from tasks.reporting.charts.panels import Rows
+from tasks.reporting.charts.vega import ACCENT, HEIGHT, QUIET, REFERENCE, ROWS, WARM, colour, dash, names, panel
 from tasks.reporting.section import Panel, Swatch
 
 FOUND, CHANCE = "found", "labels permuted"
@@ -31,7 +31,7 @@ def beside_chance(title: str, label: str, rows: Rows, order: Sequence[str], most
     """
     kinds = [FOUND, CHANCE]
     base = alt.Chart(ROWS).encode(
-        y=_named("group", order),
+        y=names("group", order),
         yOffset=alt.YOffset("what:N", sort=kinds, scale=alt.Scale(domain=kinds)),
         color=alt.Color("what:N", legend=None, scale=alt.Scale(domain=kinds, range=[ACCENT, QUIET])),
         tooltip=[alt.Tooltip("group:N"), alt.Tooltip("what:N", title="of"), alt.Tooltip("shown:N", title="share")],
@@ -48,18 +48,15 @@ def beside_chance(title: str, label: str, rows: Rows, order: Sequence[str], most
 
 def settings(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], x: str, most: float) -> Panel:
     """Shares along a setting, a line with intervals for each kind; ``rows`` hold ``kind``, ``x`` and as a share's."""
-    domain, dashes = list(kinds), [[float(d) for d in s.dash.split()] or [1, 0] for s in kinds.values()]
-    colours = alt.Scale(domain=domain, range=[s.colour for s in kinds.values()])
     base = alt.Chart(ROWS).encode(
         x=alt.X("x:Q", title=x, axis=alt.Axis(values=sorted({row["x"] for row in rows})), scale=alt.Scale(zero=False)),
-        color=alt.Color("kind:N", legend=None, scale=colours),
+        color=colour(kinds, "kind"),
         tooltip=[alt.Tooltip("kind:N"), alt.Tooltip("x:Q", title=x), alt.Tooltip("shown:N", title="share")],
     )
     scale, axis = alt.Scale(domain=[0, most], nice=False), alt.Axis(format="%", tickCount=5)
     y = alt.Y("value:Q", title=None, scale=scale, axis=axis)
-    dash = alt.StrokeDash("kind:N", legend=None, scale=alt.Scale(domain=domain, range=dashes))
     whisker = base.mark_rule(strokeWidth=3, opacity=0.3).encode(y=alt.Y("low:Q", title=None), y2="high:Q")
-    line = base.mark_line(strokeWidth=2).encode(y=y, strokeDash=dash)
+    line = base.mark_line(strokeWidth=2).encode(y=y, strokeDash=dash(kinds, "kind"))
     return panel(title, label, whisker + line + base.mark_point(filled=True, size=22, opacity=1).encode(y=y), rows, 190)
 
 
@@ -76,7 +73,7 @@ def shift(title: str, label: str, rows: Rows, order: Sequence[str], reach: tuple
     """
     kinds = [BEFORE, AFTER]
     axis = alt.Axis(format="%" if share else "~s" if reach[1] >= _LARGE else "~r", tickCount=4)
-    base = alt.Chart(ROWS).encode(y=_named("row", order))
+    base = alt.Chart(ROWS).encode(y=names("row", order))
     x = alt.X("value:Q", title=None, axis=axis, scale=alt.Scale(domain=list(reach), zero=False, nice=False))
     line = base.mark_line(color=QUIET, strokeWidth=2).encode(x=x, detail="row:N")
     point = base.mark_point(filled=True, size=48, opacity=1).encode(

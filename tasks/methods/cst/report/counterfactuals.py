@@ -19,10 +19,10 @@ from tasks.methods.cst.settings import CstSettings
 from tasks.metrics.algorithm.disclosure import Policy, complement, rounded, small
 from tasks.reporting.charts.vega import REFERENCE, WARM
 from tasks.reporting.comparison import capital
+from tasks.reporting.lookups import words_for
 from tasks.reporting.material import Material, anchor, listed, undrawn
 from tasks.reporting.numbers import count, number_cell, percent, significant
 from tasks.reporting.section import Cell, Figure, Panel, Row, Section, Swatch, TableView
-from tasks.reporting.words import words_for
 
 _LEGEND = (Swatch(BEFORE, REFERENCE, shape="circle"), Swatch(AFTER, WARM, shape="triangle"))
 _OUTERMOST = 0.1

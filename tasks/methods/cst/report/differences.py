@@ -4,13 +4,15 @@ Delta is spread over both sides of 0 whatever is going on, so that its whole dis
 less often than their test group (positive discrimination) are told beside the others.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from tasks.methods.cst.report.lookups import Situations, name
 from tasks.reporting.charts.bins import bins
+from tasks.reporting.charts.panels import Rows, by_group, marks, told
 from tasks.reporting.charts.vega import QUIET, WARM
-from tasks.reporting.material import Measure, Shown, undrawn
-from tasks.reporting.numbers import MINUS, number_cell, value, value_cell
+from tasks.reporting.material import Measure, Shown
+from tasks.reporting.numbers import MINUS, number_cell, value_cell
 from tasks.reporting.section import Cell, Figure, Panel, Row, Swatch, TableView
 
 MEASURES = {
@@ -28,19 +30,19 @@ Bin = tuple[float, float]
 
 def figures(s: Situations) -> tuple[Figure, ...]:
     """The distribution of delta in every group, on one scale."""
-    found = {group: _points(s, group) for group in s.groups}
-    drawn = {group: rows for group, rows in found.items() if rows}
-    most = max((row["high"] for rows in drawn.values() for row in rows), default=0.0)
     order = [_words(ends) for ends in _bins(s)]
-    panels = tuple(_panel(group, rows, order, most) for group, rows in drawn.items())
     caption = (
         "Share of the complainants by delta, the share of refusals in the control group less that in the test group "
         f"({name(s.main)}, {s.settings.k} nearest each). A bin holds its upper end, so that a delta of 0 is in the bin "
         "that ends there. Chance alone puts about as many above 0 as below."
     )
+
+    def panel(group: str, rows: Rows, every: Rows) -> Panel:
+        label = f"Distribution of delta in {group}. {told(rows, 'bin')}"
+        return bins(group, label, rows, order, _KINDS, max(row["high"] for row in every), "delta")
+
     title = f"Distribution of delta, by {s.view.attribute}"
-    legend = tuple(_KINDS.values())
-    return (Figure(title, panels, caption + s.counted + undrawn(s.groups, set(drawn)), legend),) if panels else ()
+    return (by_group(title, s.others, lambda group: _points(s, group), panel, caption + s.counted, _KINDS.values()),)
 
 
 def _bins(s: Situations) -> list[Bin]:
@@ -59,24 +61,10 @@ def _found(s: Situations, group: str) -> dict[Bin, Measure]:
     return {_ends(m): m for m in s.view.all(_BINS) if m.group == group}
 
 
-def _points(s: Situations, group: str) -> list[dict[str, Any]]:
-    return [
-        {
-            "bin": _words(ends),
-            "kind": _MORE if ends[1] > 0 else _LESS,
-            "value": m.value,
-            "low": m.value if m.low is None else m.low,
-            "high": m.value if m.high is None else m.high,
-            "shown": value(m, "rate"),
-        }
-        for ends, m in _found(s, group).items()
-        if m.value is not None
-    ]
-
-
-def _panel(group: str, rows: list[dict[str, Any]], order: list[str], most: float) -> Panel:
-    label = f"Distribution of delta in {group}. " + "; ".join(f"{row['bin']}: {row['shown']}" for row in rows)
-    return bins(group, label, rows, order, _KINDS, most, "delta")
+def _points(s: Situations, group: str) -> Iterator[dict[str, Any]]:
+    for ends, m in _found(s, group).items():
+        kind = _MORE if ends[1] > 0 else _LESS
+        yield from marks(m, "rate", closed=True, bin=_words(ends), kind=kind)
 
 
 def tables(s: Situations) -> tuple[TableView, ...]:
@@ -86,12 +74,11 @@ def tables(s: Situations) -> tuple[TableView, ...]:
         f"Share of the complainants whose control group was refused less often than their test group{tau}. It is told "
         "apart because a share detected says nothing of the other side."
     )
-    made = (
+    return (
         _by_k(s, "share_positive", "Positive discrimination: complainants better off than their test group", positive),
         _by_k(s, "delta", "Mean delta of all complainants", "Between −1 and 1; 0 if both groups are refused alike."),
         _distribution(s),
     )
-    return tuple(t for t in made if t.rows)
 
 
 def _by_k(s: Situations, measure: str, title: str, note: str) -> TableView:
@@ -99,17 +86,17 @@ def _by_k(s: Situations, measure: str, title: str, note: str) -> TableView:
     folded, unit = measure == "delta", MEASURES[measure].unit
     rows: list[Row] = [
         (Cell(group), Cell(name(v)), *(value_cell(s.get(group, measure, v, k), unit) for k in s.ks))
-        for group in s.groups
+        for group in s.others
         for v in s.having(group, measure, variants)
     ]
     return TableView(title, ("Group", "Variant", *(f"k = {k}" for k in s.ks)), tuple(rows), note, folded)
 
 
 def _distribution(s: Situations) -> TableView:
-    found = {group: _found(s, group) for group in s.groups}
+    found = {group: _found(s, group) for group in s.others}
     rows: list[Row] = [
-        (number_cell(_words(ends)), *(value_cell(found[group].get(ends), "rate") for group in s.groups))
+        (number_cell(_words(ends)), *(value_cell(found[group].get(ends), "rate") for group in s.others))
         for ends in _bins(s)
     ]
     title = f"Distribution of delta, {name(s.main)}, k = {s.settings.k}: the numbers of the figure"
-    return TableView(title, ("Delta", *s.groups), tuple(rows), folded=True)
+    return TableView(title, ("Delta", *s.others), tuple(rows), folded=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from tasks.methods.cst.report import reliability
 from tasks.methods.cst.report.causes import failed_and_tested
-from tasks.methods.cst.report.lookups import Situations, situations
+from tasks.methods.cst.report.lookups import Situations
 from tasks.methods.cst.report.significance import HEADLINE, SHARED, is_small
 from tasks.methods.cst.settings import CstSettings
 from tasks.reporting.material import Material, listed
@@ -33,7 +33,7 @@ _INSTEAD = {
 
 def limits(material: Material) -> Iterator[str]:
     """What a reader of situation testing has to know first."""
-    found = [s for maker in material.makers("cst") for s in situations(material, maker)]
+    found = Situations.every(material)
     asked = material.settings.methods.of(CstSettings)
     yield from _INSTEAD.get(asked.generator if asked else "", ()) or _of_the_graph(material)
     yield from _of_chance(material, found)
@@ -81,9 +81,9 @@ def _of_the_graph(material: Material) -> Iterator[str]:
     )
 
 
-def _of_chance(material: Material, found: list[Situations]) -> Iterator[str]:
+def _of_chance(material: Material, found: tuple[Situations, ...]) -> Iterator[str]:
     """Where permuted labels, which leave nothing to find, give more than the level of the tests."""
-    null = [(s, g, m) for s in found for g in s.groups if (m := s.get(g, f"{HEADLINE}_null", s.main))]
+    null = [(s, g, m) for s in found for g in s.others if (m := s.get(g, f"{HEADLINE}_null", s.main))]
     if found and not null:
         yield "The labels were not permuted in this run, so that what chance alone finds is not known."
     often = [
@@ -98,7 +98,7 @@ def _of_chance(material: Material, found: list[Situations]) -> Iterator[str]:
         )
 
 
-def _of_small_groups(found: list[Situations]) -> Iterator[str]:
+def _of_small_groups(found: tuple[Situations, ...]) -> Iterator[str]:
     """Groups of which a control group is so large a part that all of them overlap."""
     sizes = {
         (s.view.attribute, group): n

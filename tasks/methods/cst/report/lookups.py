@@ -4,14 +4,14 @@ Here belong names and lookups, so that all parts of the chapter say the same thi
 how it is read, is in the parts.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
 
 from tasks.methods.cst.settings import CstSettings
 from tasks.reporting.charts.vega import ACCENT, REFERENCE, WARM
 from tasks.reporting.comparison import along
-from tasks.reporting.material import Material, Measure, Shown, View, listed
+from tasks.reporting.lookups import Lookup
+from tasks.reporting.material import Measure, Shown, listed
 from tasks.reporting.numbers import SPACE, count
 from tasks.reporting.section import Swatch
 
@@ -45,21 +45,20 @@ COUNTERPARTS = {
 """By generator, but for the causal model, who stands for a complainant in the reference group."""
 
 
-@dataclass(frozen=True)
-class Situations:
+class Situations(Lookup):
     """The measures of CST for one decision maker and one protected attribute."""
 
-    view: View
-    settings: CstSettings
-    minimum: int
-    """Fewest complainants for a reading."""
-    crossed: bool
-    """Whether the attribute crosses several columns, so that a group is compared with everybody else."""
+    METHOD = "cst"
 
     @cached_property
-    def groups(self) -> tuple[str, ...]:
-        """The groups of complainants: all but the reference group."""
-        return tuple(group for group in self.view.groups if group != self.view.reference)
+    def settings(self) -> CstSettings:
+        """What the audit asked of the method."""
+        return self.material.asked(CstSettings)
+
+    @property
+    def crossed(self) -> bool:
+        """Whether the attribute crosses several columns, so that a group is compared with everybody else."""
+        return any(p.name == self.view.attribute and len(p.columns) > 1 for p in self.material.settings.protected)
 
     @cached_property
     def variants(self) -> tuple[str, ...]:
@@ -101,7 +100,7 @@ class Situations:
     @cached_property
     def sizes(self) -> dict[str, int | None]:
         """Complainants of each group that has any; None where the number is withheld."""
-        found = {group: self.get(group, "share_significant", self.main) for group in self.groups}
+        found = {group: self.get(group, "share_significant", self.main) for group in self.others}
         return {group: None if own.withheld else own.n for group, own in found.items() if own}
 
     @property
@@ -110,7 +109,7 @@ class Situations:
         said = [f"{group} {'withheld' if n is None else count(n)}" for group, n in self.sizes.items()]
         few = [group for group, n in self.sizes.items() if n is not None and n < self.minimum]
         warned = f" Fewer than {self.minimum}, too few for a share or a distribution: {listed(few)}." if few else ""
-        none = [group for group in self.groups if group not in self.sizes]
+        none = [group for group in self.others if group not in self.sizes]
         left = f" Nobody could be tested with k = {self.settings.k}: {listed(none)}." if none else ""
         return (f" Complainants: {', '.join(said)}." if said else "") + warned + left
 
@@ -123,17 +122,6 @@ class Situations:
     def level(self) -> str:
         """The level of the tests, in words."""
         return f"{100 * self.settings.alpha:g}{SPACE}%"
-
-
-def situations(material: Material, maker: str) -> Iterator[Situations]:
-    """One for each protected attribute, in the order of the audit spec."""
-    settings = material.settings.methods.of(CstSettings)
-    if settings is None:
-        return
-    crossed = {p.name for p in material.settings.protected if len(p.columns) > 1}
-    minimum = material.settings.bootstrap.minimum_n
-    for view in material.views("cst", maker):
-        yield Situations(view, settings, minimum, view.attribute in crossed)
 
 
 def name(variant: str) -> str:

@@ -20,13 +20,13 @@ CLIPPED, NO_WIDTH = MEASURES
 
 def tables(s: Situations) -> tuple[TableView, ...]:
     """Both, for every group of complainants."""
-    return tuple(t for t in (_clipped(s), _no_width(s)) if t.rows)
+    return _clipped(s), _no_width(s)
 
 
 def _clipped(s: Situations) -> TableView:
     attributes = list(dict.fromkeys(str(m.said["attribute"]) for m in s.view.all(CLIPPED)))
     rows: list[Row] = []
-    for group in s.groups if attributes else ():
+    for group in s.others if attributes else ():
         found = [s.view.get(group, CLIPPED, {"attribute": name}) for name in attributes]
         rows.append((Cell(group), n_cell(found[0]), *(value_cell(m, "rate", interval=False) for m in found)))
     note = (
@@ -39,7 +39,7 @@ def _clipped(s: Situations) -> TableView:
 
 def _no_width(s: Situations) -> TableView:
     rows: list[Row] = []
-    for group in s.groups if s.view.all(NO_WIDTH) else ():
+    for group in s.others if s.view.all(NO_WIDTH) else ():
         m = s.view.get(group, NO_WIDTH)
         rows.append((Cell(group), n_cell(m), value_cell(m, "rate", interval=False)))
     note = (
@@ -50,7 +50,7 @@ def _no_width(s: Situations) -> TableView:
     return TableView(f"Intervals without width, by {s.view.attribute}", header, tuple(rows), note)
 
 
-def limits(found: list[Situations]) -> Iterator[str]:
+def limits(found: tuple[Situations, ...]) -> Iterator[str]:
     """The tests that claim too much, with their numbers."""
     flagged = [(s, m) for s in found for m in s.view.all(NO_WIDTH) if m.value]
     if flagged:

@@ -17,16 +17,24 @@ from tasks.methods.cst.report import (
     significance,
 )
 from tasks.methods.cst.report import limits as situation_limits
-from tasks.methods.cst.report.lookups import CF, CST, Situations, situations
+from tasks.methods.cst.report.lookups import CF, CST, Situations
 from tasks.methods.cst.settings import CstSettings
-from tasks.reporting.material import Material, anchor
+from tasks.reporting.chapters.builder import by_maker, measures
+from tasks.reporting.material import Material
 from tasks.reporting.section import Section
 
 __all__ = ["GLOSSARY", "MEASURES", "QUESTION", "chapter", "limits"]
 
 QUESTION = "Would comparable applicants have been decided on alike, had they belonged to the reference group?"
 _PARTS = (significance, differences, sensitivity, several_attributes, reliability)
-MEASURES = {measure: shown for part in _PARTS for measure, shown in part.MEASURES.items()}
+_BELOW = {
+    "Differences: how far apart the two groups are": (differences,),
+    "Settings: what depends on k and tau": (sensitivity,),
+    "Assumptions: without an arrow": (sensitivity.ARROWS,),
+    "Several attributes at once": (several_attributes,),
+    "Worth: what was clipped, and intervals without width": (reliability,),
+}
+MEASURES = measures(*_PARTS)
 GLOSSARY = {
     "complainant": "a member of a group other than the reference group, whatever was decided on it",
     "control group": "the k applicants of a complainant's own group who are most like it",
@@ -59,14 +67,13 @@ def limits(material: Material) -> tuple[str, ...]:
 def chapter(material: Material) -> Section:
     """The question, the assumptions, then the model's decisions and the lender's."""
     before = (causes.section(material), counterfactuals.section(material))
-    makers = (_maker(material, maker) for maker in material.makers("cst"))
+    makers = by_maker(material, "cst", Situations, (significance,), _BELOW, _left_out)
     parts = (*(part for part in before if part.words), *makers)
     return Section("Situations: counterfactual situation testing (CST)", "cst", _question(material), parts=parts)
 
 
 def _question(material: Material) -> tuple[str, ...]:
-    settings = material.settings.methods.of(CstSettings)
-    k = settings.k if settings else 0
+    k = material.asked(CstSettings).k
     return (
         f"{QUESTION} For every applicant of another group (complainant), whatever was decided on it, two groups of {k} "
         "are set side by side. The control group are those of its own group who are most like it. The test group are "
@@ -82,63 +89,11 @@ def _question(material: Material) -> tuple[str, ...]:
     )
 
 
-def _maker(material: Material, maker: str) -> Section:
-    found = tuple(situations(material, maker))
-    title = material.whose(maker)
-    parts = tuple(_attribute(material, s) for s in found)
-    return Section(title[0].upper() + title[1:], f"cst-{maker}", tuple(_left_out(found)), parts=parts)
-
-
-def _left_out(found: tuple[Situations, ...]) -> Iterator[str]:
+def _left_out(material: Material, maker: str) -> Iterator[str]:
     """Why variants are missing."""
-    if any(CST in s.variants and CF not in s.variants for s in found):
+    if any(CST in s.variants and CF not in s.variants for s in Situations.of(material, maker)):
         yield (
             "Only ST and CST without centres stand here: who made these decisions cannot be asked what it would have "
             "decided on an imagined applicant. Counting the centres, and CF, need the decision on the applicant and on "
             "the imagined one from the same decision maker; a fitted model's errors would else pass for findings."
         )
-
-
-def _attribute(material: Material, s: Situations) -> Section:
-    name = anchor("cst", s.view.maker, s.view.attribute)
-    return Section(
-        f"By {s.view.attribute}",
-        name,
-        tuple(_of_attribute(material, s)),
-        points=significance.readings(s),
-        figures=significance.figures(s),
-        tables=significance.tables(s),
-        parts=tuple(part for part in _below(material, s, name) if part.figures or part.tables),
-    )
-
-
-def _of_attribute(material: Material, s: Situations) -> Iterator[str]:
-    if CST not in s.variants and s.settings.generator == "scm" and material.settings.causal_graph.edges:
-        yield (
-            f"No arrow of the causal graph leads out of {s.view.attribute}, so that nobody is imagined in another "
-            "group: situation testing (ST) only."
-        )
-    if s.crossed:
-        yield (
-            "Several attributes are crossed here. The test group of a complainant are its nearest among everybody "
-            f"outside its own group, and not only among {s.view.reference}; it is imagined as a member of that group."
-        )
-
-
-def _below(material: Material, s: Situations, name: str) -> Iterator[Section]:
-    yield Section(
-        "Differences: how far apart the two groups are",
-        f"{name}-1",
-        figures=differences.figures(s),
-        tables=differences.tables(s),
-    )
-    yield Section(
-        "Settings: what depends on k and tau",
-        f"{name}-2",
-        figures=sensitivity.figures(s),
-        tables=sensitivity.tables(s),
-    )
-    figures, tables = sensitivity.arrows(material, s)
-    yield Section("Assumptions: without an arrow", f"{name}-3", figures=figures, tables=tables)
-    yield Section("Several attributes at once", f"{name}-4", tables=several_attributes.tables(s))
-    yield Section("Worth: what was clipped, and intervals without width", f"{name}-5", tables=reliability.tables(s))

@@ -17,15 +17,13 @@ MEASURES = {
 
 def tables(s: Situations) -> tuple[TableView, ...]:
     """Multiple beside intersectional, by number of neighbours."""
-    return tuple(
-        t for t in (_table(s, *each) for each in zip(MEASURES, ("significant", "detected"), strict=True)) if t.rows
-    )
+    return tuple(_table(s, *each) for each in zip(MEASURES, ("significant", "detected"), strict=True))
 
 
 def _table(s: Situations, measure: str, said: str) -> TableView:
     variants = [v for v in s.variants if any(m.said["variant"] == v for m in s.view.all(measure))]
     rows: list[Row] = []
-    for group in s.groups:
+    for group in s.others:
         for v in variants:
             for words, of in (("under every single attribute", measure), ("as a group of its own", f"share_{said}")):
                 cells = (value_cell(s.get(group, of, v, k), "rate") for k in s.ks)

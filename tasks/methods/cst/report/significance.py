@@ -10,10 +10,11 @@ from typing import Any
 
 from tasks.methods.cst.report.charts import CHANCE, FOUND, beside_chance
 from tasks.methods.cst.report.lookups import CF, CST, SHARES, ST, Situations, name
+from tasks.reporting.charts.panels import Rows, marks, most, told
 from tasks.reporting.charts.vega import ACCENT, QUIET
 from tasks.reporting.comparison import capital
 from tasks.reporting.material import Measure, undrawn
-from tasks.reporting.numbers import count, missing_words, n_cell, number_cell, p_cell, value, value_cell, written
+from tasks.reporting.numbers import count, missing_words, n_cell, number_cell, p_cell, value_cell, written
 from tasks.reporting.section import Cell, Figure, Panel, Row, Swatch, TableView
 
 MEASURES = SHARES
@@ -28,9 +29,23 @@ SHARED = (
 )
 
 
+def words(s: Situations) -> Iterator[str]:
+    """What is another search here than a reader expects."""
+    if CST not in s.variants and s.settings.generator == "scm" and s.material.settings.causal_graph.edges:
+        yield (
+            f"No arrow of the causal graph leads out of {s.view.attribute}, so that nobody is imagined in another "
+            "group: situation testing (ST) only."
+        )
+    if s.crossed:
+        yield (
+            "Several attributes are crossed here. The test group of a complainant are its nearest among everybody "
+            f"outside its own group, and not only among {s.view.reference}; it is imagined as a member of that group."
+        )
+
+
 def readings(s: Situations) -> tuple[str, ...]:
     """One sentence for every group of complainants; too few people, and nothing found, are no pass."""
-    return tuple(_reading(s, group) for group in s.groups)
+    return tuple(_reading(s, group) for group in s.others)
 
 
 def _reading(s: Situations, group: str) -> str:
@@ -72,13 +87,11 @@ def _against(s: Situations, group: str, own: Measure) -> str:
 
 def figures(s: Situations) -> tuple[Figure, ...]:
     """Share significant of every group beside permuted labels, by CST and by ST on one scale."""
-    rows = {variant: [row for group in s.groups for row in _points(s, group, variant)] for variant in s.shown}
-    seen = [row["group"] for found in rows.values() for row in found]
-    if not seen:
-        return ()
-    most = max(row["high"] for found in rows.values() for row in found) * 1.05 or 0.01
-    order = [group for group in s.groups if group in seen]
-    panels = tuple(_panel(s, variant, found, order, most) for variant, found in rows.items())
+    rows = {variant: [row for group in s.others for row in _points(s, group, variant)] for variant in s.shown}
+    every = [row for found in rows.values() for row in found]
+    seen = {row["group"] for row in every}
+    order = [group for group in s.others if group in seen]
+    panels = tuple(_panel(s, variant, found, order, most(every)) for variant, found in rows.items() if order)
     caption = (
         f"Share of each group's complainants whose test is significant at {s.level} after Benjamini-Hochberg, among "
         f"their {s.settings.k} nearest on either side. Grey: the same search with the labels permuted, mean and range. "
@@ -86,35 +99,30 @@ def figures(s: Situations) -> tuple[Figure, ...]:
     )
     legend = (Swatch("found, with interval", ACCENT), Swatch("labels permuted, with range", QUIET))
     title = f"Complainants with a significant test, by {s.view.attribute}"
-    return (Figure(title, panels, caption + s.counted + undrawn(s.groups, set(seen)), legend),)
+    return (Figure(title, panels, caption + s.counted + undrawn(s.others, seen), legend),)
 
 
 def _points(s: Situations, group: str, variant: str) -> Iterator[dict[str, Any]]:
     for what, measure in ((FOUND, HEADLINE), (CHANCE, f"{HEADLINE}_null")):
-        m = s.get(group, measure, variant)
-        if m is not None and m.value is not None:
-            ends = {"low": m.value if m.low is None else m.low, "high": m.value if m.high is None else m.high}
-            yield {"group": group, "what": what, "value": m.value, **ends, "shown": value(m, "rate")}
+        yield from marks(s.get(group, measure, variant), "rate", closed=True, group=group, what=what)
 
 
-def _panel(s: Situations, variant: str, rows: list[dict[str, Any]], order: list[str], most: float) -> Panel:
+def _panel(s: Situations, variant: str, rows: Rows, order: list[str], end: float) -> Panel:
     around = {CST: "around the imagined applicant", ST: "around the applicant as it is"}[variant]
     title = f"{name(variant)}: test group {around}"
-    label = f"{title}, by {s.view.attribute}. "
-    label += "; ".join(f"{row['group']}, {row['what']}: {row['shown']}" for row in rows)
-    return beside_chance(title, label, rows, order, most)
+    label = f"{title}, by {s.view.attribute}. {told(rows, 'group', 'what')}"
+    return beside_chance(title, label, rows, order, end)
 
 
 def tables(s: Situations) -> tuple[TableView, ...]:
     """The variants side by side at every number of neighbours, and each share beside permuted labels."""
-    made = (*(_three_way(s, measure) for measure in SHARES), _null(s))
-    return tuple(t for t in made if t.rows)
+    return (*(_three_way(s, measure) for measure in SHARES), _null(s))
 
 
 def _three_way(s: Situations, measure: str) -> TableView:
     shown = SHARES[measure]
     variants = [v for v in s.variants if not (v == CF and measure == HEADLINE)]
-    rows = tuple(_variant(s, group, v, measure) for group in s.groups for v in s.having(group, measure, variants))
+    rows = tuple(_variant(s, group, v, measure) for group in s.others for v in s.having(group, measure, variants))
     named = " / ".join(name(v) for v in variants)
     title = f"{capital(shown.words)}, {named} by number of neighbours"
     header = ("Group", "Variant", "Complainants", *(f"k = {k}" for k in s.ks))
@@ -142,7 +150,7 @@ def _null(s: Situations) -> TableView:
     """Both shares at the headline's k beside those that permuted labels give."""
     rows = tuple(
         row
-        for group in s.groups
+        for group in s.others
         for variant in s.shown
         for measure in SHARES
         for row in _beside(s, group, variant, measure)

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tasks.methods.fgce.report.thinned import lifted, only, size_words
+from tasks.reporting.charts.panels import marks, told
 from tasks.reporting.charts.vega import MATCHED, OWN, REFERENCE
 from tasks.reporting.comparison import BRACKETS, capital, dots_legend, matched_cell
 from tasks.reporting.material import Measure, Shown, View, listed, undrawn
-from tasks.reporting.numbers import n_cell, value, value_cell
+from tasks.reporting.numbers import n_cell, value_cell
 from tasks.reporting.section import Cell, Figure, Panel, Row, Swatch, TableView
 
 MEASURES = {
@@ -58,13 +59,13 @@ def figures(view: View) -> tuple[Figure, ...]:
     caption += f" As with all rules kept in every group drawn: {listed(same)}." if same else ""
     legend = (*dots_legend(view), Swatch("the group with all rules kept", REFERENCE, "4 3"))
     title = f"Infeasible share with a rule lifted, by {view.attribute}"
-    return (Figure(title, tuple(panels), caption + undrawn(view.groups, set(drawn)), legend),) if panels else ()
+    return (Figure(title, tuple(panels), caption + undrawn(view.groups, set(drawn)), legend),)
 
 
 def tables(view: View) -> tuple[TableView, ...]:
     """The numbers of the figure and the burden, with a row for every group."""
     view = only(view, MEASURES)
-    return tuple(t for t in (_shares(view), _numbers(view)) if t.rows)
+    return _shares(view), _numbers(view)
 
 
 def rules(view: View) -> list[str]:
@@ -101,20 +102,17 @@ def _changes(view: View, found: _Found, rule: str) -> bool:
 
 def _panel(view: View, group: str, lift: list[str], most: float) -> Panel:
     rows = [row for rule in lift for row in _points(view, group, rule)]
-    label = f"infeasible share of {group}. " + "; ".join(f"{row['row']}: {row['shown']}" for row in rows)
-    name = f"{group} (reference)" if group == view.reference else group
-    return lifted(name, label, rows, list(dict.fromkeys(row["row"] for row in rows)), most)
+    label = f"infeasible share of {group}. {told(rows, 'row')}"
+    return lifted(view.named(group), label, rows, list(dict.fromkeys(row["row"] for row in rows)), most)
 
 
 def _points(view: View, group: str, rule: str) -> Iterator[dict[str, Any]]:
     own, matched = (_found(view, name).get((group, rule)) for name in (SHARE, f"{SHARE}_size_matched"))
-    at = {"group": group, "row": _short(view, rule)}
-    if own and own.value is not None:
-        yield {**at, "what": OWN, "value": own.value, "low": own.low, "high": own.high, "shown": value(own, "rate")}
-        if matched and matched.value is not None:
-            said = f"{value(matched, 'rate')}, {view.reference} at this group's size"
-            ends = {"low": matched.low, "high": matched.high}
-            yield {**at, "what": MATCHED, "value": matched.value, **ends, "shown": said}
+    at: dict[str, Any] = {"group": group, "row": _short(view, rule)}
+    yield from marks(own, "rate", **at, what=OWN)
+    if _has(own):
+        for row in marks(matched, "rate", **at, what=MATCHED):
+            yield row | {"shown": f"{row['shown']}, {view.reference} at this group's size"}
 
 
 def _shares(view: View) -> TableView:

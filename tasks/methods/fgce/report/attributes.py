@@ -4,14 +4,16 @@ It is a share of those served, counted on the candidates that were selected, and
 other attributes.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from tasks.reporting.charts import vega
+from tasks.reporting.charts.panels import Rows, by_group, marks
 from tasks.reporting.charts.rows import bars
 from tasks.reporting.comparison import beside_words, capital, dots_legend, notes, pair_header
-from tasks.reporting.material import Measure, Shown, View, listed, undrawn
-from tasks.reporting.numbers import value, value_cell
-from tasks.reporting.section import Cell, Figure, Row, TableView
+from tasks.reporting.material import Measure, Shown, View, listed
+from tasks.reporting.numbers import value_cell
+from tasks.reporting.section import Cell, Figure, Panel, Row, TableView
 
 MEASURES = {"acf": Shown("attribute change frequency", "rate")}
 GLOSSARY = {
@@ -23,20 +25,22 @@ GLOSSARY = {
 def figures(view: View) -> tuple[Figure, ...]:
     """One panel for every group, with the attributes in the same order."""
     order = changed(view)
-    panels, seen = [], set[str]()
-    for group in view.groups:
-        rows = [row for attribute in order for row in _points(view, group, attribute)]
-        if any(row["what"] == vega.OWN for row in rows):
-            seen.add(group)
-            label = f"Attribute change frequency of {group}; the numbers are in the table below."
-            name = f"{group} (reference)" if group == view.reference else group
-            panels.append(bars(name, label, rows, [capital(view.label(a)) for a in order]))
+    names = [capital(view.label(attribute)) for attribute in order]
+
+    def rows(group: str) -> list[dict[str, Any]]:
+        found = [row for attribute in order for row in _points(view, group, attribute)]
+        return found if any(row["what"] == vega.OWN for row in found) else []
+
+    def panel(group: str, rows: Rows, _: Rows) -> Panel:
+        label = f"Attribute change frequency of {group}; the numbers are in the table below."
+        return bars(view.named(group), label, rows, names)
+
     caption = (
         "Share of the served factuals whose attribute differs from that of their nearest selected candidate. It says "
         f"what differs, and neither by how much nor that the change brings approval about. {beside_words(view)}"
     )
     title = f"What would have to change, by {view.attribute}"
-    return (Figure(title, tuple(panels), caption + undrawn(view.groups, seen), dots_legend(view)),) if panels else ()
+    return (by_group(title, view.groups, rows, panel, caption, dots_legend(view)),)
 
 
 def changed(view: View) -> list[str]:
@@ -47,14 +51,9 @@ def changed(view: View) -> list[str]:
     return sorted((a for a, share in most.items() if share > 0), key=lambda a: (-most[a], a))
 
 
-def _points(view: View, group: str, attribute: str) -> list[dict[str, Any]]:
-    rows = []
+def _points(view: View, group: str, attribute: str) -> Iterator[dict[str, Any]]:
     for what, m in zip((vega.OWN, vega.MATCHED), _pair(view, group, attribute), strict=True):
-        if m and m.value is not None:
-            ends = {"low": m.low, "high": m.high}
-            named = {"row": capital(view.label(attribute)), "group": group, "what": what}
-            rows.append({**named, "value": m.value, **ends, "shown": value(m, "rate")})
-    return rows
+        yield from marks(m, "rate", row=capital(view.label(attribute)), group=group, what=what)
 
 
 def _pair(view: View, group: str, attribute: str) -> tuple[Measure | None, Measure | None]:
@@ -77,4 +76,4 @@ def tables(view: View) -> tuple[TableView, ...]:
     never = sorted({str(m.said["attribute"]) for m in view.all("acf")} - set(order))
     note = f"Changed in no group: {listed(view.label(a) for a in never)}. " * bool(never) + notes(used)
     title = f"Attribute change frequency, by {view.attribute}: the numbers of the figure"
-    return (TableView(title, header, tuple(rows), note.strip(), folded=True),) if rows else ()
+    return (TableView(title, header, tuple(rows), note.strip(), folded=True),)

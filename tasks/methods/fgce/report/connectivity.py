@@ -69,7 +69,7 @@ def _points(view: View, group: str, measure: str) -> Iterator[dict[str, Any]]:
 def _panel(view: View, group: str, rows: list[dict[str, Any]], most: float) -> Panel:
     words = listed(shown.words for shown in _COUNTS.values())
     label = f"{capital(words)} of {group} against epsilon, and of {view.reference} at its size; numbers in the table."
-    return counts(f"{group} (reference)" if group == view.reference else group, label, rows, _X, most)
+    return counts(view.named(group), label, rows, _X, most)
 
 
 def _legend(view: View) -> Iterator[Swatch]:
@@ -88,9 +88,7 @@ def tables(view: View) -> tuple[TableView, ...]:
     size = (f"{view.reference} at this size",) * view.is_matched
     named = (name for shown in MEASURES.values() for name in (capital(shown.words), *size))
     note = " ".join(part for part in (_RANGE * view.is_matched, notes(found.values())) if part)
-    return (TableView(title, ("Group", "Epsilon", "Applications", *named), tuple(rows), note, folded=True),) * bool(
-        rows
-    )
+    return (TableView(title, ("Group", "Epsilon", "Applications", *named), tuple(rows), note, folded=True),)
 
 
 def _settings(view: View, found: dict[tuple[str, float, str], Measure]) -> list[tuple[str, float]]:

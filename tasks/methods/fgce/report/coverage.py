@@ -80,7 +80,7 @@ def tables(view: View) -> tuple[TableView, ...]:
     ]
     title = f"Coverage at each k without a cost limit, {by}: the numbers of the figure"
     made.append(numbers(view, title, "coverage_at_k", MEASURES["coverage_at_k"], {"k": "k"}))
-    return tuple(t for t in made if t.rows)
+    return tuple(made)
 
 
 def _areas(view: View, measure: str, fixed: str, along: str) -> TableView:

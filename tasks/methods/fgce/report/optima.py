@@ -66,8 +66,8 @@ def tables(view: View) -> tuple[TableView, ...]:
     """k0 and d0; the areas of least costs; the numbers of the figure; and the gap, where it was computed."""
     title = f"Least cost of serving a share c with k counterfactuals, by {view.attribute}: the numbers of the figure"
     names = {"c": "Share c", "k": "k"}
-    made = (_full(view), _areas(view), numbers(view, title, "least_cost", MEASURES["least_cost"], names), _gap(view))
-    return tuple(t for t in made if t.rows)
+    least = numbers(view, title, "least_cost", MEASURES["least_cost"], names)
+    return _full(view), _areas(view), least, _gap(view)
 
 
 def _full(view: View) -> TableView:
@@ -78,8 +78,7 @@ def _full(view: View) -> TableView:
         for group in view.groups:
             own = view.get(group, measure)
             cells = n_cell(own), value_cell(own, shown.unit), *compared(view, group, measure, shown, {})
-            name = f"{group} (reference)" if group == view.reference else group
-            rows.append((Cell(name), Cell(_FULL[measure]), *cells, Cell(_qualified(own))))
+            rows.append((Cell(view.named(group)), Cell(_FULL[measure]), *cells, Cell(_qualified(own))))
     header = (
         *("Group", "Measure", "Coverable", "Value", f"{view.reference} at this size", "Difference from that"),
         *("p", "q", "Note"),

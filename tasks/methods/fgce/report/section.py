@@ -1,42 +1,26 @@
 """FGCE's section: how the graph was built, what recourse costs, and for whom there is none.
 
 Here belongs the order of the chapter, what matters first: who has no recourse and what it costs the others. Each part
-is a module of its own, with ``figures(view)``, ``tables(view)``, its ``MEASURES`` and its ``GLOSSARY``; how a measure
-is set beside its size-matched reference, because a small group has a thinner graph, is in ``reporting.comparison``.
+is a module of its own; how a measure is set beside its size-matched reference, because a small group has a thinner
+graph, is in ``reporting.comparison``.
 """
-
-from typing import Protocol
 
 from tasks.methods.fgce.report import ablation, attributes, connectivity, coverage, optima, recourse, sharing, subgroups
 from tasks.methods.fgce.report import limits as recourse_limits
-from tasks.methods.fgce.report.size import reading
-from tasks.reporting.material import Material, Shown, View, anchor
-from tasks.reporting.section import Figure, Section, TableView
+from tasks.reporting.chapters.builder import by_maker, glossary, measures, part
+from tasks.reporting.comparison import capital
+from tasks.reporting.material import Material, anchor
+from tasks.reporting.section import Section
 
 __all__ = ["GLOSSARY", "MEASURES", "QUESTION", "chapter", "limits"]
 
-
-class Part(Protocol):
-    """The module of a part."""
-
-    MEASURES: dict[str, Shown]
-
-    def figures(self, view: View) -> tuple[Figure, ...]:
-        """What is drawn, nothing where nothing was measured."""
-        ...
-
-    def tables(self, view: View) -> tuple[TableView, ...]:
-        """The numbers of the figures, and more."""
-        ...
-
-
-_PARTS: dict[str, Part] = {
-    "Coverage: whom a few counterfactuals serve": coverage,
-    "Least cost: how few would do, and at what cost": optima,
-    "Sharing: what a common counterfactual costs": sharing,
-    "Attributes: what would have to change": attributes,
-    "Subgroups: where the graph falls apart": subgroups,
-    "Rules: what depends on which": ablation,
+_BELOW = {
+    "Coverage: whom a few counterfactuals serve": (coverage,),
+    "Least cost: how few would do, and at what cost": (optima,),
+    "Sharing: what a common counterfactual costs": (sharing,),
+    "Attributes: what would have to change": (attributes,),
+    "Subgroups: where the graph falls apart": (subgroups,),
+    "Rules: what depends on which": (ablation,),
 }
 """The parts below the first results, in their order."""
 
@@ -44,8 +28,7 @@ QUESTION = (
     "What would applicants with an unfavourable decision have needed to look like, within their own group, to receive "
     "a favourable one?"
 )
-_ALL: tuple[Part, ...] = (recourse, *_PARTS.values(), connectivity)
-MEASURES = {measure: shown for part in _ALL for measure, shown in part.MEASURES.items()}
+MEASURES = measures(recourse, coverage, optima, sharing, attributes, subgroups, ablation, connectivity)
 GLOSSARY = {
     "factual": "an applicant with an unfavourable decision, to be explained",
     "candidate": "an applicant with a favourable decision, who may serve as a counterfactual",
@@ -62,10 +45,7 @@ GLOSSARY = {
     "k": "number of candidates selected to serve a whole group",
     "size-matched reference": "the measure on the reference group, subsampled again and again to the size of the group",
     "subgroup": "weakly connected component of a group's graph, numbered from 1 by falling number of factuals",
-} | {
-    term: meaning
-    for part in (coverage, optima, sharing, attributes, ablation, connectivity)
-    for term, meaning in part.GLOSSARY.items()
+    **glossary(coverage, optima, sharing, attributes, ablation, connectivity),
 }
 
 
@@ -76,7 +56,7 @@ def limits(material: Material) -> tuple[str, ...]:
 
 def chapter(material: Material) -> Section:
     """The graph, then the measures for the model, then those for the lender's own decisions."""
-    parts = [_graph(material), *(_maker(material, maker) for maker in material.makers("fgce"))]
+    makers = by_maker(material, "fgce", lambda _, view: view, (recourse,), _BELOW)
     words = (
         "For every applicant with an unfavourable decision this method looks for applicants of the same group with a "
         "favourable one, who can be reached by small steps through applications that really occurred. It asks how many "
@@ -85,44 +65,15 @@ def chapter(material: Material) -> Section:
         "beside its size-matched value: the reference group, subsampled to the size of the group. The comparison that "
         "counts is with that range.",
     )
-    return Section("Recourse: feasible group counterfactuals (FGCE)", "fgce", words, parts=tuple(parts))
+    return Section("Recourse: feasible group counterfactuals (FGCE)", "fgce", words, parts=(_graph(material), *makers))
 
 
 def _graph(material: Material) -> Section:
     """The facts of the graph, and its connectivity, which is stored with the lender whose applications they are."""
-    points = tuple(f"{str(f['words'])[:1].upper()}{str(f['words'])[1:]}." for f in material.facts)
-    views = [view for view in material.views("fgce", "lender") if connectivity.tables(view)]
+    points = tuple(f"{capital(str(f['words']))}." for f in material.facts)
+    name = "fgce-graph"
     parts = tuple(
-        Section(
-            f"Connectivity by {view.attribute}",
-            anchor("fgce", "graph", view.attribute),
-            figures=connectivity.figures(view),
-            tables=connectivity.tables(view),
-        )
-        for view in views
+        part(f"Connectivity by {view.attribute}", anchor(name, view.attribute), (connectivity,), view)
+        for view in material.views("fgce", "lender")
     )
-    return Section("How the graph was built", "fgce-graph", points=points, parts=parts)
-
-
-def _maker(material: Material, maker: str) -> Section:
-    title = material.whose(maker)
-    parts = tuple(_attribute(material, view) for view in material.views("fgce", maker))
-    return Section(title[0].upper() + title[1:], f"fgce-{maker}", parts=parts)
-
-
-def _attribute(material: Material, view: View) -> Section:
-    minimum = material.settings.bootstrap.minimum_n
-    name = anchor("fgce", view.maker, view.attribute)
-    below = (_part(view, title, part, f"{name}-{number}") for number, (title, part) in enumerate(_PARTS.items(), 1))
-    return Section(
-        f"By {view.attribute}",
-        name,
-        points=tuple(s for m, shown in recourse.MEASURES.items() for s in reading(view, m, shown, minimum)),
-        figures=recourse.figures(view),
-        tables=recourse.tables(view),
-        parts=tuple(part for part in below if part.figures or part.tables),
-    )
-
-
-def _part(view: View, title: str, part: Part, name: str) -> Section:
-    return Section(title, name, figures=part.figures(view), tables=part.tables(view))
+    return Section("How the graph was built", name, points=points, parts=tuple(each for each in parts if each.tables))

@@ -32,7 +32,7 @@ def figures(view: View) -> tuple[Figure, ...]:
     )
     drawn = {m.group for m in view.all("cost_over_face") if m.value is not None}
     title = f"What sharing costs, by {view.attribute}"
-    return (Figure(title, tuple(panels), caption + undrawn(view.groups, drawn), dots_legend(view)),) if panels else ()
+    return (Figure(title, tuple(panels), caption + undrawn(view.groups, drawn), dots_legend(view)),)
 
 
 def tables(view: View) -> tuple[TableView, ...]:
@@ -41,4 +41,4 @@ def tables(view: View) -> tuple[TableView, ...]:
     made = [headline(view, "burden_at_k", MEASURES["burden_at_k"], {"k": k}, BRACKETS) for k in most]
     title = f"FACE ratio at each k, by {view.attribute}: the numbers of the figure"
     made.append(numbers(view, title, "cost_over_face", MEASURES["cost_over_face"], {"cost": "Cost", "k": "k"}))
-    return tuple(t for t in made if t.rows)
+    return tuple(made)

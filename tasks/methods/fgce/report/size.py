@@ -7,12 +7,12 @@ from tasks.reporting.material import Measure, Shown, View
 from tasks.reporting.numbers import missing_words, written
 
 
-def reading(view: View, measure: str, shown: Shown, minimum: int) -> list[str]:
+def reading(view: View, measure: str, shown: Shown) -> list[str]:
     """One sentence for every group but the reference."""
-    return [_sentence(view, group, measure, shown, minimum) for group in view.groups if group != view.reference]
+    return [_sentence(view, group, measure, shown) for group in view.groups if group != view.reference]
 
 
-def _sentence(view: View, group: str, measure: str, shown: Shown, minimum: int) -> str:
+def _sentence(view: View, group: str, measure: str, shown: Shown) -> str:
     own = view.get(group, measure)
     subject = f"{group}: the {shown.words}"
     if own is None:
@@ -20,8 +20,8 @@ def _sentence(view: View, group: str, measure: str, shown: Shown, minimum: int) 
     if own.value is None:
         return f"{subject} is {missing_words(own)}. Nothing can be said, and that is no pass."
     text = written(own.value, shown.unit)
-    if own.n is not None and own.n < minimum:
-        return f"{subject} ({text}) rests on fewer than {minimum} factuals: too few to say, and that is no pass."
+    if own.n is not None and own.n < view.minimum:
+        return f"{subject} ({text}) rests on fewer than {view.minimum} factuals: too few to say, and that is no pass."
     matched = view.get(group, f"{measure}_size_matched")
     if matched is None or matched.value is None or matched.low is None or matched.high is None:
         return f"{subject} ({text}) has no size-matched reference, so an effect of size cannot be told from any other."

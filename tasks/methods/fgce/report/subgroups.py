@@ -67,7 +67,7 @@ def tables(view: View) -> tuple[TableView, ...]:
     header = ("Group", "Subgroup", "Nodes", "Candidates", "Factuals", "Infeasible share", "Burden", "k0", "d0")
     note = f"The subgroups with most factuals of each group; others are counted in the group only. {notes(used)}"
     found = any(view.subgroups(group) for group in view.groups)
-    return (TableView(title, header, tuple(rows), note.strip(), folded=True),) if found else ()
+    return (TableView(title, header, tuple(rows) if found else (), note.strip(), folded=True),)
 
 
 def _subgroup(view: View, group: str, number: int) -> Row:

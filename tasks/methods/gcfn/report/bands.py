@@ -10,11 +10,12 @@ from typing import Any
 
 from tasks.methods.gcfn.algorithm.bands import OTHERS
 from tasks.methods.gcfn.algorithm.people import PEOPLE
-from tasks.methods.gcfn.report.charts import Rows, shares
+from tasks.methods.gcfn.report.charts import shares
+from tasks.reporting.charts.panels import Rows, marks
+from tasks.reporting.lookups import words_for
 from tasks.reporting.material import Material, Measure, View, listed
-from tasks.reporting.numbers import MINUS, missing_words, n_cell, number_cell, value, value_cell, whole
+from tasks.reporting.numbers import MINUS, missing_words, n_cell, number_cell, value_cell, whole
 from tasks.reporting.section import Cell, Figure, Panel, Row, Swatch, TableView
-from tasks.reporting.words import words_for
 
 SCORE = "score"
 """What people are sorted by, as measures name it, where that is no mediator."""
@@ -101,16 +102,15 @@ def _left(view: View, drawn: Collection[str]) -> str:
 def _panel(view: View, group: str, by: str, rows: Rows, kinds: Mapping[str, Swatch], every: Rows) -> Panel:
     order = list(dict.fromkeys(row["row"] for row in rows))
     label = f"{group} by {by}; the numbers are in the table below."
-    title = f"{group} (reference)" if group == view.reference else group
-    return shares(title, label, rows, order, kinds, "third", every)
+    return shares(view.named(group), label, rows, order, kinds, "third", every)
 
 
 def _points(each: Sorted, kinds: Mapping[str, Swatch]) -> Rows:
     return [
-        {"row": band, "what": what, "value": m.value, "low": m.low, "high": m.high, "shown": value(m, "rate")}
+        row
         for band, measures in each.bands.items()
         for what, m in zip(kinds, measures, strict=True)
-        if m is not None and m.value is not None
+        for row in marks(m, "rate", row=band, what=what)
     ]
 
 

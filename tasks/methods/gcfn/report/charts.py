@@ -4,19 +4,16 @@ Here belongs drawing alone. Nothing is told by colour alone: kinds have shapes o
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import altair as alt
 
-from tasks.reporting.charts.vega import ACCENT, HEIGHT, REFERENCE, ROWS, panel
+from tasks.reporting.charts.panels import Rows
+from tasks.reporting.charts.vega import ACCENT, HEIGHT, REFERENCE, ROWS, colour, dash, names, panel, shape
 from tasks.reporting.section import Panel, Span, Swatch
 
-Rows = Sequence[Mapping[str, Any]]
 ONE, MEAN = "one network", "mean over networks"
 TRAINING = {ONE: Swatch(ONE, ACCENT), MEAN: Swatch(MEAN, REFERENCE, "6 3")}
 """The lines of a training."""
-_LABELS = 150
-"""Pixels that the name of a row may take."""
 _LARGE = 10_000
 """From here on numbers on an axis are written in thousands (k) or millions (M)."""
 
@@ -42,22 +39,17 @@ def shares(
         every: the rows of all panels that have one scale; these alone if there are none.
     """
     domain = list(kinds)
-    colours = alt.Scale(domain=domain, range=[swatch.colour for swatch in kinds.values()])
-    shapes = alt.Scale(domain=domain, range=[swatch.shape for swatch in kinds.values()])
-    scale = alt.Scale(domain=list(order), padding=0.3)
     base = alt.Chart(ROWS).encode(
-        y=alt.Y("row:N", title=None, sort=list(order), scale=scale, axis=alt.Axis(labelLimit=_LABELS)),
+        y=names("row", order),
         yOffset=alt.YOffset("what:N", sort=domain, scale=alt.Scale(domain=domain)),
-        color=alt.Color("what:N", legend=None, scale=colours),
+        color=colour(kinds),
         tooltip=[alt.Tooltip("row:N", title="of"), alt.Tooltip("what:N", title=" "), alt.Tooltip("shown:N")],
     )
     most = max(max(row["value"], row["high"] or 0.0) for row in every or rows)
     axis = alt.Axis(format="%", tickCount=5)
     x = alt.X("value:Q", title=None, axis=axis, scale=alt.Scale(domain=[0, min(1.0, 1.05 * most) or 1.0]))
     whisker = base.mark_rule(strokeWidth=3, opacity=0.5).encode(x=alt.X("low:Q", title=None), x2="high:Q")
-    mark = base.mark_point(filled=True, size=60, opacity=1).encode(
-        x=x, shape=alt.Shape("what:N", legend=None, scale=shapes)
-    )
+    mark = base.mark_point(filled=True, size=60, opacity=1).encode(x=x, shape=shape(kinds))
     return panel(title, label, whisker + mark, rows, 45 + (12 + 14 * len(kinds)) * len(order), span)
 
 
@@ -66,19 +58,16 @@ def below(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], reach
 
     ``rows`` hold ``what``, ``value``, ``share`` and ``shown``; values are drawn from one end of ``reach`` to the other.
     """
-    domain, dashes = list(kinds), [[float(d) for d in s.dash.split()] or [1, 0] for s in kinds.values()]
-    colours = alt.Scale(domain=domain, range=[s.colour for s in kinds.values()])
     form = "~s" if max(map(abs, reach)) >= _LARGE else "~r"
     scale = alt.Scale(domain=list(reach), zero=False, nice=False, padding=6)
     base = alt.Chart(ROWS).encode(
         x=alt.X("value:Q", title=None, axis=alt.Axis(format=form, tickCount=4), scale=scale),
         y=alt.Y("share:Q", title="lie below", axis=alt.Axis(format="%", tickCount=5), scale=alt.Scale(domain=[0, 1])),
         order="share:Q",
-        color=alt.Color("what:N", legend=None, scale=colours),
+        color=colour(kinds),
         tooltip=[alt.Tooltip("what:N", title=" "), alt.Tooltip("share:Q", format=".0%"), alt.Tooltip("shown:N")],
     )
-    dash = alt.StrokeDash("what:N", legend=None, scale=alt.Scale(domain=domain, range=dashes))
-    line = base.mark_line(strokeWidth=2).encode(strokeDash=dash)
+    line = base.mark_line(strokeWidth=2).encode(strokeDash=dash(kinds))
     return panel(title, label, line + base.mark_point(filled=True, size=16, opacity=1), rows, HEIGHT)
 
 
@@ -88,8 +77,6 @@ def densities(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], m
     ``rows`` hold, for either end of an interval, ``what``, ``x``, ``place`` (on the line), ``value`` (null: withheld)
     and ``shown``; the scale ends at ``most``.
     """
-    domain, dashes = list(kinds), [[float(d) for d in s.dash.split()] or [1, 0] for s in kinds.values()]
-    colours = alt.Scale(domain=domain, range=[s.colour for s in kinds.values()])
     form = "~s" if max(abs(row["x"]) for row in rows) >= _LARGE else "~r"
     across = alt.Scale(zero=False, nice=False, padding=4)
     line = (
@@ -99,8 +86,8 @@ def densities(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], m
             x=alt.X("x:Q", title=None, axis=alt.Axis(format=form, tickCount=4), scale=across),
             y=alt.Y("value:Q", title=None, axis=alt.Axis(format="%", tickCount=5), scale=alt.Scale(domain=[0, most])),
             order="place:Q",
-            color=alt.Color("what:N", legend=None, scale=colours),
-            strokeDash=alt.StrokeDash("what:N", legend=None, scale=alt.Scale(domain=domain, range=dashes)),
+            color=colour(kinds),
+            strokeDash=dash(kinds),
             tooltip=[alt.Tooltip("what:N", title=" "), alt.Tooltip("x:Q"), alt.Tooltip("shown:N", title="share")],
         )
     )

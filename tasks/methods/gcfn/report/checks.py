@@ -13,10 +13,10 @@ import numpy as np
 from tasks.methods.gcfn.report.charts import MEAN, ONE, TRAINING, epochs
 from tasks.methods.gcfn.report.lookups import Generators
 from tasks.numerics.mediation import ALL_COVARIATES, LEAKS
-from tasks.reporting.material import Material, listed
+from tasks.reporting.lookups import words_for
+from tasks.reporting.material import listed
 from tasks.reporting.numbers import number_cell, percent, significant
 from tasks.reporting.section import Cell, Figure, Notice, Panel, TableView
-from tasks.reporting.words import words_for
 
 GLOSSARY = {
     "reconstruction": "squared error with which a network gives back the mediators that it was shown, per input",
@@ -40,12 +40,12 @@ _DRAWN = 60
 """Epochs that are drawn: more would only make the page larger."""
 
 
-def notices(material: Material, g: Generators) -> tuple[Notice, ...]:
+def warnings(g: Generators) -> tuple[Notice, ...]:
     """A loud warning where covariates give the group away: nobody alike is then found in the other group."""
     found = [row for row in g.found("leak") if row["doubtful"]]
     if not found:
         return ()
-    points = tuple(f"{_column(material, row)}: AUC {significant(row['value'])}." for row in found)
+    points = tuple(f"{_column(g, row)}: AUC {significant(row['value'])}." for row in found)
     text = (
         f"An AUC above {LEAKS:g} says that almost nobody with these covariates is in another group, so that mediators "
         "there are guessed where there is nobody to learn from. Take the role of a covariate away from what "
@@ -54,13 +54,13 @@ def notices(material: Material, g: Generators) -> tuple[Notice, ...]:
     return (Notice(f"Covariates give {g.attribute.name} away", text, points),)
 
 
-def _column(material: Material, row: Mapping[str, Any]) -> str:
-    return ALL_COVARIATES if row["column"] == ALL_COVARIATES else words_for(material, row["column"])
+def _column(g: Generators, row: Mapping[str, Any]) -> str:
+    return ALL_COVARIATES if row["column"] == ALL_COVARIATES else words_for(g.material, row["column"])
 
 
-def readings(material: Material, g: Generators) -> tuple[str, ...]:
+def readings(g: Generators) -> tuple[str, ...]:
     """What of the checks is a reason for doubt, each in a sentence."""
-    return tuple(said for said in (_rested(g), *_left(material, g), _leaking(material, g)) if said)
+    return tuple(said for said in (_rested(g), *_left(g), _leaking(g)) if said)
 
 
 def _rested(g: Generators) -> str:
@@ -74,11 +74,11 @@ def _rested(g: Generators) -> str:
     return f"{said} What the others imagine is that of an unfinished training, and counts in the worst of them."
 
 
-def _left(material: Material, g: Generators) -> Iterator[str]:
+def _left(g: Generators) -> Iterator[str]:
     """By mediator how much of a person is left."""
     for name, rows in _by_column(g, "kept").items():
         known = [row["value"] for row in rows if row["value"] is not None and math.isfinite(row["value"])]
-        words = words_for(material, name)
+        words = words_for(g.material, name)
         if not known:
             yield f"{words}: whether anything of a person is left in it cannot be said."
             continue
@@ -92,13 +92,13 @@ def _left(material: Material, g: Generators) -> Iterator[str]:
         yield f"{words}: kept {between} (1: the person, 0: the mean of people alike)." + few * bool(doubtful)
 
 
-def _leaking(material: Material, g: Generators) -> str:
+def _leaking(g: Generators) -> str:
     found = [row for row in g.found("leak") if row["value"] is not None and not row["doubtful"]]
     if not found or any(row["doubtful"] for row in g.found("leak")):
         return ""
     worst = max(found, key=lambda row: row["value"])
     return (
-        f"{g.attribute.name} can be told from {_column(material, worst)} with an AUC of {significant(worst['value'])} "
+        f"{g.attribute.name} can be told from {_column(g, worst)} with an AUC of {significant(worst['value'])} "
         "(0.5: not at all). The nearer to 1, the fewer people alike there are in the other group to learn from."
     )
 
@@ -112,7 +112,7 @@ def figures(g: Generators) -> tuple[Figure, ...]:
         f"end is that of a training that is not finished. At most {_DRAWN} epochs are drawn."
     )
     title = f"How the training went, by {g.attribute.name}"
-    return (Figure(title, panels, caption, tuple(TRAINING.values())),) if panels else ()
+    return (Figure(title, panels, caption, tuple(TRAINING.values())),)
 
 
 def _panel(g: Generators, term: str, words: str) -> Panel:
@@ -130,9 +130,9 @@ def _panel(g: Generators, term: str, words: str) -> Panel:
     return epochs(words, label, rows)
 
 
-def tables(material: Material, g: Generators) -> tuple[TableView, ...]:
+def tables(g: Generators) -> tuple[TableView, ...]:
     """Network by network how the training ended and what is left of a person, and how much covariates tell."""
-    return tuple(t for t in (_trained(g), _persons(material, g), _leaks(material, g)) if t.rows)
+    return _trained(g), _persons(g), _leaks(g)
 
 
 def _trained(g: Generators) -> TableView:
@@ -153,11 +153,11 @@ def _trained(g: Generators) -> TableView:
     return TableView(f"The networks at the end of their training, by {g.attribute.name}", header, rows, note)
 
 
-def _persons(material: Material, g: Generators) -> TableView:
+def _persons(g: Generators) -> TableView:
     found = {check: {(row["column"], row["network"]): row for row in g.found(check)} for check in _PERSON}
     rows = tuple(
         (
-            Cell(words_for(material, column)),
+            Cell(words_for(g.material, column)),
             number_cell("–" if network is None else str(network)),
             *(_value(found[check].get((column, network))) for check in _PERSON),
         )
@@ -174,8 +174,8 @@ def _persons(material: Material, g: Generators) -> TableView:
     return TableView(title, header, rows, note, folded=len(rows) > _DRAWN // 3)
 
 
-def _leaks(material: Material, g: Generators) -> TableView:
-    rows = tuple((Cell(_column(material, row)), _value(row)) for row in g.found("leak"))
+def _leaks(g: Generators) -> TableView:
+    rows = tuple((Cell(_column(g, row)), _value(row)) for row in g.found("leak"))
     note = "AUC of foretelling the group, cross-validated. 0.5: not at all; near 1 nobody alike is in another group."
     title = f"How well covariates tell {g.attribute.name}"
     return TableView(title, ("Covariate", "AUC"), rows, note, folded=True)

@@ -6,12 +6,12 @@ identified is in ``identification``.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from tasks.methods.gcfn.report.charts import shares
 from tasks.methods.gcfn.report.lookups import HEADLINE, MEAN, ROUNDED, TO_FAVOURABLE, TO_UNFAVOURABLE, WORST, Mediated
+from tasks.reporting.charts.panels import marks, told
 from tasks.reporting.charts.vega import ACCENT, QUIET, WARM
-from tasks.reporting.material import Material, Measure, Shown, undrawn
+from tasks.reporting.material import Measure, Shown, undrawn
 from tasks.reporting.numbers import count, missing_words, n_cell, p_cell, value, value_cell
 from tasks.reporting.section import Cell, Figure, Panel, Row, Swatch, TableView
 
@@ -56,31 +56,25 @@ def figures(m: Mediated) -> tuple[Figure, ...]:
     turned = any(panel.title == _TURNED for panel in panels)
     caption += "Second panel: the same share by its direction." if turned else "Its directions are not known."
     legend = (*(_SHARES[kind] for kind in flips), *(_DIRECTIONS.values() if turned else ()))
-    return (Figure(title, panels, caption + undrawn(m.view.groups, drawn), legend),) if panels else ()
+    return (Figure(title, panels, caption + undrawn(m.view.groups, drawn), legend),)
 
 
 def _panel(m: Mediated, title: str, parts: Parts, kinds: Mapping[str, Swatch]) -> tuple[Panel, ...]:
-    rows = [row for group in m.view.groups for what, part in parts.items() for row in _point(m, group, what, *part)]
+    rows = [
+        row
+        for group in m.view.groups
+        for what, (measure, at) in parts.items()
+        for row in marks(m.get(group, measure, at), "rate", row=group, what=what)
+    ]
     if not rows:
         return ()
-    order = list(dict.fromkeys(row["row"] for row in rows))
-    label = f"{title}, by {m.view.attribute}. " + "; ".join(f"{r['row']}, {r['what']}: {r['shown']}" for r in rows)
-    return (shares(title, label, rows, order, kinds),)
+    label = f"{title}, by {m.view.attribute}. {told(rows, 'row', 'what')}"
+    return (shares(title, label, rows, list(dict.fromkeys(row["row"] for row in rows)), kinds),)
 
 
-def _point(
-    m: Mediated, group: str, what: str, measure: str, at: Mapping[str, float | str]
-) -> tuple[dict[str, Any], ...]:
-    found = m.get(group, measure, at)
-    if found is None or found.value is None:
-        return ()
-    ends = {"low": found.low, "high": found.high}
-    return ({"row": group, "what": what, "value": found.value, **ends, "shown": value(found, "rate")},)
-
-
-def tables(material: Material, m: Mediated) -> tuple[TableView, ...]:
+def tables(m: Mediated) -> tuple[TableView, ...]:
     """Decisions, then scores."""
-    return tuple(t for t in (_decisions(m), _scores(material, m)) if t.rows)
+    return _decisions(m), _scores(m)
 
 
 def _decisions(m: Mediated) -> TableView:
@@ -113,8 +107,7 @@ def _decisions(m: Mediated) -> TableView:
 
 
 def _first(m: Mediated, group: str, found: Measure) -> Row:
-    name = f"{group} (reference)" if group == m.view.reference else group
-    return (Cell(name), Cell(m.imagined_as(group)), n_cell(found))
+    return (Cell(m.view.named(group)), Cell(m.imagined_as(group)), n_cell(found))
 
 
 def _compared(m: Mediated, group: str, beside: Measure | None) -> Row:
@@ -123,7 +116,7 @@ def _compared(m: Mediated, group: str, beside: Measure | None) -> Row:
     return (value_cell(beside, "rate"), p_cell(beside.p if beside else None), p_cell(beside.q if beside else None))
 
 
-def _scores(material: Material, m: Mediated) -> TableView:
+def _scores(m: Mediated) -> TableView:
     rows: list[Row] = []
     for group in m.view.groups:
         found = [m.get(group, name) for name in ("score_change", "score_change_absolute", "score_change_squared")]
@@ -134,7 +127,7 @@ def _scores(material: Material, m: Mediated) -> TableView:
         *("Group", "Imagined as", "Applicants imagined", "Mean change", "Mean size"),
         *(f"{100 * m.settings.quantile:g} % are smaller than", "Mean square (CF)"),
     )
-    unit = "the sum of the rule" if material.model == "rule" else "the model's score, between 0 and 1"
+    unit = "the sum of the rule" if m.material.model == "rule" else "the model's score, between 0 and 1"
     worst = " Size, quantile and square are of the network under which they are largest." if m.several else ""
     note = (
         f"Change of {unit}: as imagined less as it is, so that below 0 the model would have been less favourable; a "

@@ -13,10 +13,10 @@ from tasks.methods.gcfn.report.bands import band_words
 from tasks.methods.gcfn.report.charts import densities
 from tasks.methods.gcfn.report.lookups import METHOD, Generators, kinds_of, mediators_of
 from tasks.reporting.comparison import capital
-from tasks.reporting.material import Material, Measure, Shown, View, undrawn
+from tasks.reporting.lookups import words_for
+from tasks.reporting.material import Measure, Shown, View, undrawn
 from tasks.reporting.numbers import number_cell, value, value_cell
 from tasks.reporting.section import Cell, Figure, Panel, Row, Swatch, TableView
-from tasks.reporting.words import words_for
 
 OWN, IMAGINED = "mediator_share", "imagined_mediator_share"
 MEASURES = {
@@ -42,14 +42,16 @@ class Density:
         return all(any(m is not None and m.value is not None for m in side) for side in sides)
 
 
-def found(material: Material, g: Generators) -> list[Density]:
+def found(g: Generators) -> list[Density]:
     """Every continuous mediator of every group that was imagined in the reference group."""
-    view = next((v for v in material.views(METHOD, DecisionMaker.LENDER) if v.attribute == g.attribute.name), None)
+    view = next((v for v in g.material.views(METHOD, DecisionMaker.LENDER) if v.attribute == g.attribute.name), None)
     if view is None:
         return []
-    names = [n for n in mediators_of(material, g.attribute) if material.settings.columns[n].type is Kind.CONTINUOUS]
+    names = [n for n in mediators_of(g.material, g.attribute) if g.material.settings.columns[n].type is Kind.CONTINUOUS]
     groups = [group for group in view.groups if any(m.group == group for m in view.all(IMAGINED))]
-    return [Density(words_for(material, name), group, _shares(view, name, group)) for name in names for group in groups]
+    return [
+        Density(words_for(g.material, name), group, _shares(view, name, group)) for name in names for group in groups
+    ]
 
 
 def _shares(view: View, mediator: str, group: str) -> dict[Ends, tuple[Measure | None, ...]]:
@@ -64,9 +66,9 @@ def _ends(m: Measure) -> Ends:
     return m.said.get("from", float("-inf")), m.said.get("to", float("inf"))
 
 
-def figures(material: Material, g: Generators) -> tuple[Figure, ...]:
+def figures(g: Generators) -> tuple[Figure, ...]:
     """A panel for each mediator and group."""
-    every, drawn = found(material, g), kinds_of(g, "")
+    every, drawn = found(g), kinds_of(g, "")
     chosen = [each for each in every if each.drawn]
     caption = (
         "Share of applicants in intervals of one width, which is the density but for a constant: as the group is, as "
@@ -77,7 +79,7 @@ def figures(material: Material, g: Generators) -> tuple[Figure, ...]:
     left = undrawn(_groups(g), {each.group for each in chosen})
     panels = tuple(_panel(each, drawn, chosen) for each in chosen)
     title = f"Densities of mediators, by {g.attribute.name}"
-    return (Figure(title, panels, caption + left, tuple(drawn.values())),) if panels else ()
+    return (Figure(title, panels, caption + left, tuple(drawn.values())),)
 
 
 def _groups(g: Generators) -> list[str]:
@@ -106,16 +108,16 @@ def _corners(each: Density, drawn: Mapping[str, Swatch]) -> Iterator[dict[str, A
             yield {"what": what, "place": place, "x": end, "value": m.value if m else None, "shown": shown}
 
 
-def tables(material: Material, g: Generators) -> tuple[TableView, ...]:
+def tables(g: Generators) -> tuple[TableView, ...]:
     """The numbers of the figure, the open ends with them."""
-    rows = tuple(_row(each, ends) for each in found(material, g) for ends in each.shares)
+    rows = tuple(_row(each, ends) for each in found(g) for ends in each.shares)
     header = ("Mediator", "Group", "Interval", "As they are", "As imagined", f"{g.attribute.reference} as they are")
     note = (
         "An interval holds its lower end. As imagined: the mean over networks. Densities of groups with few applicants "
         "are not told."
     )
     title = f"Densities of mediators, by {g.attribute.name}: the numbers of the figure"
-    return (TableView(title, header, rows, note, folded=True),) if rows else ()
+    return (TableView(title, header, rows, note, folded=True),)
 
 
 def _row(each: Density, ends: Ends) -> Row:

@@ -9,10 +9,11 @@ from typing import Any
 
 from tasks.methods.gcfn.report.lookups import Generators, Mediated
 from tasks.reporting.charts.bins import bins
+from tasks.reporting.charts.panels import Rows, by_group, marks, told
 from tasks.reporting.charts.vega import ACCENT, QUIET, WARM
-from tasks.reporting.material import Measure, Shown, listed, undrawn
-from tasks.reporting.numbers import n_cell, number_cell, value, value_cell
-from tasks.reporting.section import Cell, Figure, Row, Swatch, TableView
+from tasks.reporting.material import Measure, Shown, listed
+from tasks.reporting.numbers import n_cell, number_cell, value_cell
+from tasks.reporting.section import Cell, Figure, Panel, Row, Swatch, TableView
 
 MEASURES = {
     "not_identified_share": Shown("share not identified", "rate"),
@@ -39,9 +40,10 @@ Bin = tuple[float, float | None]
 """Both ends of a bin; the last has no upper one."""
 
 
-def words(g: Generators) -> tuple[str, ...]:
+def words(m: Mediated) -> tuple[str, ...]:
     """What is identified and what is not, under which conditions, and what the networks add to that."""
-    return (_in_principle(g), _several(g))
+    g = m.generators
+    return (_in_principle(g), _several(g)) if g else ()
 
 
 def _in_principle(g: Generators) -> str:
@@ -88,29 +90,23 @@ def _several(g: Generators) -> str:
 
 def figures(m: Mediated) -> tuple[Figure, ...]:
     """A histogram of the spread for every group, on one scale."""
-    found = {group: list(_points(m, group)) for group in m.view.groups}
-    drawn = {group: rows for group, rows in found.items() if rows}
-    most = max((row["high"] for rows in drawn.values() for row in rows), default=0.0)
     order = [_words(ends) for ends in _bins(m)]
     title = f"Spread between networks, by {m.view.attribute}"
-    panels = tuple(
-        bins(group, f"{title}: {group}. {_label(rows)}", rows, order, _kinds(rows), min(1.0, most), "spread")
-        for group, rows in drawn.items()
-    )
+
+    def panel(group: str, rows: Rows, every: Rows) -> Panel:
+        most = min(1.0, max(row["high"] for row in every))
+        return bins(group, f"{title}: {group}. {told(rows, 'bin')}", rows, order, _kinds(rows), most, "spread")
+
     caption = (
         "Applicants by how far the networks part about their mediators, in standard deviations of a mediator (of "
         f"categories: the share of networks that name another than most). Above {m.settings.wide:g} an applicant is "
         "flagged as not identified. A bin holds its lower end. A narrow spread does not show that the answer is right."
     )
-    return (Figure(title, panels, caption + undrawn(m.view.groups, set(drawn)), tuple(_KINDS.values())),) * bool(panels)
+    return (by_group(title, m.view.groups, lambda group: _points(m, group), panel, caption, _KINDS.values()),)
 
 
-def _kinds(rows: list[dict[str, Any]]) -> Mapping[str, Swatch]:
+def _kinds(rows: Rows) -> Mapping[str, Swatch]:
     return {kind: swatch for kind, swatch in _KINDS.items() if any(row["kind"] == kind for row in rows)}
-
-
-def _label(rows: list[dict[str, Any]]) -> str:
-    return "; ".join(f"{row['bin']}: {row['shown']}" for row in rows)
 
 
 def _ends(m: Measure) -> Bin:
@@ -138,18 +134,13 @@ def _found(m: Mediated, group: str) -> dict[Bin, Measure]:
 
 def _points(m: Mediated, group: str) -> Iterator[dict[str, Any]]:
     for ends, each in _found(m, group).items():
-        if each.value is not None:
-            yield {
-                **{"bin": _words(ends), "kind": _kind(ends, m.settings.wide), "value": each.value},
-                "low": each.value if each.low is None else each.low,
-                "high": each.value if each.high is None else each.high,
-                "shown": value(each, "rate"),
-            }
+        named = {"bin": _words(ends), "kind": _kind(ends, m.settings.wide)}
+        yield from marks(each, "rate", True, **named)
 
 
 def tables(m: Mediated) -> tuple[TableView, ...]:
     """Who was imagined and who is identified, and the numbers of the histogram."""
-    return tuple(t for t in (_identified(m), _distribution(m)) if t.rows)
+    return _identified(m), _distribution(m)
 
 
 def _identified(m: Mediated) -> TableView:

@@ -6,6 +6,7 @@ and what speaks against them is told whether or not there was a model to ask. He
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from schemas.audit.column import ColumnSpec
@@ -13,9 +14,9 @@ from schemas.audit.spec import Protected
 from schemas.terms import DecisionMaker, Kind, Role
 from tasks.methods.gcfn.settings import GcfnSettings
 from tasks.reporting.charts.vega import ACCENT, REFERENCE, WARM
-from tasks.reporting.material import Material, Measure, View
+from tasks.reporting.lookups import Lookup, words_for
+from tasks.reporting.material import Material, Measure
 from tasks.reporting.section import Swatch
-from tasks.reporting.words import words_for
 
 METHOD = "gcfn"
 HEADLINE = "decision_flip_share"
@@ -35,8 +36,8 @@ ROUNDED = (
 class Generators:
     """The generators of one protected attribute: what they are made of, and what they left behind."""
 
+    material: Material
     attribute: Protected
-    settings: GcfnSettings
     mediators: tuple[str, ...]
     """In words."""
     covariates: tuple[str, ...]
@@ -49,6 +50,11 @@ class Generators:
     checks: tuple[Mapping[str, Any], ...]
     history: tuple[Mapping[str, Any], ...]
 
+    @cached_property
+    def settings(self) -> GcfnSettings:
+        """What the audit asked of the method."""
+        return self.material.asked(GcfnSettings)
+
     @property
     def several(self) -> bool:
         """Whether there is more than one generator, so that they can part."""
@@ -59,21 +65,25 @@ class Generators:
         return [row for row in self.checks if row["check"] == check]
 
 
-@dataclass(frozen=True)
-class Mediated:
+class Mediated(Lookup):
     """The measures of the audited model for one protected attribute."""
 
-    view: View
-    settings: GcfnSettings
-    minimum: int
-    """Fewest applicants for a reading."""
-    coarse: bool
-    """Whether disclosure control rounds means."""
+    METHOD = METHOD
+
+    @cached_property
+    def settings(self) -> GcfnSettings:
+        """What the audit asked of the method."""
+        return self.material.asked(GcfnSettings)
 
     @property
     def several(self) -> bool:
         """Whether there is more than one generator."""
         return is_several(self.settings)
+
+    @property
+    def generators(self) -> Generators | None:
+        """The generators of the attribute, if they left anything behind."""
+        return next((g for g in generators(self.material) if g.attribute.name == self.view.attribute), None)
 
     def imagined_as(self, group: str) -> str:
         """As whose members a group was imagined."""
@@ -95,25 +105,21 @@ def is_several(settings: GcfnSettings) -> bool:
 
 def generators(material: Material) -> Iterator[Generators]:
     """One for each protected attribute of which anything was imagined, in the order of the audit spec."""
-    settings = material.settings.methods.of(GcfnSettings)
-    for p in material.settings.protected if settings else ():
+    for p in material.settings.protected:
         effects, checks = _own(material.mediator_effects, p), _own(material.generator_checks, p)
-        if settings and (effects or checks):
+        if effects or checks:
             history = _own(material.generator_history, p)
             mediators, covariates = mediators_of(material, p), _covariates_of(material, p)
             others = tuple(n for n in _used(material, p) if n not in (*mediators, *covariates))
             kinds = [material.settings.columns[name].type for name in mediators]
             simple = kinds == [Kind.CONTINUOUS]
             moved, held, rest = (tuple(words_for(material, n) for n in ns) for ns in (mediators, covariates, others))
-            yield Generators(p, settings, moved, held, rest, simple, effects, checks, history)
+            yield Generators(material, p, moved, held, rest, simple, effects, checks, history)
 
 
-def mediated(material: Material) -> Iterator[Mediated]:
+def mediated(material: Material) -> tuple[Mediated, ...]:
     """One for each protected attribute that the model was asked about."""
-    settings = material.settings.methods.of(GcfnSettings)
-    for view in material.views(METHOD, DecisionMaker.MODEL) if settings else ():
-        if settings:
-            yield Mediated(view, settings, material.settings.bootstrap.minimum_n, material.policy.round_to > 1)
+    return Mediated.of(material, DecisionMaker.MODEL)
 
 
 def kinds_of(g: Generators, form: str) -> dict[str, Swatch]:

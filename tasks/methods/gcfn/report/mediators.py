@@ -15,10 +15,10 @@ from tasks.methods.gcfn.report.charts import below, shares
 from tasks.methods.gcfn.report.lookups import Generators, kinds_of
 from tasks.metrics.algorithm.disclosure import Policy, complement, rounded, small
 from tasks.reporting.comparison import capital
-from tasks.reporting.material import Material, listed
+from tasks.reporting.lookups import words_for
+from tasks.reporting.material import listed
 from tasks.reporting.numbers import count, number_cell, percent, significant
 from tasks.reporting.section import Cell, Figure, Panel, Row, Swatch, TableView
-from tasks.reporting.words import words_for
 
 SIDES = ("factual", "imagined", "there")
 _OUTERMOST = 0.1
@@ -52,13 +52,13 @@ class Shifted:
         return any(None not in line.values for line in self.lines)
 
 
-def shifted(material: Material, g: Generators) -> list[Shifted]:
+def shifted(g: Generators) -> list[Shifted]:
     """Every mediator and pair of groups, as the stage told them."""
     found: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for row in g.effects:
         found.setdefault((row["feature"], row["group"], row["to_group"]), []).append(row)
     return [
-        _shifted(words_for(material, feature), group, to, rows, material.policy)
+        _shifted(words_for(g.material, feature), group, to, rows, g.material.policy)
         for (feature, group, to), rows in found.items()
     ]
 
@@ -84,13 +84,13 @@ def _told(values: list[float], n: int, by_category: bool, policy: Policy) -> lis
     return [None if gone else rounded(policy, int(c)) / whole for c, gone in zip(counts, hidden, strict=True)]
 
 
-def figures(material: Material, g: Generators) -> tuple[Figure, ...]:
+def figures(g: Generators) -> tuple[Figure, ...]:
     """Every mediator of every group that was imagined in the reference group: numbers, then categories."""
-    found = [s for s in shifted(material, g) if s.to == g.attribute.reference]
-    return tuple(f for f in (_numbers(material, g, found), _categories(material, g, found)) if f.panels)
+    found = [s for s in shifted(g) if s.to == g.attribute.reference]
+    return _numbers(g, found), _categories(g, found)
 
 
-def _numbers(material: Material, g: Generators, found: list[Shifted]) -> Figure:
+def _numbers(g: Generators, found: list[Shifted]) -> Figure:
     kinds = kinds_of(g, "")
     chosen = [s for s in found if not s.by_category]
     caption = (
@@ -101,24 +101,24 @@ def _numbers(material: Material, g: Generators, found: list[Shifted]) -> Figure:
     )
     reach = {s.feature: _reach(each for each in chosen if each.feature == s.feature) for s in chosen if s.drawn}
     panels = tuple(_curves(s, kinds, reach[s.feature]) for s in chosen if s.drawn)
-    said = caption + _counted(material, chosen)
+    said = caption + _counted(g, chosen)
     return Figure(f"Mediators in numbers, by {g.attribute.name}", panels, said, tuple(kinds.values()))
 
 
-def _categories(material: Material, g: Generators, found: list[Shifted]) -> Figure:
+def _categories(g: Generators, found: list[Shifted]) -> Figure:
     kinds, chosen = kinds_of(g, "shape"), [s for s in found if s.by_category]
     caption = (
         "Share of each category: as the group is, as the generators imagine it (all networks together), and as "
         f"{g.attribute.reference} is. Categories without a mark are withheld."
     )
     panels = tuple(_marks(s, kinds) for s in chosen if s.drawn)
-    said = caption + _counted(material, chosen)
+    said = caption + _counted(g, chosen)
     return Figure(f"Mediators with categories, by {g.attribute.name}", panels, said, tuple(kinds.values()))
 
 
-def _counted(material: Material, chosen: list[Shifted]) -> str:
+def _counted(g: Generators, chosen: list[Shifted]) -> str:
     sizes = {s.group: s.n for s in chosen if s.drawn}
-    said = ", ".join(f"{group} {count(rounded(material.policy, n))}" for group, n in sizes.items())
+    said = ", ".join(f"{group} {count(rounded(g.material.policy, n))}" for group, n in sizes.items())
     gone = list(dict.fromkeys(s.group for s in chosen if not s.drawn))
     hidden = f" Not drawn, because withheld: {listed(gone)}." if gone else ""
     return (f" Applicants: {said}." if said else "") + hidden
@@ -153,16 +153,16 @@ def _marks(s: Shifted, kinds: Mapping[str, Swatch]) -> Panel:
     return shares(title, f"{title}; the numbers are in the table below.", rows, order, kinds, "third")
 
 
-def tables(material: Material, g: Generators) -> tuple[TableView, ...]:
+def tables(g: Generators) -> tuple[TableView, ...]:
     """The numbers of the figures, and the same for the reference group imagined elsewhere."""
-    rows = tuple(_rows(shifted(material, g)))
+    rows = tuple(_rows(shifted(g)))
     header = ("Mediator", "Group", "Imagined as", "", "As they are", "As imagined", "The other group as it is")
     note = (
         "Numbers: the value that a tenth, two tenths and so on lie below. Categories: their share. As imagined: all "
         "networks together. Withheld: few people, or what would give a few away."
     )
     title = f"Mediators as they are and as imagined, by {g.attribute.name}: the numbers of the figures"
-    return (TableView(title, header, rows, note, folded=True),) if rows else ()
+    return (TableView(title, header, rows, note, folded=True),)
 
 
 def _rows(found: Iterable[Shifted]) -> Iterator[Row]:

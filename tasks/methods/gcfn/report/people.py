@@ -10,7 +10,7 @@ from tasks.methods.gcfn.report import bands
 from tasks.methods.gcfn.report.bands import LEAST, Sorted, Told, end_words
 from tasks.methods.gcfn.report.lookups import Mediated
 from tasks.reporting.charts.vega import ACCENT, WARM
-from tasks.reporting.material import Material, Shown, listed
+from tasks.reporting.material import Shown, listed
 from tasks.reporting.numbers import count, value
 from tasks.reporting.section import Figure, Swatch, TableView
 
@@ -27,9 +27,9 @@ GLOSSARY = {
 _TITLE = "Who would be decided on otherwise"
 
 
-def found(material: Material, m: Mediated) -> list[Sorted]:
+def found(m: Mediated) -> list[Sorted]:
     """Every group that was sorted."""
-    return bands.sorted_by(material, m.view, _told(m))
+    return bands.sorted_by(m.material, m.view, _told(m))
 
 
 def _told(m: Mediated) -> tuple[Told, ...]:
@@ -53,17 +53,17 @@ def words(m: Mediated) -> tuple[str, ...]:
     )
 
 
-def figures(material: Material, m: Mediated) -> tuple[Figure, ...]:
+def figures(m: Mediated) -> tuple[Figure, ...]:
     """By score, then by each mediator: a panel for every group."""
     caption = (
         "Share of the applicants of each band who would be decided on otherwise, and whose score would move far; with "
         "intervals. Decisions change near the model's limit whatever is imagined: a band next to it flips "
         "more often, and that alone says nothing of the group."
     )
-    return bands.figures(found(material, m), _told(m), m.view, _TITLE, caption)
+    return bands.figures(found(m), _told(m), m.view, _TITLE, caption)
 
 
-def tables(material: Material, m: Mediated) -> tuple[TableView, ...]:
+def tables(m: Mediated) -> tuple[TableView, ...]:
     """The numbers of the figures."""
     note = (
         "Applicants: of the band. Of these: how many would be decided on otherwise; a dash where members of the "
@@ -71,14 +71,13 @@ def tables(material: Material, m: Mediated) -> tuple[TableView, ...]:
         "no report: the restricted findings have them."
     )
     title = f"{_TITLE}, by {m.view.attribute}: the numbers of the figures"
-    made = bands.table(found(material, m), _told(m), title, note)
-    return (made,) if made.rows else ()
+    return (bands.table(found(m), _told(m), title, note),)
 
 
-def readings(material: Material, m: Mediated) -> tuple[str, ...]:
+def readings(m: Mediated) -> tuple[str, ...]:
     """For every group the band in which most would be decided on otherwise, by each thing it is sorted by."""
     told: dict[str, list[str]] = {}
-    for each in found(material, m):
+    for each in found(m):
         told.setdefault(each.group, []).extend(_most(each, m.minimum))
     return tuple(
         f"{group} would be decided on otherwise most often where {listed(said)}."

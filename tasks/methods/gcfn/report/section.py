@@ -5,38 +5,38 @@ generators imagine and what speaks against them, which all else rests on; last t
 fair by them, where there are any. Each part is a module of its own.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import SimpleNamespace
 
 from tasks.methods.gcfn.report import checks as mediated_checks
 from tasks.methods.gcfn.report import decisions, densities, identification, mediators, people
 from tasks.methods.gcfn.report import limits as mediated_limits
-from tasks.methods.gcfn.report.lookups import METHOD, Generators, Mediated, generators, mediated
+from tasks.methods.gcfn.report.lookups import METHOD, generators, mediated
 from tasks.methods.gcfn.report.predictors import people as fair_who
 from tasks.methods.gcfn.report.predictors import reading, tables
-from tasks.methods.gcfn.report.predictors.lookups import Fair, fair
+from tasks.methods.gcfn.report.predictors.lookups import fair
+from tasks.reporting.chapters.builder import Modules, by_attribute, glossary, measures
 from tasks.reporting.material import Material, anchor
 from tasks.reporting.section import Section
 
 __all__ = ["GLOSSARY", "MEASURES", "QUESTION", "chapter", "limits"]
 
 QUESTION = "Would the model have decided otherwise, had what the protected attribute moves been as in another group?"
-MEASURES = {
-    **decisions.MEASURES,
-    **people.MEASURES,
-    **identification.MEASURES,
-    **densities.MEASURES,
-    **tables.MEASURES,
-    **fair_who.MEASURES,
-}
+MEASURES = measures(decisions, people, identification, densities, tables, fair_who)
 GLOSSARY = {
     "mediator": "a column that the protected attribute is assumed to move, such as income",
     "covariate": "a column that the protected attribute is assumed not to move",
     "generator": "what imagines mediators: adversarial networks, or the map of conditional quantiles",
     "people alike": "applicants with the same covariates",
-    **people.GLOSSARY,
-    **identification.GLOSSARY,
-    **mediated_checks.GLOSSARY,
-    **reading.GLOSSARY,
+    **glossary(people, identification, mediated_checks, reading),
+}
+_MODEL = {
+    "Identification: how far the generators part": (identification,),
+    "Who they are: by score and by mediator": (people,),
+}
+_GENERATORS = {
+    "Mediators as they are and as imagined": (densities, mediators),
+    "Checks: what the generators are worth": (mediated_checks,),
 }
 
 
@@ -67,69 +67,17 @@ def _question(material: Material) -> Iterator[str]:
 
 
 def _parts(material: Material) -> Iterator[Section]:
-    made = {g.attribute.name: g for g in generators(material)}
-    audits = tuple(_audit(material, m, made.get(m.view.attribute)) for m in mediated(material))
+    audits = tuple(_by("model", m.view.attribute, (decisions,), _MODEL, m) for m in mediated(material))
     if audits:
         yield Section("What the audited model would decide", "gcfn-model", parts=audits)
+    warned = (SimpleNamespace(notices=mediated_checks.warnings),)
+    made = tuple(_by("generators", g.attribute.name, warned, _GENERATORS, g) for g in generators(material))
     if made:
-        parts = tuple(_generators(material, g) for g in made.values())
-        yield Section("What the generators imagine, and what speaks against them", "gcfn-generators", parts=parts)
-    trained = tuple(_fair(material, f) for f in fair(material))
+        yield Section("What the generators imagine, and what speaks against them", "gcfn-generators", parts=made)
+    trained = tuple(_by("fair", f.view.attribute, (reading, tables, fair_who), {}, f) for f in fair(material))
     if trained:
         yield Section("Predictors trained to be fair", "gcfn-fair", reading.WORDS, parts=trained)
 
 
-def _audit(material: Material, m: Mediated, g: Generators | None) -> Section:
-    name = anchor("gcfn", m.view.maker, m.view.attribute)
-    spread = Section(
-        "Identification: how far the generators part",
-        f"{name}-1",
-        identification.words(g) if g else (),
-        figures=identification.figures(m),
-        tables=identification.tables(m),
-    )
-    who = Section(
-        "Who they are: by score and by mediator",
-        f"{name}-2",
-        people.words(m),
-        points=people.readings(material, m),
-        figures=people.figures(material, m),
-        tables=people.tables(material, m),
-    )
-    return Section(
-        f"By {m.view.attribute}",
-        name,
-        points=decisions.readings(m),
-        figures=decisions.figures(m),
-        tables=decisions.tables(material, m),
-        parts=(spread, *((who,) if who.tables else ())),
-    )
-
-
-def _generators(material: Material, g: Generators) -> Section:
-    name = anchor("gcfn", "generators", g.attribute.name)
-    shift = Section(
-        "Mediators as they are and as imagined",
-        f"{name}-1",
-        figures=(*densities.figures(material, g), *mediators.figures(material, g)),
-        tables=(*densities.tables(material, g), *mediators.tables(material, g)),
-    )
-    checks = Section(
-        "Checks: what the generators are worth",
-        f"{name}-2",
-        points=mediated_checks.readings(material, g),
-        figures=mediated_checks.figures(g),
-        tables=mediated_checks.tables(material, g),
-    )
-    parts = tuple(part for part in (shift, checks) if part.figures or part.tables)
-    return Section(f"By {g.attribute.name}", name, notices=mediated_checks.notices(material, g), parts=parts)
-
-
-def _fair(material: Material, f: Fair) -> Section:
-    return Section(
-        f"By {f.view.attribute}",
-        anchor("gcfn", "fair", f.view.attribute),
-        points=reading.readings(f),
-        figures=(*tables.figures(f), *fair_who.figures(material, f)),
-        tables=(*tables.tables(f), *fair_who.tables(material, f)),
-    )
+def _by(of: str, attribute: str, first: Modules, below: Mapping[str, Modules], found: object) -> Section:
+    return by_attribute(anchor(METHOD, of, attribute), attribute, first, below, found)

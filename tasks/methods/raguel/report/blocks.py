@@ -53,8 +53,8 @@ def _reading(r: Ranked, group: str) -> str:
 def figures(r: Ranked) -> tuple[Figure, ...]:
     """A panel for every group, the band behind its lines."""
     panels = tuple(p for group in r.view.groups for p in _panel(r, group))
-    drawn = {panel.title.removesuffix(" (reference)") for panel in panels}
-    out = [group for group in r.view.groups if group not in drawn]
+    drawn = {panel.title for panel in panels}
+    out = [group for group in r.view.groups if r.view.named(group) not in drawn]
     caption = (
         f"Share of each group in each block of the list, least costs first. Grey: the band that counts as fair, the "
         f"group's share of the list less and more {percent(r.settings.tolerance)} of it. A line breaks where a share "
@@ -63,7 +63,7 @@ def figures(r: Ranked) -> tuple[Figure, ...]:
     caption += f" Not drawn, because withheld, undefined or not listed: {listed(out)}." if out else ""
     band = Swatch("counts as fair", QUIET, shape="square")
     title = f"Groups by block, by {r.view.attribute}"
-    return (Figure(title, panels, caption, (*r.drawn.values(), band)),) if panels else ()
+    return (Figure(title, panels, caption, (*r.drawn.values(), band)),)
 
 
 def _panel(r: Ranked, group: str) -> tuple[Panel, ...]:
@@ -95,7 +95,7 @@ def _shares(r: Ranked, group: str, order: str) -> dict[int, Measure | None]:
 
 def tables(r: Ranked) -> tuple[TableView, ...]:
     """Unfair blocks before and after, and the shares of the figure."""
-    return tuple(t for t in (_unfair(r), _by_block(r)) if t.rows)
+    return _unfair(r), _by_block(r)
 
 
 def _unfair(r: Ranked) -> TableView:

@@ -8,10 +8,10 @@ from typing import Any
 
 import altair as alt
 
-from tasks.reporting.charts.vega import HEIGHT, QUIET, ROWS, panel
+from tasks.reporting.charts.panels import Rows
+from tasks.reporting.charts.vega import HEIGHT, QUIET, ROWS, colour, dash, names, panel, shape
 from tasks.reporting.section import Panel, Swatch
 
-Rows = Sequence[Mapping[str, Any]]
 BEFORE = "before"
 """The row of a heat map that has no tolerance: nobody has an offer."""
 _LABELS = 170
@@ -38,7 +38,7 @@ def dots(
     base = _base(order, kinds).encode(tooltip=_said())
     whisker = base.mark_rule(strokeWidth=3, opacity=0.5).encode(x=alt.X("low:Q", title=x), x2="high:Q")
     across = alt.X("value:Q", title=x, scale=scale, axis=alt.Axis(tickCount=5))
-    mark = base.mark_point(filled=True, size=60, opacity=1).encode(x=across, shape=_shape(kinds))
+    mark = base.mark_point(filled=True, size=60, opacity=1).encode(x=across, shape=shape(kinds))
     return panel(title, label, whisker + mark, rows, _height(order, kinds), span="half")
 
 
@@ -53,7 +53,7 @@ def quantiles(title: str, label: str, rows: Rows, order: Sequence[str], kinds: M
         x=alt.X("lowest:Q", title=x, axis=alt.Axis(tickCount=5)), x2="highest:Q"
     )
     broad = base.mark_rule(strokeWidth=7, opacity=0.4).encode(x=alt.X("lower:Q", title=x), x2="upper:Q")
-    mark = base.mark_point(filled=True, size=50, opacity=1).encode(x=alt.X("median:Q", title=x), shape=_shape(kinds))
+    mark = base.mark_point(filled=True, size=50, opacity=1).encode(x=alt.X("median:Q", title=x), shape=shape(kinds))
     return panel(title, label, thin + broad + mark, rows, _height(order, kinds), span="half")
 
 
@@ -68,16 +68,14 @@ def blocks(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], most
         kinds: how each order is drawn.
         most: where the scale ends, which begins at 0.
     """
-    colours, dashes = _colours(kinds), [[float(d) for d in s.dash.split()] or [1, 0] for s in kinds.values()]
     x = alt.X("block:Q", title="block, least cost first", axis=alt.Axis(tickCount=6, format="d", tickMinStep=1))
     y = alt.Y("value:Q", title=None, axis=alt.Axis(format="%", tickCount=5), scale=alt.Scale(domain=[0, most]))
     base = alt.Chart(ROWS).encode(x=x)
     band = base.transform_filter("isValid(datum.low)").mark_area(color=QUIET, opacity=0.22)
     said = [alt.Tooltip("what:N", title="order"), alt.Tooltip("block:Q"), alt.Tooltip("shown:N", title="share")]
-    own = base.transform_filter("isValid(datum.what)").encode(y=y, color=colours, tooltip=said)
-    dash = alt.StrokeDash("what:N", legend=None, scale=alt.Scale(domain=list(kinds), range=dashes))
-    line = own.mark_line(strokeWidth=2, invalid="break-paths-show-domains").encode(strokeDash=dash)
-    mark = own.mark_point(filled=True, size=26, opacity=1).encode(shape=_shape(kinds))
+    own = base.transform_filter("isValid(datum.what)").encode(y=y, color=colour(kinds), tooltip=said)
+    line = own.mark_line(strokeWidth=2, invalid="break-paths-show-domains").encode(strokeDash=dash(kinds))
+    mark = own.mark_point(filled=True, size=26, opacity=1).encode(shape=shape(kinds))
     shaded = band.encode(y=alt.Y("low:Q", title=None), y2="high:Q")
     layers = [line, mark] if all(row.get("low") is None for row in rows) else [shaded, line, mark]
     return panel(title, label, alt.layer(*layers), rows, HEIGHT)
@@ -114,22 +112,11 @@ def heat(title: str, label: str, rows: Rows, numbers: Sequence[str], tolerances:
 
 def _base(order: Sequence[str], kinds: Mapping[str, Swatch]) -> Any:
     """A chart with a line for each row, and in it the kinds under each other."""
-    scale = alt.Scale(domain=list(order), padding=0.3)
     return alt.Chart(ROWS).encode(
-        y=alt.Y("row:N", title=None, sort=list(order), scale=scale, axis=alt.Axis(labelLimit=_LABELS)),
+        y=names("row", order, _LABELS),
         yOffset=alt.YOffset("what:N", sort=list(kinds), scale=alt.Scale(domain=list(kinds))),
-        color=_colours(kinds),
+        color=colour(kinds),
     )
-
-
-def _colours(kinds: Mapping[str, Swatch]) -> alt.Color:
-    scale = alt.Scale(domain=list(kinds), range=[swatch.colour for swatch in kinds.values()])
-    return alt.Color("what:N", legend=None, scale=scale)
-
-
-def _shape(kinds: Mapping[str, Swatch]) -> alt.Shape:
-    scale = alt.Scale(domain=list(kinds), range=[swatch.shape for swatch in kinds.values()])
-    return alt.Shape("what:N", legend=None, scale=scale)
 
 
 def _said() -> list[alt.Tooltip]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tasks.methods.raguel.report.charts import dots, quantiles
 from tasks.methods.raguel.report.lookups import HEADLINE, KINDS, NOTHING, UNIT, Ranked, too_few
+from tasks.reporting.charts.panels import marks, told
 from tasks.reporting.material import Material, Shown, undrawn
 from tasks.reporting.numbers import count, missing_words, n_cell, p_cell, value, value_cell
 from tasks.reporting.section import Cell, Figure, Panel, Row, Swatch, TableView
@@ -64,18 +65,15 @@ def figures(r: Ranked) -> tuple[Figure, ...]:
     )
     title = f"Cost of recourse, by {r.view.attribute}"
     legend = tuple(r.drawn.values())
-    return (Figure(title, panels, caption + undrawn(r.view.groups, drawn), legend),) if panels else ()
+    return (Figure(title, panels, caption + undrawn(r.view.groups, drawn), legend),)
 
 
 def _means(r: Ranked) -> tuple[Panel, ...]:
     rows = [
-        {
-            **{"row": group, "what": KINDS[order].text, "value": m.value, "low": m.low, "high": m.high},
-            "shown": value(m, "number"),
-        }
+        row
         for group in r.view.groups
         for order in r.drawn
-        if (m := r.get(group, HEADLINE, order)) is not None and m.value is not None
+        for row in marks(r.get(group, HEADLINE, order), "number", row=group, what=KINDS[order].text)
     ]
     return (dots("Mean", _label(r, "Mean cost", rows), rows, _order(rows), kinds(r), _AXIS, None),) if rows else ()
 
@@ -104,8 +102,7 @@ def kinds(r: Ranked) -> dict[str, Swatch]:
 
 
 def _label(r: Ranked, title: str, rows: list[dict[str, Any]]) -> str:
-    said = "; ".join(f"{row['row']}, {row['what']}: {row['shown']}" for row in rows)
-    return f"{title}, by {r.view.attribute}. {said}"
+    return f"{title}, by {r.view.attribute}. {told(rows, 'row', 'what')}"
 
 
 def _order(rows: list[dict[str, Any]]) -> list[str]:
@@ -114,7 +111,7 @@ def _order(rows: list[dict[str, Any]]) -> list[str]:
 
 def tables(r: Ranked) -> tuple[TableView, ...]:
     """Costs by group as they are found, and the numbers of the spread."""
-    return tuple(t for t in (_costs(r), _by_quantile(r)) if t.rows)
+    return _costs(r), _by_quantile(r)
 
 
 def _costs(r: Ranked) -> TableView:

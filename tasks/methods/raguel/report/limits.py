@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from schemas.audit.recourse import Recourse
 from schemas.terms import DecisionMaker
-from tasks.methods.raguel.report.lookups import HEADLINE, METHOD, Ranked, boundary, every, is_lower
+from tasks.methods.raguel.report.lookups import HEADLINE, METHOD, Ranked, boundary, is_lower
 from tasks.methods.raguel.report.ratio import RATIO
 from tasks.reporting.material import Material, listed
 from tasks.reporting.numbers import count, percent
@@ -33,7 +33,7 @@ _OVER: tuple[dict[str, str], ...] = ({}, {"over": "mean_block"})
 
 def limits(material: Material) -> Iterator[str]:
     """What a reader of lists by recourse cost has to know first."""
-    found = list(every(material))
+    found = Ranked.every(material)
     if not found:
         yield NOBODY
         return
@@ -67,7 +67,7 @@ def _of_assumptions(material: Material) -> Iterator[str]:
     )
 
 
-def _of_falls(found: list[Ranked]) -> Iterator[str]:
+def _of_falls(found: tuple[Ranked, ...]) -> Iterator[str]:
     """Where a ratio is lower than before, which a reader of a method that is to raise it must know."""
     fell = [
         f"{r.beside(group)} ({r.view.attribute}, {r.view.whose})"
@@ -84,7 +84,7 @@ def _of_falls(found: list[Ranked]) -> Iterator[str]:
         )
 
 
-def _of_those_left(found: list[Ranked]) -> Iterator[str]:
+def _of_those_left(found: tuple[Ranked, ...]) -> Iterator[str]:
     left = [
         f"{percent(m.value)} in {group} ({r.view.attribute}, {r.view.whose})"
         for r in found
@@ -98,7 +98,7 @@ def _of_those_left(found: list[Ranked]) -> Iterator[str]:
         )
 
 
-def _of_few(found: list[Ranked]) -> Iterator[str]:
+def _of_few(found: tuple[Ranked, ...]) -> Iterator[str]:
     few, gone = [], []
     for r in found:
         for group in r.view.groups:
@@ -113,7 +113,7 @@ def _of_few(found: list[Ranked]) -> Iterator[str]:
         yield f"No mean cost, because withheld or because nobody was listed: {listed(gone)}. That is no pass."
 
 
-def _of_confirmation(found: list[Ranked]) -> Iterator[str]:
+def _of_confirmation(found: tuple[Ranked, ...]) -> Iterator[str]:
     of_model = [r for r in found if r.view.maker == DecisionMaker.MODEL]
     wrong = [
         f"{percent(m.value)} of {group} ({r.view.attribute})"

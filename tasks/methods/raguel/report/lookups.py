@@ -4,15 +4,15 @@ A measure is of one order: the initial one has no parameter ``order``. Compariso
 group; the reference group's own row is of all groups together. Here belong names and lookups.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from schemas.terms import DecisionMaker
 from tasks.methods.raguel.settings import RaguelSettings
 from tasks.reporting.charts.vega import ACCENT, QUIET, REFERENCE, WARM
 from tasks.reporting.comparison import notes
-from tasks.reporting.material import Material, Measure, View
+from tasks.reporting.lookups import Lookup
+from tasks.reporting.material import Material, Measure
 from tasks.reporting.section import Cell, Swatch
 
 METHOD = "raguel"
@@ -38,14 +38,15 @@ NOTHING = "Nothing can be said, and that is no pass."
 _LINEAR = ("logistic_regression", "rule")
 
 
-@dataclass(frozen=True)
-class Ranked:
+class Ranked(Lookup):
     """The measures of RAGUEL for one decision maker and one protected attribute."""
 
-    view: View
-    settings: RaguelSettings
-    minimum: int
-    """Fewest applicants for a reading."""
+    METHOD = METHOD
+
+    @cached_property
+    def settings(self) -> RaguelSettings:
+        """What the audit asked of the method."""
+        return self.material.asked(RaguelSettings)
 
     @cached_property
     def orders(self) -> tuple[str, ...]:
@@ -64,11 +65,6 @@ class Ranked:
         return {order: KINDS[order] for order in self.orders if order in KINDS}
 
     @cached_property
-    def others(self) -> tuple[str, ...]:
-        """All groups but the reference group."""
-        return tuple(group for group in self.view.groups if group != self.view.reference)
-
-    @cached_property
     def compared(self) -> tuple[str, ...]:
         """Whose rows compare groups: with two groups, all of them together are the one beside the other."""
         return (*self.others, *(self.view.reference,) * (len(self.others) > 1))
@@ -84,20 +80,7 @@ class Ranked:
 
     def named(self, group: str) -> Cell:
         """A group as the first cell of a row."""
-        return Cell(f"{group} (reference)" if group == self.view.reference else group)
-
-
-def ranked(material: Material, maker: str) -> Iterator[Ranked]:
-    """One for each protected attribute, in the order of the audit spec."""
-    settings = material.settings.methods.of(RaguelSettings)
-    for view in material.views(METHOD, maker) if settings else ():
-        if settings:
-            yield Ranked(view, settings, material.settings.bootstrap.minimum_n)
-
-
-def every(material: Material) -> Iterator[Ranked]:
-    """Those of all decision makers."""
-    return (r for maker in material.makers(METHOD) for r in ranked(material, maker))
+        return Cell(self.view.named(group))
 
 
 def boundary(material: Material, maker: str) -> str:
@@ -109,7 +92,7 @@ def boundary(material: Material, maker: str) -> str:
     if maker == DecisionMaker.LENDER:
         return f"Nobody knows where the lender draws the line: {nearest.format(by='it')}."
     kind = material.settings.model.kind
-    found = _found(material.settings.methods.of(RaguelSettings) or RaguelSettings())
+    found = _found(material.asked(RaguelSettings))
     linear = f"The boundary is the {material.model}'s own, which is linear, and the nearest permitted point is {found}."
     asked = "; what that applicant has is favoured by the very model, together with what the applicant cannot change"
     if kind in _LINEAR:

@@ -27,7 +27,7 @@ MEASURES = {
 GLOSSARY = {
     "offer": "what an applicant would have to change to take another place in the list; no promise of a decision",
 }
-WORDS = (
+_WORDS = (
     "An offer is what would have to change for an applicant to take a higher place. It is no promise: nobody "
     "undertakes to decide otherwise, and an offer need not lead all the way to a favourable decision. What counts as "
     "hard to change, and in which steps, is the audit spec's; with other weights other offers come out.",
@@ -39,6 +39,11 @@ _OF_BASELINES: Mapping[str, Unit] = {
     HEADLINE: "number",
     RATIO: "number",
 }
+
+
+def words(_: Ranked) -> tuple[str, ...]:
+    """What an offer is."""
+    return _WORDS
 
 
 def readings(r: Ranked) -> tuple[str, ...]:
@@ -61,7 +66,7 @@ def _offered(m: Measure) -> str:
 
 def tables(r: Ranked) -> tuple[TableView, ...]:
     """Whom offers reach and at what cost, what they change, how the orders ended, and what baselines would do."""
-    return tuple(t for t in (_reached(r), _attributes(r), _ended(r), _baselines(r)) if t.rows)
+    return _reached(r), _attributes(r), _ended(r), _baselines(r)
 
 
 def _reached(r: Ranked) -> TableView:

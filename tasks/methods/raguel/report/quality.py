@@ -18,11 +18,16 @@ GLOSSARY = {
     "rKL, rND, rRD": "how far the share of a group at the top of a list is from its share in all of it, by relative "
     "entropy, difference and ratio, the top ranks counting most; 0 is even, 1 the largest that any order has",
 }
-WORDS = (
+_WORDS = (
     "A group against all others, at every tenth rank, the top ranks counting most: 0 where its share is the same "
     "everywhere, 1 for the most uneven order that these people could stand in. Places are looked at here, and not "
     "costs.",
 )
+
+
+def words(_: Ranked) -> tuple[str, ...]:
+    """What is measured."""
+    return _WORDS
 
 
 def readings(r: Ranked) -> tuple[str, ...]:
@@ -66,5 +71,4 @@ def tables(r: Ranked) -> tuple[TableView, ...]:
         "demographic parity and equalised odds decide anew by thresholds for each group, and need scores."
     )
     note += f" Not made in this run: {listed(absent)}." if absent else ""
-    t = TableView(f"Ranking quality, by {r.view.attribute}", header, rows, note)
-    return (t,) if rows else ()
+    return (TableView(f"Ranking quality, by {r.view.attribute}", header, rows, note),)

@@ -21,8 +21,9 @@ from tasks.methods.raguel.report.lookups import (
     qualified,
     too_few,
 )
+from tasks.reporting.charts.panels import marks, told
 from tasks.reporting.comparison import capital
-from tasks.reporting.material import Measure, Shown, listed
+from tasks.reporting.material import Measure, Shown, undrawn
 from tasks.reporting.numbers import missing_words, n_cell, significant, value, value_cell
 from tasks.reporting.section import Cell, Figure, Panel, Row, TableView
 
@@ -78,7 +79,7 @@ def _falls(before: Measure, after: Measure | None) -> str:
 
 def figures(r: Ranked) -> tuple[Figure, ...]:
     """The ratios before and after, and the heat maps."""
-    return tuple(figure for figure in (_ratios(r), _heats(r)) if figure.panels)
+    return _ratios(r), _heats(r)
 
 
 def _ratios(r: Ranked) -> Figure:
@@ -87,25 +88,21 @@ def _ratios(r: Ranked) -> Figure:
         "Smallest mean cost of the groups divided by the largest, in the whole list, on average over its blocks and in "
         "the worst block; 1 is equal. With intervals where there are any. Each order's blocks are its own."
     )
-    out = [r.beside(group) for group in r.compared if r.beside(group) not in {panel.title for panel in panels}]
-    caption += f" Not drawn, because withheld or undefined: {listed(out)}." if out else ""
+    caption += undrawn(map(r.beside, r.compared), {panel.title for panel in panels})
     return Figure(f"Ratio of costs before and after, by {r.view.attribute}", panels, caption, tuple(r.drawn.values()))
 
 
 def _panel(r: Ranked, group: str) -> tuple[Panel, ...]:
     rows = [
-        {
-            **{"row": row, "what": KINDS[order].text, "value": m.value, "low": m.low, "high": m.high},
-            "shown": value(m, "number"),
-        }
+        mark
         for row, over in OVER.items()
         for order in r.drawn
-        if (m := r.get(group, RATIO, order, **over)) is not None and m.value is not None
+        for mark in marks(r.get(group, RATIO, order, **over), "number", row=row, what=KINDS[order].text)
     ]
     if not rows:
         return ()
     title = r.beside(group)
-    label = f"Ratio of costs, {title}. " + "; ".join(f"{x['row']}, {x['what']}: {x['shown']}" for x in rows)
+    label = f"Ratio of costs, {title}. {told(rows, 'row', 'what')}"
     order = list(dict.fromkeys(str(row["row"]) for row in rows))
     return (dots(title, label, rows, order, kinds(r), "ratio of mean costs", 1.0),)
 
@@ -170,7 +167,7 @@ def _tolerance(tolerance: float | None) -> str:
 
 def tables(r: Ranked) -> tuple[TableView, ...]:
     """The ratios before and after, and the numbers of the heat maps."""
-    return tuple(t for t in (_by_order(r), _grid(r)) if t.rows)
+    return _by_order(r), _grid(r)
 
 
 def _by_order(r: Ranked) -> TableView:

@@ -9,30 +9,28 @@ from collections.abc import Iterator
 
 from tasks.methods.raguel.report import blocks, costs, offers, quality, ratio
 from tasks.methods.raguel.report import limits as ranked_limits
-from tasks.methods.raguel.report.lookups import METHOD, UNIT, Ranked, boundary, ranked
+from tasks.methods.raguel.report.lookups import METHOD, UNIT, Ranked, boundary
 from tasks.methods.raguel.settings import RaguelSettings
-from tasks.reporting.material import Material, anchor
+from tasks.reporting.chapters.builder import by_maker, glossary, measures
+from tasks.reporting.material import Material
 from tasks.reporting.section import Section
 
 __all__ = ["GLOSSARY", "MEASURES", "QUESTION", "chapter", "limits"]
 
 QUESTION = "How far are declined applicants of each group from a favourable decision, and whom would offers reach?"
-MEASURES = {
-    **costs.MEASURES,
-    **blocks.MEASURES,
-    **ratio.MEASURES,
-    **quality.MEASURES,
-    **offers.MEASURES,
-}
+MEASURES = measures(costs, blocks, ratio, quality, offers)
 GLOSSARY = {
     "recourse weight": "how hard a column is taken to be to change, beside the others; an assumption of the audit spec",
     "counterfactual point": "the nearest point with a favourable decision that an applicant may reach by permitted "
     "changes",
     "FA*IR": "a re-ranking by others that keeps a least number of a group in every top of the list",
-    **blocks.GLOSSARY,
-    **ratio.GLOSSARY,
-    **quality.GLOSSARY,
-    **offers.GLOSSARY,
+    **glossary(blocks, ratio, quality, offers),
+}
+_BELOW = {
+    "Blocks: who stands where": (blocks,),
+    "Ratio of costs, before and after": (ratio,),
+    "Ranking quality, beside other rules": (quality,),
+    "Offers: whom they reach, and what would have to change": (offers,),
 }
 
 
@@ -43,15 +41,14 @@ def limits(material: Material) -> tuple[str, ...]:
 
 def chapter(material: Material) -> Section:
     """The question and the assumptions, then the list of each decision maker."""
-    parts = tuple(_maker(material, maker) for maker in material.makers(METHOD))
+    parts = by_maker(material, METHOD, Ranked, (costs,), _BELOW, lambda *of: (boundary(*of),))
     tables = (costs.assumptions(material),)
     title = "Ranking by recourse: recourse-aware re-ranking (RAGUEL)"
     return Section(title, METHOD, tuple(_question(material)), tables=tables, parts=parts)
 
 
 def _question(material: Material) -> Iterator[str]:
-    settings = material.settings.methods.of(RaguelSettings)
-    everybody = settings is not None and settings.listed == "all"
+    everybody = material.asked(RaguelSettings).listed == "all"
     who = "all applications" if everybody else "applications with an unfavourable decision"
     yield (
         f"{QUESTION} The list holds {who}, those first who are nearest to a favourable one. The distance is the cost "
@@ -66,52 +63,3 @@ def _question(material: Material) -> Iterator[str]:
     )
     if not material.makers(METHOD):
         yield ranked_limits.NOBODY
-
-
-def _maker(material: Material, maker: str) -> Section:
-    title = material.whose(maker)
-    parts = tuple(_attribute(r) for r in ranked(material, maker))
-    return Section(title[0].upper() + title[1:], f"{METHOD}-{maker}", (boundary(material, maker),), parts=parts)
-
-
-def _attribute(r: Ranked) -> Section:
-    name = anchor(METHOD, r.view.maker, r.view.attribute)
-    return Section(
-        f"By {r.view.attribute}",
-        name,
-        points=costs.readings(r),
-        figures=costs.figures(r),
-        tables=costs.tables(r),
-        parts=tuple(part for part in _below(r, name) if part.tables or part.figures),
-    )
-
-
-def _below(r: Ranked, name: str) -> Iterator[Section]:
-    yield Section(
-        "Blocks: who stands where",
-        f"{name}-1",
-        points=blocks.readings(r),
-        figures=blocks.figures(r),
-        tables=blocks.tables(r),
-    )
-    yield Section(
-        "Ratio of costs, before and after",
-        f"{name}-2",
-        points=ratio.readings(r),
-        figures=ratio.figures(r),
-        tables=ratio.tables(r),
-    )
-    yield Section(
-        "Ranking quality, beside other rules",
-        f"{name}-3",
-        quality.WORDS,
-        points=quality.readings(r),
-        tables=quality.tables(r),
-    )
-    yield Section(
-        "Offers: whom they reach, and what would have to change",
-        f"{name}-4",
-        offers.WORDS,
-        points=offers.readings(r),
-        tables=offers.tables(r),
-    )

@@ -9,7 +9,7 @@ from typing import Any
 
 import altair as alt
 
-from tasks.reporting.charts.vega import QUIET, REFERENCE, ROWS, panel
+from tasks.reporting.charts.vega import QUIET, REFERENCE, ROWS, colour, panel, shape
 from tasks.reporting.section import Panel, Swatch
 
 SHAPES = ("circle", "square", "triangle", "diamond", "cross", "triangle-down")
@@ -55,11 +55,9 @@ def frontier(
     front = base.transform_filter("datum.front").mark_line(
         interpolate="step-after", color=REFERENCE, strokeDash=[4, 3], strokeWidth=1.5
     )
-    colours = alt.Scale(domain=list(cec), range=[swatch.colour for swatch in cec.values()])
-    marks = alt.Scale(domain=list(eo), range=[swatch.shape for swatch in eo.values()])
     point = base.encode(
-        color=alt.Color("lambda_cec:N", legend=None, scale=colours),
-        shape=alt.Shape("lambda_eo:N", legend=None, scale=marks),
+        color=colour(cec, "lambda_cec"),
+        shape=shape(eo, "lambda_eo"),
         tooltip=[
             alt.Tooltip("model:N"),
             alt.Tooltip("lambda_eo:N", title="lambda EO"),

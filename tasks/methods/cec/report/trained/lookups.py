@@ -11,7 +11,8 @@ from functools import cached_property
 from schemas.terms import DecisionMaker
 from tasks.methods.cec.algorithm.score import REGIMES
 from tasks.methods.cec.settings import CecSettings
-from tasks.reporting.material import Material, Measure, Unit, View
+from tasks.reporting.lookups import Lookup
+from tasks.reporting.material import Material, Measure, Unit
 from tasks.reporting.numbers import SPACE, missing_words, value_cell, written
 from tasks.reporting.section import Cell
 
@@ -94,15 +95,18 @@ class Trained:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Lookup):
     """The models trained on one group beside the reference group."""
 
-    view: View
+    METHOD = "cec"
+
     group: str
-    theta: float
-    minimum: int
-    """Fewest held-out rows for a reading."""
     models: tuple[Trained, ...]
+
+    @property
+    def theta(self) -> float:
+        """Up to which CEC two explanations count as the same reasons."""
+        return self.material.asked(CecSettings).theta
 
     @property
     def pair(self) -> str:
@@ -136,13 +140,11 @@ def of_the_audited(material: Material) -> Material:
 
 def comparisons(material: Material) -> Iterator[Comparison]:
     """One for each protected attribute and each of its groups for which models were trained."""
-    settings = material.settings.methods.of(CecSettings)
-    for view in material.views("cec", DecisionMaker.LENDER) if settings else ():
+    for view in material.views("cec", DecisionMaker.LENDER):
         for group in view.groups:
             rows = [m for m in view.rows if m.group == group and m.subgroup == 0 and m.measure.startswith(PREFIX)]
-            if rows and settings:
-                least = material.settings.bootstrap.minimum_n
-                yield Comparison(view, group, settings.theta, least, tuple(_models(rows)))
+            if rows:
+                yield Comparison(material, view, group, tuple(_models(rows)))
 
 
 def _models(rows: list[Measure]) -> Iterator[Trained]:

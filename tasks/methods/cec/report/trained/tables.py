@@ -17,6 +17,7 @@ from tasks.methods.cec.report.regimes import segments
 from tasks.methods.cec.report.scores import frame
 from tasks.methods.cec.report.trained.charts import FRONT, frontier, shades, shapes
 from tasks.methods.cec.report.trained.lookups import FULL, PREFIX, UNCONSTRAINED, Comparison, Trained, regimes_of
+from tasks.reporting.charts.panels import told
 from tasks.reporting.charts.vega import ACCENT, QUIET, REFERENCE
 from tasks.reporting.comparison import capital, notes
 from tasks.reporting.material import Measure, Shown, listed
@@ -50,20 +51,19 @@ RULE = (
 
 def figures(c: Comparison) -> tuple[Figure, ...]:
     """Flips against scores, the regimes, and the frontier of the lambdas."""
-    return tuple(figure for figure in (_plane(c), _bars(c), _frontier(c)) if figure.panels)
+    return _plane(c), _bars(c), _frontier(c)
 
 
 def tables(c: Comparison) -> tuple[TableView, ...]:
     """What the models decide, what their reasons are, and the same for the grid of lambdas."""
     grid = tuple(model for model in c.nets if not model.number)
-    found = (_decisions(c, c.compared), _reasons(c, c.compared), _decisions(c, grid), _reasons(c, grid))
-    return tuple(t for t in found if t.rows)
+    return _decisions(c, c.compared), _reasons(c, c.compared), _decisions(c, grid), _reasons(c, grid)
 
 
 def _plane(c: Comparison) -> Figure:
     points = [row for model in c.compared for row in _in_plane(model)]
     title = f"CEC against flips: {c.pair}"
-    label = f"{title}. " + "; ".join(f"{row['of']}: {row['shown']}" for row in points)
+    label = f"{title}. {told(points, 'of')}"
     caption = (
         "Each model by the share of pairs that it decides on differently (across) and by how far its reasons for two "
         "comparable applicants lie apart (upwards): means over folds, with one standard deviation to either side. "

@@ -4,15 +4,13 @@ Here belongs drawing alone. Nothing is told by colour alone: kinds have shapes, 
 figure have one scale, and so every chart is told the rows of all of them.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 import altair as alt
 
-from tasks.reporting.charts.vega import ACCENT, HEIGHT, ROWS, panel
+from tasks.reporting.charts.panels import Rows
+from tasks.reporting.charts.vega import ACCENT, HEIGHT, ROWS, colour, dash, panel, shape
 from tasks.reporting.section import Panel, Swatch
-
-Rows = Sequence[Mapping[str, Any]]
 
 
 def trade_off(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], every: Rows) -> Panel:
@@ -26,18 +24,15 @@ def trade_off(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], e
         kinds: how each kind is drawn.
         every: the rows of all panels.
     """
-    domain = list(kinds)
     across = alt.Scale(domain=[0, _reach(every, "moved")[1]], padding=14)
     upwards = alt.Scale(domain=_reach(every, "accuracy"), padding=18)
     x = alt.X("moved:Q", title="change of the score (root of CF)", scale=across, axis=alt.Axis(tickCount=5))
     y = alt.Y("accuracy:Q", title="accuracy", scale=upwards, axis=alt.Axis(format="%", tickCount=5))
     base = alt.Chart(ROWS).encode(x=x, y=y)
     line = base.transform_filter("datum.curve").mark_line(color=ACCENT, strokeWidth=1.5, opacity=0.6)
-    colours = alt.Scale(domain=domain, range=[swatch.colour for swatch in kinds.values()])
-    shapes = alt.Scale(domain=domain, range=[swatch.shape for swatch in kinds.values()])
     mark = base.mark_point(filled=True, size=70, opacity=1).encode(
-        color=alt.Color("kind:N", legend=None, scale=colours),
-        shape=alt.Shape("kind:N", legend=None, scale=shapes),
+        color=colour(kinds, "kind"),
+        shape=shape(kinds, "kind"),
         tooltip=[alt.Tooltip("model:N"), alt.Tooltip("shown:N", title="accuracy; change of the score")],
     )
     names = base.transform_filter("datum.name").mark_text(dy=-11).encode(text="name:N")
@@ -46,7 +41,9 @@ def trade_off(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], e
 
 def utilities(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], every: Rows) -> Panel:
     """A line for each predictor; ``rows`` hold ``what`` (one of ``kinds``), ``x`` (gamma), ``value`` and ``shown``."""
-    base = _by_kind(kinds).encode(
+    base = alt.Chart(ROWS).encode(
+        color=colour(kinds),
+        strokeDash=dash(kinds),
         x=alt.X("x:Q", title="gamma", axis=alt.Axis(tickCount=5), scale=alt.Scale(zero=False, nice=False)),
         y=alt.Y("value:Q", title=None, axis=alt.Axis(tickCount=5), scale=alt.Scale(domain=_reach(every, "value"))),
         tooltip=[alt.Tooltip("what:N", title="model"), alt.Tooltip("x:Q", title="gamma"), alt.Tooltip("shown:N")],
@@ -61,7 +58,9 @@ def scores(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], ever
     ``shown``.
     """
     upwards = alt.Scale(domain=[0, _reach(every, "value")[1]])
-    base = _by_kind(kinds).encode(
+    base = alt.Chart(ROWS).encode(
+        color=colour(kinds),
+        strokeDash=dash(kinds),
         x=alt.X("x:Q", title="score", axis=alt.Axis(tickCount=5), scale=alt.Scale(domain=[0, 1])),
         y=alt.Y("value:Q", title=None, axis=alt.Axis(format="%", tickCount=5), scale=upwards),
         tooltip=[alt.Tooltip("what:N", title="model"), alt.Tooltip("x:Q", title="score"), alt.Tooltip("shown:N")],
@@ -74,13 +73,3 @@ def _reach(rows: Rows, field: str) -> list[float]:
     """The least and the greatest value."""
     values = [row[field] for row in rows if row[field] is not None]
     return [min(values), max(values)]
-
-
-def _by_kind(kinds: Mapping[str, Swatch]) -> Any:
-    """A chart whose ``what`` is told by colour and dash."""
-    domain, dashes = list(kinds), [[float(d) for d in s.dash.split()] or [1, 0] for s in kinds.values()]
-    colours = alt.Scale(domain=domain, range=[s.colour for s in kinds.values()])
-    return alt.Chart(ROWS).encode(
-        color=alt.Color("what:N", legend=None, scale=colours),
-        strokeDash=alt.StrokeDash("what:N", legend=None, scale=alt.Scale(domain=domain, range=dashes)),
-    )

@@ -4,15 +4,14 @@ These predictors are nobody's: the audit trains them on the lender's decisions, 
 mediators would cost. Here belong names and lookups.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from schemas.terms import DecisionMaker
 from tasks.methods.gcfn.report.lookups import METHOD
-from tasks.methods.gcfn.settings import GcfnSettings
-from tasks.reporting.material import Material, Measure, View
+from tasks.reporting.lookups import Lookup
+from tasks.reporting.material import Material, Measure
 
 GIVEN, UNCONSTRAINED, GCFN, CFUA, CFAN = "given", "unconstrained", "GCFN", "CFUA", "CFAN"
 """Predictors by their names among the parameters, in the order of the report."""
@@ -59,15 +58,10 @@ class Predictor:
         return f"GCFN, lambda {self.weight:g}" if self.name == GCFN else _WORDS.get(self.name, self.name)
 
 
-@dataclass(frozen=True)
-class Fair:
+class Fair(Lookup):
     """The predictors that were compared for one protected attribute."""
 
-    view: View
-    minimum: int
-    """Fewest held-out rows for a reading."""
-    coarse: bool
-    """Whether disclosure control rounds means."""
+    METHOD = METHOD
 
     @cached_property
     def predictors(self) -> tuple[Predictor, ...]:
@@ -118,15 +112,9 @@ class Fair:
         return (self.curve[0], self.curve[-1]) if len(self.curve) > 1 else None
 
 
-def fair(material: Material) -> Iterator[Fair]:
+def fair(material: Material) -> tuple[Fair, ...]:
     """One for each protected attribute for which predictors were trained."""
-    gcfn = material.settings.methods.of(GcfnSettings)
-    if gcfn is None or gcfn.prediction is None:
-        return
-    for view in material.views(METHOD, DecisionMaker.LENDER):
-        found = Fair(view, material.settings.bootstrap.minimum_n, material.policy.round_to > 1)
-        if found.trained:
-            yield found
+    return tuple(f for f in Fair.of(material, DecisionMaker.LENDER) if f.trained)
 
 
 def _place(predictor: Predictor) -> tuple[int, str, float]:

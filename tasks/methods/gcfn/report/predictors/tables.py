@@ -23,9 +23,10 @@ from tasks.methods.gcfn.report.predictors.lookups import (
     Fair,
     Predictor,
 )
+from tasks.reporting.charts.panels import Rows, by_group
 from tasks.reporting.charts.vega import ACCENT, QUIET, REFERENCE, WARM, palette
 from tasks.reporting.comparison import capital
-from tasks.reporting.material import Measure, Shown, listed, undrawn
+from tasks.reporting.material import Measure, Shown, listed
 from tasks.reporting.numbers import missing_words, n_cell, number_cell, value, value_cell
 from tasks.reporting.section import Cell, Figure, Panel, Row, Swatch, TableView
 
@@ -49,13 +50,12 @@ _KINDS = {
     CFUA: Swatch("CFUA", WARM, shape="square"),
     CFAN: Swatch("CFAN", QUIET, shape="triangle"),
 }
-Drawn = list[dict[str, Any]]
-Draw = Callable[[str, str, Drawn, Mapping[str, Swatch], Drawn], Panel]
+Draw = Callable[[str, str, Rows, Mapping[str, Swatch], Rows], Panel]
 
 
 def figures(f: Fair) -> tuple[Figure, ...]:
     """The trade-off, utility by gamma, and scores with and without the regularisation."""
-    return tuple(figure for figure in (_trade_off(f), _utility(f), _scores(f)) if figure.panels)
+    return _trade_off(f), _utility(f), _scores(f)
 
 
 def _trade_off(f: Fair) -> Figure:
@@ -67,7 +67,7 @@ def _trade_off(f: Fair) -> Figure:
         "CFUA sees no mediator, so that its scores do not move by construction."
     )
     caption += f" {ROUNDED}" * f.coarse
-    return _by_group(f, title, caption, _KINDS, lambda group: list(_marks(f, group)), trade_off)
+    return _by_group(f, title, caption, _KINDS, lambda group: _marks(f, group), trade_off)
 
 
 def _marks(f: Fair, group: str) -> Iterator[dict[str, Any]]:
@@ -88,7 +88,7 @@ def _utility(f: Fair) -> Figure:
         "Utility is accuracy less gamma times CF: what a predictor is worth to somebody to whom unfairness matters "
         "gamma times as much as accuracy. Nobody can say from data which gamma is right."
     )
-    return _by_group(f, title, caption, kinds, lambda group: list(_utilities(f, group)), utilities)
+    return _by_group(f, title, caption, kinds, lambda group: _utilities(f, group), utilities)
 
 
 def _utilities(f: Fair, group: str) -> Iterator[dict[str, Any]]:
@@ -116,7 +116,7 @@ def _scores(f: Fair) -> Figure:
         "less."
     )
     title = f"Scores with and without the regularisation, by {f.view.attribute}"
-    return _by_group(f, title, caption, kinds, lambda group: list(_steps(f, group, ends or ())), scores)
+    return _by_group(f, title, caption, kinds, lambda group: _steps(f, group, ends or ()), scores)
 
 
 def _steps(f: Fair, group: str, ends: Iterable[Predictor]) -> Iterator[dict[str, Any]]:
@@ -141,24 +141,21 @@ def _by_group(
     title: str,
     caption: str,
     kinds: Mapping[str, Swatch],
-    rows_of: Callable[[str], Drawn],
+    rows_of: Callable[[str], Iterable[Mapping[str, Any]]],
     draw: Draw,
 ) -> Figure:
     """A panel for every group with rows, all on one scale; groups without are named."""
-    found = {group: rows for group in f.groups if (rows := rows_of(group))}
     label = f"{title}; the numbers are in the tables below."
-    every = [row for rows in found.values() for row in rows]
-    panels = tuple(draw(_name(f, group), label, rows, kinds, every) for group, rows in found.items())
-    return Figure(title, panels, caption + undrawn(f.groups, set(found)), tuple(kinds.values()))
 
+    def panel(group: str, rows: Rows, every: Rows) -> Panel:
+        return draw(f.view.named(group), label, rows, kinds, every)
 
-def _name(f: Fair, group: str) -> str:
-    return f"{group} (reference)" if group == f.view.reference else group
+    return by_group(title, f.groups, rows_of, panel, caption, kinds.values())
 
 
 def tables(f: Fair) -> tuple[TableView, ...]:
     """Rates of every group and predictor, and the numbers of the figures."""
-    return tuple(t for t in (_rates(f), _by_gamma(f), _densities(f)) if t.rows)
+    return _rates(f), _by_gamma(f), _densities(f)
 
 
 def _rates(f: Fair) -> TableView:
@@ -171,7 +168,7 @@ def _rates(f: Fair) -> TableView:
                 _none(p, f.get(group, p, OTHERWISE), "rate"),
             )
             cells = (value_cell(m, "rate") for m in found)
-            rows.append((Cell(_name(f, group)), Cell(capital(p.words)), n_cell(found[0]), *cells, *own))
+            rows.append((Cell(f.view.named(group)), Cell(capital(p.words)), n_cell(found[0]), *cells, *own))
     header = ("Group", "Predictor", "Held-out rows", *_RATES.values(), "Score change", "CF", "Decided otherwise")
     note = (
         "Against the lender's own decisions, or the outcome that the audit spec names. Positive is favourable; a "
@@ -215,7 +212,7 @@ def _by_gamma(f: Fair) -> TableView:
     gammas = _gammas(f)
     rows = tuple(
         (
-            Cell(_name(f, group)),
+            Cell(f.view.named(group)),
             Cell(capital(p.words)),
             *(value_cell(f.get(group, p, UTILITY, gamma=gamma), "number") for gamma in gammas),
         )

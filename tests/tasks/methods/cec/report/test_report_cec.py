@@ -15,7 +15,7 @@ from report_tables import HOSTILE, REFERENCE
 from tasks.methods.cec.report import reading as reasons_read
 from tasks.methods.cec.report import regimes, scores
 from tasks.methods.cec.report import section as cec
-from tasks.methods.cec.report.lookups import reasons
+from tasks.methods.cec.report.lookups import Reasons
 from tasks.metrics.algorithm.measures import base_name
 from tasks.pipeline.registry import METHODS
 from tasks.reporting.stage import report
@@ -51,7 +51,7 @@ def without(material, *measures):
 
 def by_race(material):
     """The reasons by race."""
-    return next(s for s in reasons(material, "model") if s.view.attribute == "race")
+    return next(s for s in Reasons.of(material, "model") if s.view.attribute == "race")
 
 
 def reading(material, group=FIRST):

@@ -19,7 +19,7 @@ from tasks.methods.cst.report import causes, differences, significance
 from tasks.methods.cst.report import section as cst
 from tasks.methods.cst.report.causal_chart import layout
 from tasks.methods.cst.report.counterfactuals import shifted
-from tasks.methods.cst.report.lookups import situations
+from tasks.methods.cst.report.lookups import Situations
 from tasks.methods.cst.settings import CstSettings
 from tasks.metrics.algorithm.disclosure import POLICIES
 from tasks.metrics.algorithm.measures import base_name
@@ -56,7 +56,7 @@ def reading(material, group=FIRST):
 
 def by_race(material):
     """The situations of the model's decisions by race."""
-    return next(s for s in situations(material, "model") if s.view.attribute == "race")
+    return next(s for s in Situations.of(material, "model") if s.view.attribute == "race")
 
 
 def test_every_measure_of_the_method_has_words():

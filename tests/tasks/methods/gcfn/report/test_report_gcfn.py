@@ -379,7 +379,7 @@ def test_a_leak_is_a_loud_warning_and_no_leak_is_told_as_a_number(chapter, mater
     assert "covariates that give the group away" in all_limits(material)
     calm = dataclasses.replace(material, generator_checks=tuple(report_gcfn.checks(0.5).to_pylist()))
     assert "give the group away" not in all_limits(calm)
-    assert not any(checks.notices(calm, g) for g in generators(calm))
+    assert not any(checks.warnings(g) for g in generators(calm))
 
 
 def test_the_training_is_drawn_thinned_with_the_mean_of_the_networks(chapter):

@@ -27,7 +27,7 @@ from report_tables import HOSTILE, REFERENCE
 
 from tasks.methods.raguel.report import blocks, costs, limits, offers, quality, ratio
 from tasks.methods.raguel.report import section as raguel
-from tasks.methods.raguel.report.lookups import ORDERS, RERANKED, boundary, ranked
+from tasks.methods.raguel.report.lookups import ORDERS, RERANKED, Ranked, boundary
 from tasks.pipeline.registry import METHODS
 from tasks.reporting.methods import section_modules
 from tasks.reporting.stage import report
@@ -56,7 +56,7 @@ def by_race(chapter):
 
 def of(material, maker="model", attribute="race"):
     """The measures of one list."""
-    return next(r for r in ranked(material, maker) if r.view.attribute == attribute)
+    return next(r for r in Ranked.of(material, maker) if r.view.attribute == attribute)
 
 
 def with_settings(model=None, **changes):
