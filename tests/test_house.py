@@ -104,5 +104,5 @@ def _entries(folder: Path) -> Iterator[Path]:
     """What git would keep of a folder: files, and folders that hold some."""
     for each in folder.iterdir():
         inside = [each] if each.is_file() else [file for file in each.rglob("*") if file.is_file()]
-        if any(file.suffix != ".pyc" for file in inside):
+        if each.name != "__pycache__" and inside:
             yield each
