@@ -72,7 +72,7 @@ def without(material, *measures):
 
 def of_race(material):
     """The measures of the audited model by race."""
-    return next(mediated(material))
+    return mediated(material)[0]
 
 
 def test_every_measure_of_the_registry_has_words_and_no_term_has_two_meanings():
@@ -121,7 +121,7 @@ def test_the_table_of_scores_has_all_four_numbers(audit):
 def test_a_rule_has_its_own_unit():
     rule = {"kind": "rule", "rule": {"weights": {"age": 1.0}, "limit": 3.0}}
     material = report_gcfn.material(report_gcfn.spec(model=rule))
-    _, scores = mediated_found.tables(material, of_race(material))
+    _, scores = mediated_found.tables(of_race(material))
     assert "Change of the sum of the rule" in scores.note
 
 
@@ -194,10 +194,10 @@ def test_what_is_identified_depends_on_the_mediators_and_the_number_of_generator
         assert f"Imagined by {NETWORKS} networks" in words
         assert "may all agree on the same wrong answer" in words
     alone = with_settings(networks=1)
-    words = " ".join(identification.words(next(generators(alone))))
+    words = " ".join(identification.words(of_race(alone)))
     assert "Imagined by one generator" in words
     assert "no pass" in words
-    decisions, _ = mediated_found.tables(alone, of_race(alone))
+    decisions, _ = mediated_found.tables(of_race(alone))
     assert "Mean over networks" not in decisions.header
     assert "One generator imagined everybody" in all_limits(alone)
 
@@ -237,7 +237,7 @@ def test_densities_are_stepped_lines_of_even_intervals(chapter, material):
     ]
     at = {"mediator": "income", "from": 20.0, "to": 25.0}
     gap = changed(material, "imagined_mediator_share", said=at, value=None, n=None, reason="withheld: a small cell")
-    (figure, *_) = mediated_density.figures(gap, next(generators(gap)))
+    (figure, *_) = mediated_density.figures(next(generators(gap)))
     hidden = [row for row in drawn_of(figure.panels[0]) if row["value"] is None]
     assert [(row["what"], row["x"], row["shown"]) for row in hidden] == [
         ("as imagined", end, "withheld") for end in (20, 25)
@@ -255,7 +255,7 @@ def rows_of_mediator(t, group):
 def test_panels_of_one_mediator_have_one_scale(material):
     at = {"mediator": "income", "from": 20.0, "to": 25.0}
     high = changed(material, "mediator_share", said=at, value=0.93)
-    (figure, *_) = mediated_density.figures(high, next(generators(high)))
+    (figure, *_) = mediated_density.figures(next(generators(high)))
     scales = {str(panel.spec["encoding"]["y"]["scale"]) for panel in figure.panels}
     assert len(scales) == 1
     assert "0.93" in scales.pop()
@@ -304,10 +304,10 @@ def test_a_band_without_a_count_is_a_dash_and_a_withheld_one_says_so(material):
     at = {"by": "score", "from": 0.4, "to": 0.6}
     shares = changed(material, "flip_share_by_band", REFERENCE, said=at, events=None)
     hidden = changed(shares, "flip_share_by_band", FIRST, said=at, value=None, n=None, events=None)
-    (t,) = people.tables(hidden, of_race(hidden))
+    (t,) = people.tables(of_race(hidden))
     assert rows_of(t, REFERENCE)[1][3] == "–"
     assert rows_of(t, FIRST)[1][2:5] == ["withheld"] * 3
-    figure = people.figures(hidden, of_race(hidden))[0]
+    figure = people.figures(of_race(hidden))[0]
     drawn_bands = [row["row"] for row in drawn_of(figure.panels[1]) if row["what"] == "decided otherwise"]
     assert drawn_bands == ["below 0.4", "0.6 and more"]
 
@@ -320,9 +320,9 @@ def test_readings_name_the_band_with_the_largest_share_and_no_small_one(audit, m
         "[21.3, 23.5] of 305)."
     )
     few = changed(material, "flip_share_by_band", FIRST, n=29)
-    assert not [point for point in people.readings(few, of_race(few)) if point.startswith(FIRST)]
+    assert not [point for point in people.readings(of_race(few)) if point.startswith(FIRST)]
     never = changed(material, "flip_share_by_band", FIRST, value=0.0)
-    assert not [point for point in people.readings(never, of_race(never)) if point.startswith(FIRST)]
+    assert not [point for point in people.readings(of_race(never)) if point.startswith(FIRST)]
 
 
 def test_a_run_that_sorted_nobody_has_no_part_of_it(material):
@@ -408,9 +408,9 @@ def test_the_map_of_quantiles_has_no_training_and_its_own_conditions():
 @pytest.mark.parametrize(("profile", "told"), [("strict", True), ("public", False)])
 def test_a_mean_that_was_rounded_to_nothing_is_no_pass(profile, told):
     material = report_gcfn.material(report_gcfn.spec(disclosure={"profile": profile}))
-    _, scores = mediated_found.tables(material, of_race(material))
-    rates, *_ = tables.tables(next(fair(material)))
-    for text in (scores.note, rates.note, tables.figures(next(fair(material)))[0].caption, all_limits(material)):
+    _, scores = mediated_found.tables(of_race(material))
+    rates, *_ = tables.tables(fair(material)[0])
+    for text in (scores.note, rates.note, tables.figures(fair(material)[0])[0].caption, all_limits(material)):
         assert ("0 stands for anything below 0.005, and is no pass" in text) == told
 
 
