@@ -19,7 +19,8 @@ from prefect.settings import PREFECT_API_URL
 from schemas.errors import EvenhandError, InfrastructureError
 from tasks.lake.storage import storage_at
 from tasks.lake.store import Lake
-from tasks.pipeline.lineage import FIRST_PARTY, versions
+from tasks.pipeline.code.sources import FIRST_PARTY
+from tasks.pipeline.lineage import versions
 
 log = logging.getLogger("evenhand")
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -20,6 +21,7 @@ from flows.runs.index import last_run, protect
 from schemas.errors import EvenhandError, IntegrityError
 from schemas.terms import ExitCode
 from tasks.lake.store import Lake
+from tasks.pipeline.code.sources import FIRST_PARTY, Sources
 
 STAGES = ["ingest", "preprocess", "score", "measure", "report"]
 
@@ -102,12 +104,13 @@ def test_another_spec_makes_the_stages_stale_that_depend_on_it(place, lake):
     assert found.stages[3].reason == "the spec has changed: bootstrap"
 
 
-def test_other_code_makes_the_stages_stale_that_it_reaches(place, lake, monkeypatch):
-    from tasks.pipeline import lineage
-
-    original = lineage._parsed
-    changed = lambda name: ("changed" if name == "tasks.metrics.stage" else original(name)[0], original(name)[1])  # noqa: E731
-    monkeypatch.setattr(lineage, "_parsed", changed)
+def test_other_code_makes_the_stages_stale_that_it_reaches(place, lake, tmp_path, monkeypatch):
+    for package in FIRST_PARTY:
+        shutil.copytree(REPOSITORY / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    with (tmp_path / "tasks" / "metrics" / "stage.py").open("a") as file:
+        file.write("changed = True\n")
+    other = Sources(tmp_path)
+    monkeypatch.setattr("tasks.pipeline.lineage.sources", lambda: other)
     found = planned(place, lake, WITHIN)
     assert states(found) == ["ok", "ok", "ok", "stale code", "stale code"]
     told = standing_of(lake, WITHIN)
