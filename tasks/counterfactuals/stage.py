@@ -5,49 +5,16 @@ What was assumed is written down beside it: how well each mechanism fits rows th
 noise, which independences of the causal graph the data contradict, and what the features of a group become.
 """
 
-import json
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any, Literal, NamedTuple
-
-import numpy as np
 import pyarrow as pa
 
 from schemas.audit.causal import CausalGraph
-from schemas.audit.model import Model
-from schemas.audit.spec import AuditSpec, Decision, Protected, StageSettings
+from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
-from schemas.table import Column, Table
 from schemas.tables.applications import APPLICANTS, DECISIONS, ENCODINGS, MEMBERSHIPS, MODELS
 from schemas.tables.counterfactuals import CAUSAL_CHECKS, CAUSAL_EFFECTS, COUNTERFACTUAL_DECISIONS, COUNTERFACTUALS
-from schemas.terms import DecisionMaker, Kind
-from tasks.counterfactuals.algorithm import effects
-from tasks.counterfactuals.algorithm.scm.checks import Check
-from tasks.counterfactuals.choice import generator_of
-from tasks.counterfactuals.generator import Generator, Made, outside
 from tasks.counterfactuals.settings import MatchingSettings
-from tasks.numerics.arrays import Floats
-from tasks.numerics.columns import Columns
+from tasks.counterfactuals.stage_settings import GenerateSettings
 from tasks.pipeline.stage import Produced, stage
-from tasks.preprocessing.columns import columns_of
-from tasks.scoring.decider import Decide, decider
-
-NOISE = "noise of "
-"""Begins the name of a column of noise."""
-
-
-class GenerateSettings(StageSettings):
-    """What decides the counterfactuals."""
-
-    protected: tuple[Protected, ...]
-    generator: Literal["scm", "nearest"]
-    causal_graph: CausalGraph
-    """Of the generator ``scm``; else empty."""
-    matching: MatchingSettings
-    """Of the generator ``nearest``; else as by default."""
-    decision: Decision
-    model: Model
-    seed: int
 
 
 def settings_of(spec: AuditSpec, generator: str, matching: MatchingSettings) -> GenerateSettings:
@@ -79,112 +46,6 @@ def generate(
     settings: GenerateSettings,
 ) -> Produced:
     """One counterfactual, or a refusal with its reason, for every applicant and protected attribute with an effect."""
-    columns, ids = columns_of(applicants, encodings), applicants["row_id"].to_numpy()
-    generator = generator_of((applicants, encodings, memberships), decisions, settings)
-    if generator is None:
-        raise ValueError("nobody can be imagined: the settings assume no causal graph")
-    decide = decider(settings.model, models, encodings, decisions)
-    declared = COUNTERFACTUALS.extended(_own(generator, columns))
-    made = [each for p in settings.protected if generator.knows(p.name) for each in outside(generator, p.name)]
-    told = _Told(generator.name, columns, ids)
-    tables = {
-        declared: [_imagined(each, told, declared) for each in made],
-        COUNTERFACTUAL_DECISIONS: [_decided(each, told, decide) for each in made if decide],
-        CAUSAL_EFFECTS: [_effects(each, columns) for each in made],
-        CAUSAL_CHECKS: [_checks(generator.checks())],
-    }
-    return Produced(
-        {table.name: pa.concat_tables([table.empty(), *parts]) for table, parts in tables.items()},
-        rows_in=sum(each.rows for each in made),
-        declared={COUNTERFACTUALS.name: declared},
-    )
+    from tasks.counterfactuals.rows import generated  # loads what fits mechanisms
 
-
-class _Told(NamedTuple):
-    """What is said of every row that a generator makes."""
-
-    generator: str
-    columns: Columns
-    ids: "np.ndarray[Any, Any]"
-
-
-def _own(generator: Generator, columns: Columns) -> Iterator[Column]:
-    """The audit's own columns: the features, and the noise of those that a protected attribute can reach."""
-    for name, kind in zip(columns.names, columns.kinds, strict=True):
-        yield Column(name, "double" if kind is Kind.CONTINUOUS else "string", "as it would have been", nullable=True)
-    for name in generator.reached(*generator.groups):
-        yield Column(f"{NOISE}{name}", "doubles", "the noise that was held fixed; none of a refused row", nullable=True)
-
-
-def _imagined(made: Made, told: _Told, declared: Table) -> pa.Table:
-    """One row for each member of the group, first those that could be imagined."""
-    found, refused, columns = made.imagined, len(made.imagined.refused), told.columns
-    n = len(found.row) + refused
-    nothing: list[Any] = [None] * refused
-    features = {
-        name: [*_as_handed_in(found.values[:, i], columns.categories[i]), *nothing]
-        for i, name in enumerate(columns.names)
-    }
-    known = {name: [*found.noise[name], *nothing] for name in found.noise}
-    noise = {column.name: known.get(column.name.removeprefix(NOISE), [None] * n) for column in declared.columns}
-    other, distance = _matched(made, told.ids)
-    return declared.build(
-        **{name: values for name, values in noise.items() if name.startswith(NOISE)},
-        **features,
-        row_id=told.ids[np.concatenate([found.row, found.refused])],
-        generator=[told.generator] * n,
-        other_row_id=[*other, *nothing],
-        distance=[*distance, *nothing],
-        protected_attribute=[made.attribute] * n,
-        group=[made.group] * n,
-        refusal=[*[None] * len(found.row), *map(str, found.reason)],
-    )
-
-
-def _matched(made: Made, ids: "np.ndarray[Any, Any]") -> tuple[list[Any], list[Any]]:
-    """The real applicants, and how far they are; of a generator that makes new ones there are none."""
-    if made.matches is None:
-        nothing: list[Any] = [None] * len(made.imagined.row)
-        return nothing, nothing
-    return ids[made.matches.match].tolist(), made.matches.distance.tolist()
-
-
-def _as_handed_in(values: Floats, categories: tuple[str, ...]) -> list[Any]:
-    return [categories[int(code)] for code in values] if categories else values.tolist()
-
-
-def _decided(made: Made, told: _Told, decide: Decide) -> pa.Table:
-    found = made.imagined
-    favourable, scores = decide(replace(told.columns, values=found.values), found.row)
-    return COUNTERFACTUAL_DECISIONS.build(
-        row_id=told.ids[found.row],
-        generator=[told.generator] * len(found.row),
-        protected_attribute=[made.attribute] * len(found.row),
-        decision_maker=[DecisionMaker.MODEL] * len(found.row),
-        favourable=favourable,
-        score=scores,
-    )
-
-
-def _effects(made: Made, columns: Columns) -> pa.Table:
-    found = made.imagined
-    moved = tuple(found.noise) if made.matches is None else columns.names
-    told = list(effects.effects(columns.rows(found.row), found.values, moved)) if len(found.row) else []
-    n = len(told)
-    return CAUSAL_EFFECTS.build(
-        protected_attribute=[made.attribute] * n,
-        group=[made.group] * n,
-        **{name: [getattr(each, name) for each in told] for name in effects.Effect._fields},
-        n=[len(found.row)] * n,
-        clipped=[found.clipped.get(each.feature, 0) for each in told],
-    )
-
-
-def _checks(checks: tuple[Check, ...]) -> pa.Table:
-    return CAUSAL_CHECKS.build(
-        check=[c.name for c in checks],
-        node=[c.node for c in checks],
-        other=[c.other or None for c in checks],
-        given=[json.dumps(c.given) for c in checks],
-        **{name: [getattr(c, name) for c in checks] for name in ("statistic", "p", "q", "n", "words")},
-    )
+    return generated(applicants, encodings, memberships, decisions, models, settings)

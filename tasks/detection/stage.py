@@ -4,7 +4,7 @@ Which method it is makes no difference here: the registry names its module, and 
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
@@ -18,12 +18,14 @@ from schemas.tables.applications import MODELS
 from schemas.tables.findings import AGGREGATES, DRAWS, EVIDENCE, FINDINGS, TALLIES
 from tasks.counterfactuals.assumptions import Generator
 from tasks.counterfactuals.settings import MatchingSettings, matching_of
-from tasks.detection.problems import Case, cases
 from tasks.numerics.results import Detected
 from tasks.pipeline.given import READS, ProblemTables
 from tasks.pipeline.registry import METHODS, generator_of
 from tasks.pipeline.stage import Produced, stage
 from tasks.pipeline.statistics import Origin
+
+if TYPE_CHECKING:
+    from tasks.detection.problems import Case
 
 
 class DetectSettings(StageSettings):
@@ -66,6 +68,8 @@ def settings_of(spec: AuditSpec, method: str) -> DetectSettings:
 @stage(reads=READS, writes=(FINDINGS, EVIDENCE, TALLIES, AGGREGATES, DRAWS))
 def detect(*given: pa.Table, settings: DetectSettings) -> Produced:
     """The findings of one method, the evidence behind them, and what is needed to summarise them."""
+    from tasks.detection.problems import cases  # loads what asks a model again
+
     method = METHODS[settings.method].load()
     tables: dict[str, list[pa.Table]] = {t.name: [t.empty()] for t in detect.writes}
     expected = 0
@@ -79,7 +83,7 @@ def detect(*given: pa.Table, settings: DetectSettings) -> Produced:
     return Produced({name: pa.concat_tables(parts) for name, parts in tables.items()}, rows_in=expected)
 
 
-def _tables(method: str, case: Case, found: Detected) -> Mapping[str, pa.Table]:
+def _tables(method: str, case: "Case", found: Detected) -> Mapping[str, pa.Table]:
     problem, ids = case.problem, case.ids
     names = np.array(problem.groups, dtype=object)
     origin = Origin(method, case.decision_maker, case.attribute, problem.groups)

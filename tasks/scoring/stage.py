@@ -6,11 +6,10 @@ here belongs what is written of it, and that a file is the one that the stage's 
 
 import hashlib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from sklearn.metrics import accuracy_score, confusion_matrix, roc_auc_score
 
 from schemas.audit.model import Model
 from schemas.audit.spec import AuditSpec, StageSettings
@@ -31,8 +30,9 @@ from tasks.lake.store import sha256_of
 from tasks.numerics.arrays import Bools, Floats
 from tasks.pipeline.stage import Produced, stage
 from tasks.preprocessing.columns import columns_of
-from tasks.scoring import decision_makers
-from tasks.scoring.decision_makers import Scored
+
+if TYPE_CHECKING:
+    from tasks.scoring.decision_makers import Scored
 
 
 class ScoreSettings(StageSettings):
@@ -77,7 +77,9 @@ def score(
     )
     ids, y, outcome = frame["row_id"].to_numpy(), frame["favourable"].to_numpy(), frame["outcome"].to_numpy()
     n, model = len(frame), settings.model
-    lender = _decisions(ids, DecisionMaker.LENDER, outcome, Scored.unscored(y))
+    from tasks.scoring import decision_makers  # loads what fits models
+
+    lender = _decisions(ids, DecisionMaker.LENDER, outcome, decision_makers.Scored.unscored(y))
     if model.kind == "none":
         tables = {DECISIONS.name: lender, MODEL_METRICS.name: MODEL_METRICS.empty(), MODELS.name: MODELS.empty()}
         return Produced(tables, rows_in=n)
@@ -117,7 +119,7 @@ def _content(path: str, sha256: str | None) -> bytes:
     return content
 
 
-def _decisions(ids: Any, maker: DecisionMaker, outcome: Bools, scored: Scored) -> pa.Table:
+def _decisions(ids: Any, maker: DecisionMaker, outcome: Bools, scored: "Scored") -> pa.Table:
     n = len(ids)
     return DECISIONS.build(
         row_id=ids,
@@ -131,7 +133,7 @@ def _decisions(ids: Any, maker: DecisionMaker, outcome: Bools, scored: Scored) -
     )
 
 
-def _metrics(groups: Any, y: Bools, scored: Scored) -> pa.Table:
+def _metrics(groups: Any, y: Bools, scored: "Scored") -> pa.Table:
     """Metrics of the model against the lender's decisions, on the rows that it had not seen, by group."""
     rows: dict[str, list[Any]] = {c.name: [] for c in MODEL_METRICS.columns}
     for (attribute, group), members in groups.groupby(["protected_attribute", "group"]):
@@ -146,6 +148,8 @@ def _metrics(groups: Any, y: Bools, scored: Scored) -> pa.Table:
 def _of_group(y: Bools, predicted: Bools, ranks: Floats) -> dict[str, float | None]:
     if len(y) == 0:
         return {}
+    from sklearn.metrics import accuracy_score, confusion_matrix, roc_auc_score  # with them comes scipy
+
     tn, fp, fn, tp = confusion_matrix(y, predicted, labels=[False, True]).ravel()
     return {
         "accuracy": float(accuracy_score(y, predicted)),

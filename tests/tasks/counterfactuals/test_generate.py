@@ -12,7 +12,7 @@ from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
 from schemas.terms import Refusal
 from tasks.counterfactuals.algorithm.scm.nodes import Unimaginable
-from tasks.counterfactuals.stage import NOISE
+from tasks.counterfactuals.rows import NOISE
 from tasks.plan import plan
 from tasks.proof.plain import call_plainly
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 from schemas.audit.spec import AuditSpec
 from schemas.terms import DecisionMaker
 from tasks.detection.problems import explained_and_candidates
-from tasks.feasibility_graph.stage import rules_of, strata_of
+from tasks.feasibility_graph.rows import rules_of, strata_of
 from tasks.methods.fgce.bench.work import GRAPH, OPTIMA, Scored
 from tasks.methods.fgce.settings import FgceSettings
 from tasks.plan import plan

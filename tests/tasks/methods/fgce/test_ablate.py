@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 from conftest import spec_of
 
-from tasks.feasibility_graph import stage as connect
+from tasks.feasibility_graph.rows import rules_of
+from tasks.methods.fgce.ablate import searches
 from tasks.methods.fgce.ablate import stage as ablate
 from tasks.methods.fgce.report import ablation
 from tasks.methods.fgce.report import connectivity as connectivity_report
@@ -153,9 +154,9 @@ def test_lifting_frees_the_feature_and_nothing_else(place: Path) -> None:
     before = call_plainly(plan(spec_of(place, **overrides)).steps[:2])
     encodings = before["encodings"][0]
     encoded = np.column_stack([before["features"][0][name].to_numpy() for name in encodings["encoded"].to_pylist()])
-    variants = {v.without: v for v in ablate._variants(encoded, encodings, 0.5)}
+    variants = {v.without: v for v in searches._variants(encoded, encodings, 0.5)}
     assert list(variants) == WITHOUT
-    given = connect.rules_of(encoded, encodings)[0]
+    given = rules_of(encoded, encodings)[0]
     feature = np.array(encodings["feature"].to_pylist())
     for name in FEATURES:
         expected = np.where(feature == name, 0, given.direction)

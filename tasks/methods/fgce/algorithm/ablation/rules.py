@@ -22,16 +22,12 @@ from tasks.feasibility_graph.algorithm import graph
 from tasks.feasibility_graph.algorithm.graph import IMMUTABLE, Rules
 from tasks.feasibility_graph.settings import GraphSettings
 from tasks.methods.fgce.algorithm.ablation.cheapest import Asked, Joined, cheapest
+from tasks.methods.fgce.algorithm.ablation.names import EPSILON, EVERY, EVERY_AND_EPSILON
 from tasks.methods.fgce.algorithm.ablation.subsamples import Matched
 from tasks.numerics.arrays import Floats, Ints, Longs
 from tasks.numerics.results import Draws, Tally
 
 SHARE, BURDEN = "infeasible_share_without", "burden_without"
-
-NOTHING, EPSILON = "nothing", "epsilon"
-EVERY, EVERY_AND_EPSILON = "every constraint", "every constraint and epsilon"
-NAMES = (NOTHING, EPSILON, EVERY, EVERY_AND_EPSILON)
-"""What is lifted, where it is not the constraint of one feature."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,22 @@
+"""What decides the counterfactuals that the stage ``generate`` makes."""
+
+from typing import Literal
+
+from schemas.audit.causal import CausalGraph
+from schemas.audit.model import Model
+from schemas.audit.spec import Decision, Protected, StageSettings
+from tasks.counterfactuals.settings import MatchingSettings
+
+
+class GenerateSettings(StageSettings):
+    """What decides the counterfactuals."""
+
+    protected: tuple[Protected, ...]
+    generator: Literal["scm", "nearest"]
+    causal_graph: CausalGraph
+    """Of the generator ``scm``; else empty."""
+    matching: MatchingSettings
+    """Of the generator ``nearest``; else as by default."""
+    decision: Decision
+    model: Model
+    seed: int

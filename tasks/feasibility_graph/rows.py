@@ -1,0 +1,120 @@
+"""Encoded rows as a feasibility graph: strata and rules from the tables, and the graph as tables again."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from schemas.tables.feasibility import FEASIBILITY_EDGES, FEASIBILITY_FACTS, FEASIBILITY_NODES
+from schemas.terms import Constraint, Kind
+from tasks.feasibility_graph.algorithm.graph import (
+    DOWN,
+    FREE,
+    IMMUTABLE,
+    UP,
+    Built,
+    Distinct,
+    Epsilon,
+    Rules,
+    choose_epsilon,
+    collapse,
+)
+from tasks.feasibility_graph.algorithm.graph import build as build_graph
+from tasks.feasibility_graph.settings import GraphSettings
+from tasks.numerics import encoding
+from tasks.pipeline.stage import Produced
+
+_DIRECTION = {Constraint.FREE: FREE, Constraint.UP: UP, Constraint.DOWN: DOWN, Constraint.IMMUTABLE: IMMUTABLE}
+
+
+def connected(features: pa.Table, encodings: pa.Table, memberships: pa.Table, settings: GraphSettings) -> Produced:
+    """Nodes, edges and what was decided on the way."""
+    ids = features["row_id"].to_pylist()
+    encoded = np.column_stack([features[name].to_numpy() for name in features.column_names[1:]])
+    rules, codes = rules_of(encoded, encodings)
+    distinct = collapse(encoded, codes, strata_of(ids, memberships), rules)
+    epsilon = choose_epsilon(distinct, rules, settings)
+    built = build_graph(distinct, rules, epsilon.value, settings)
+    graph = built.graph
+    source = np.repeat(np.arange(graph.size, dtype=np.int32), np.diff(graph.indptr))
+    return Produced(
+        {
+            FEASIBILITY_NODES.name: FEASIBILITY_NODES.build(row_id=ids, node=distinct.node),
+            FEASIBILITY_EDGES.name: FEASIBILITY_EDGES.build(
+                source=source, destination=graph.indices, distance=graph.distances
+            ),
+            FEASIBILITY_FACTS.name: _facts(distinct, epsilon, built, settings),
+        }
+    )
+
+
+def strata_of(ids: list[str], memberships: pa.Table) -> NDArray[np.int32]:
+    """``(n, attributes)`` group numbers: rows of two groups are never joined."""
+    frame = memberships.to_pandas()
+    groups = frame.pivot(index="row_id", columns="protected_attribute", values="group").loc[ids]
+    return np.column_stack([groups[name].astype("category").cat.codes for name in groups.columns]).astype(np.int32)
+
+
+def rules_of(encoded: NDArray[np.float64], encodings: pa.Table) -> tuple[Rules, NDArray[np.int32]]:
+    """The constraints by encoded column, and the category codes of the columns with allowed transitions."""
+    rows = encodings.to_pandas()
+    direction = np.array([_DIRECTION[Constraint(c)] for c in rows["constraint"]], dtype=np.int8)
+    codes, transitions = [], []
+    for _, members in rows[rows["transitions"].notna()].groupby("feature_index"):
+        first = members.iloc[0]
+        categories = json.loads(first["categories"])
+        block = encoded[:, members.index]
+        one_hot = first["kind"] == Kind.NOMINAL
+        codes.append(
+            encoding.decode_one_hot(block) if one_hot else encoding.decode_ordered(block[:, 0], len(categories))
+        )
+        transitions.append((len(codes) - 1, _allowed(categories, json.loads(first["transitions"]))))
+    stacked = np.column_stack(codes) if codes else np.zeros((len(encoded), 0))
+    return Rules(direction, tuple(transitions)), stacked.astype(np.int32)
+
+
+def _allowed(categories: list[str], moves: dict[str, list[str]]) -> NDArray[np.bool_]:
+    """``(c, c)`` moves: those listed, staying, and all moves of a category that is not listed."""
+    allowed = np.eye(len(categories), dtype=bool)
+    for i, category in enumerate(categories):
+        allowed[i] |= np.array([category not in moves or other in moves[category] for other in categories])
+    return allowed
+
+
+def _isolated(built: Built, nodes: int) -> str:
+    if built.isolated == nodes:
+        return (
+            "no feasible step joins any two distinct rows: epsilon is too small or the constraints are too tight, and "
+            "nobody has recourse but by an identical application"
+        )
+    return f"{built.isolated:,} distinct rows have no feasible step to or from any other"
+
+
+def _facts(distinct: Distinct, epsilon: Epsilon, built: Built, settings: GraphSettings) -> pa.Table:
+    rule = {
+        "quantile": f"the {settings.epsilon_quantile:g} quantile, over distinct rows with a feasible neighbour, "
+        "of the distance to the nearest one",
+        "no_singleton": "the smallest value that leaves no row isolated that has a feasible neighbour at all",
+        "given": "given in the audit spec",
+    }[epsilon.rule]
+    nodes = len(distinct.bucket)
+    capped = f"only the {settings.nearest} nearest feasible neighbours of a row were kept, as {built.expected_edges:,} "
+    facts = [
+        ("epsilon", epsilon.value, f"one feasible step reaches {epsilon.value:.3f} in encoded units: {rule}"),
+        ("nodes", nodes, f"{nodes:,} distinct rows stand for {len(distinct.node):,} applications"),
+        ("edges", built.edges, f"{built.edges:,} feasible steps between them"),
+        ("isolated", built.isolated, _isolated(built, nodes)),
+        (
+            "without_neighbour",
+            epsilon.without_neighbour,
+            f"{epsilon.without_neighbour:,} of these have no feasible neighbour at any distance",
+        ),
+        (
+            "capped",
+            float(built.capped),
+            capped + "edges were expected" if built.capped else "no neighbour was left out to save memory",
+        ),
+    ]
+    names, values, words = zip(*facts, strict=True)
+    return FEASIBILITY_FACTS.build(fact=names, value=values, words=words)

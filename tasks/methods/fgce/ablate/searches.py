@@ -1,0 +1,189 @@
+"""The searches of ``ablate``: with each constraint lifted, at each epsilon, on all rows and on subsamples.
+
+All searches and epsilons see the same subsamples, so that what a rule changes is not a matter of who was drawn.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from schemas.audit.spec import Explain, Protected
+from schemas.tables.findings import AGGREGATES, DRAWS, TALLIES
+from schemas.terms import Constraint, DecisionMaker
+from tasks.detection.problems import decided, explained_and_candidates
+from tasks.feasibility_graph.algorithm.graph import collapse
+from tasks.feasibility_graph.rows import rules_of, strata_of
+from tasks.feasibility_graph.settings import GraphSettings
+from tasks.methods.fgce.ablate.settings import AblateSettings
+from tasks.methods.fgce.algorithm.ablation import connectivity, rules, subsamples
+from tasks.methods.fgce.algorithm.ablation.cheapest import Asked
+from tasks.methods.fgce.algorithm.ablation.names import NOTHING
+from tasks.methods.fgce.algorithm.ablation.rules import Searched, Variant
+from tasks.methods.fgce.algorithm.ablation.subsamples import Matched
+from tasks.pipeline.stage import Produced
+from tasks.pipeline.statistics import Origin
+
+METHOD = "fgce"
+
+
+@dataclass(frozen=True)
+class _Attribute:
+    """A protected attribute of the applications."""
+
+    name: str
+    groups: tuple[str, ...]
+    group: NDArray[np.int32]
+    """Number of each row's group."""
+    sizes: list[Matched]
+    """Subsamples of the reference group, for each smaller group."""
+
+    def origin(self, maker: str) -> Origin:
+        """What is said of the groups, and by whose decisions."""
+        return Origin(METHOD, maker, self.name, self.groups)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The applications as arrays, aligned by row."""
+
+    ids: list[str]
+    encoded: NDArray[np.float64]
+    strata: NDArray[np.int32]
+    attributes: tuple[_Attribute, ...]
+
+
+def searched(
+    features: pa.Table,
+    encodings: pa.Table,
+    memberships: pa.Table,
+    decisions: pa.Table,
+    facts: pa.Table,
+    settings: AblateSettings,
+) -> Produced:
+    """Infeasible share and burden of every group without each constraint; its connectivity at several epsilons."""
+    rows = _rows(features, memberships, settings)
+    asked = _asked(rows.ids, decisions, settings.explain)
+    variants = _variants(rows.encoded, encodings, _epsilon(facts))
+    tallies, draws = _searched(rows, variants, asked, settings.graph)
+    aggregates, thinned = _connected(rows, variants[0], settings.graph)
+    return Produced(
+        {
+            TALLIES.name: pa.concat_tables([TALLIES.empty(), *tallies]),
+            AGGREGATES.name: pa.concat_tables([AGGREGATES.empty(), *aggregates]),
+            DRAWS.name: pa.concat_tables([DRAWS.empty(), *draws, *thinned]),
+        }
+    )
+
+
+def _rows(features: pa.Table, memberships: pa.Table, settings: AblateSettings) -> _Rows:
+    ids = features["row_id"].to_pylist()
+    encoded = np.column_stack([features[name].to_numpy() for name in features.column_names[1:]])
+    group_of = memberships.to_pandas().pivot(index="row_id", columns="protected_attribute", values="group").loc[ids]
+    attributes = (_attribute(p, group_of[p.name].to_numpy(dtype=str), settings) for p in settings.protected)
+    return _Rows(ids, encoded, strata_of(ids, memberships), tuple(attributes))
+
+
+def _attribute(protected: Protected, group_of: NDArray[np.str_], settings: AblateSettings) -> _Attribute:
+    names, codes = np.unique(group_of, return_inverse=True)
+    group, reference = codes.astype(np.int32), int(np.searchsorted(names, protected.reference))
+    rng = np.random.default_rng([settings.seed, crc32(f"ablate|{protected.name}".encode())])
+    sizes = subsamples.matched(group, len(names), reference, settings.draws, rng)
+    return _Attribute(protected.name, tuple(names.tolist()), group, sizes)
+
+
+def _asked(ids: list[str], decisions: pa.Table, explain: Explain) -> dict[str, Asked]:
+    """By decision maker, whose recourse is searched for: as ``detect`` has it."""
+    asked = {}
+    for maker, frame in decided(decisions, explain):
+        made = pd.DataFrame({"row_id": ids}).merge(frame, on="row_id", validate="one_to_one")
+        asked[maker] = Asked(*explained_and_candidates(made, maker, explain))
+    return asked
+
+
+def _epsilon(facts: pa.Table) -> float:
+    """The radius that ``connect`` chose."""
+    return float(dict(zip(facts["fact"].to_pylist(), facts["value"].to_pylist(), strict=True))["epsilon"])
+
+
+def _variants(encoded: NDArray[np.float64], encodings: pa.Table, epsilon: float) -> list[Variant]:
+    """The rules of the audit, and each set of rules with something lifted."""
+    constrained = _constrained(encodings)
+    every, _ = rules_of(encoded, _freed(encodings, constrained))
+    return rules.variants(
+        Variant(NOTHING, *rules_of(encoded, encodings), epsilon),
+        {feature: rules_of(encoded, _freed(encodings, [feature])) for feature in constrained},
+        every,
+    )
+
+
+def _constrained(encodings: pa.Table) -> list[str]:
+    """Features that a rule binds, in the order of the audit spec."""
+    bound = pc.or_(pc.not_equal(encodings["constraint"], str(Constraint.FREE)), pc.is_valid(encodings["transitions"]))
+    return list(dict.fromkeys(encodings.filter(bound)["feature"].to_pylist()))
+
+
+def _freed(encodings: pa.Table, features: Sequence[str]) -> pa.Table:
+    """The encodings with no rule on ``features``."""
+    hit = pc.is_in(encodings["feature"], value_set=pa.array(features, pa.string()))
+    for name, free in (("constraint", str(Constraint.FREE)), ("transitions", None)):
+        column = pc.if_else(hit, pa.scalar(free, pa.string()), encodings[name])
+        encodings = encodings.set_column(encodings.schema.get_field_index(name), encodings.schema.field(name), column)
+    return encodings
+
+
+def _searched(
+    rows: _Rows, variants: list[Variant], asked: dict[str, Asked], graph: GraphSettings
+) -> tuple[list[pa.Table], list[pa.Table]]:
+    """Tallies and draws of every variant, one graph in memory at a time."""
+    sizes = [size for attribute in rows.attributes for size in attribute.sizes]
+    known: list[tuple[Variant, Searched]] = []
+    tallies: list[pa.Table] = []
+    draws: list[pa.Table] = []
+    for variant in variants:
+        bound = rules.binding(variant, rows.encoded)
+        found = next((searched for other, searched in known if rules.alike(bound, other)), None)
+        if found is None:
+            found = rules.search(rows.encoded, rows.strata, bound, tuple(asked.values()), sizes, graph)
+            known.append((bound, found))
+        tallies += _tallied(rows, variant, asked, found)
+        draws += _drawn(rows, variant, asked, found)
+    return tallies, draws
+
+
+def _tallied(rows: _Rows, variant: Variant, asked: dict[str, Asked], found: Searched) -> Iterator[pa.Table]:
+    """Tallies of one variant, for each decision maker and protected attribute."""
+    for (maker, each), costs in zip(asked.items(), found.costs, strict=True):
+        for attribute in rows.attributes:
+            own = costs[each.factual], attribute.group[each.factual], len(attribute.groups)
+            yield attribute.origin(maker).tallies(list(rules.tallies(variant.parameters(found.nearest), *own)))
+
+
+def _drawn(rows: _Rows, variant: Variant, asked: dict[str, Asked], found: Searched) -> Iterator[pa.Table]:
+    """Draws of one variant, for each decision maker, protected attribute and group with factuals."""
+    matched = [(attribute, size.group) for attribute in rows.attributes for size in attribute.sizes]
+    for (attribute, group), drawn in zip(matched, found.drawn, strict=True):
+        for (maker, each), own in zip(asked.items(), drawn, strict=True):
+            if (attribute.group[each.factual] == group).any():
+                said = rules.draws(variant.parameters(found.nearest), own, group)
+                yield attribute.origin(maker).draws(list(said))
+
+
+def _connected(rows: _Rows, given: Variant, graph: GraphSettings) -> tuple[list[pa.Table], list[pa.Table]]:
+    """Connectivity of every group of every protected attribute: aggregates and draws."""
+    distinct = collapse(rows.encoded, given.codes, rows.strata, given.rules)
+    epsilons = [multiple * given.epsilon for multiple in connectivity.MULTIPLES]
+    joined = connectivity.nested(distinct, given.rules, epsilons, graph)
+    found = connectivity.connections(joined)
+    aggregates, draws = [], []
+    for attribute in rows.attributes:
+        origin = attribute.origin(DecisionMaker.LENDER)
+        said = connectivity.aggregates(found, distinct, attribute.group, len(attribute.groups), epsilons)
+        aggregates.append(origin.aggregates(list(said)))
+        draws.append(origin.draws(list(connectivity.draws(joined, attribute.sizes))))
+    return aggregates, draws

@@ -1,0 +1,35 @@
+"""What decides the searches of ``ablate``, and whether an audit asks for them."""
+
+from schemas.audit.spec import AuditSpec, Explain, Protected, StageSettings
+from schemas.errors import SpecError
+from tasks.feasibility_graph import stage as connect
+from tasks.feasibility_graph.settings import GraphSettings
+from tasks.methods.fgce.algorithm.ablation.names import NAMES
+from tasks.methods.fgce.settings import FgceSettings
+
+
+class AblateSettings(StageSettings):
+    """What decides the searches: the graph, who is explained, the protected attributes and their subsamples."""
+
+    graph: GraphSettings
+    draws: int
+    """Subsamples of the reference group for each smaller group."""
+    explain: Explain
+    protected: tuple[Protected, ...]
+    seed: int
+
+
+def settings_of(spec: AuditSpec) -> AblateSettings | None:
+    """The stage's settings; None where no ablation is asked for.
+
+    Raises:
+        SpecError: a feature is named like one of the searches, whose results could then not be told from its own.
+    """
+    asked = spec.methods.of(FgceSettings)
+    if asked is None or not asked.ablations:
+        return None
+    for name in NAMES:
+        if name in spec.features():
+            message = f"{name!r} is the name of a search of its own; rename the column, or set fgce.ablations: false"
+            raise SpecError(message, ("columns", name))
+    return AblateSettings.of(spec, graph=connect.settings_of(spec).graph, draws=asked.ablation_draws)
