@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from schemas.audit.file import SpecFile
 from schemas.terms import ExitCode
 
 if TYPE_CHECKING:
     from flows.partitions.forecast import Cost, Forecast
     from flows.partitions.standing import Stand
+    from schemas.audit.file import SpecFile
 
 app = typer.Typer()
 
@@ -128,7 +128,7 @@ def protect(
     typer.echo(f"run {run} is {'no longer ' if off else ''}protected")
 
 
-def _read(path: Path, pairs: list[str] | None) -> SpecFile:
+def _read(path: Path, pairs: list[str] | None) -> "SpecFile":
     from flows.cli.options import load_spec, pair
 
     return load_spec(path, dict(pair(each) for each in pairs or []))

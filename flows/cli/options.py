@@ -2,10 +2,12 @@
 
 from collections.abc import Collection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from schemas.audit.file import SpecFile
-from schemas.audit.text import spec_text
 from schemas.errors import SpecError, nearest
+
+if TYPE_CHECKING:
+    from schemas.audit.file import SpecFile
 
 _HERE = Path(__file__).parents[1]
 _PLACES = (_HERE.parent / "data" / "audits" / "boston1990.yaml", _HERE / "bundled" / "boston1990.yaml")
@@ -13,12 +15,13 @@ BUNDLED = next((place for place in _PLACES if place.is_file()), _PLACES[0])
 """In a checkout beside the other audit specs, in an installed wheel inside the package."""
 
 
-def load_spec(path: Path | None, overrides: dict[str, str]) -> SpecFile:
+def load_spec(path: Path | None, overrides: dict[str, str]) -> "SpecFile":
     """Read an audit spec, the bundled one if there is no path.
 
     Raises:
         SpecError: it is not there, or not usable.
     """
+    from schemas.audit.text import spec_text
     from tasks.metrics.limits import faults  # with it come the libraries of the stages
     from tasks.pipeline.specs import read_spec
 
@@ -45,12 +48,13 @@ def overrides(year: int | None, profile: str | None, pairs: list[str]) -> dict[s
     return out
 
 
-def only(read: SpecFile, methods: Collection[str]) -> tuple[SpecFile, list[str]]:
+def only(read: "SpecFile", methods: Collection[str]) -> tuple["SpecFile", list[str]]:
     """The spec with no other methods, and the measures of the limits that are left out with the others.
 
     Raises:
         SpecError: there is no such method, or the spec does not run it.
     """
+    from schemas.audit.file import SpecFile
     from tasks.metrics.limits import check_limits, makers_of
     from tasks.pipeline.registry import METHODS, OUTCOMES_METHOD
     from tasks.pipeline.specs import checked

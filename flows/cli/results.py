@@ -4,19 +4,16 @@ import csv
 import io
 import json
 import sys
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import duckdb
-import pyarrow as pa
 import typer
-from rich.console import Console
 
-from flows.cli.summary import print_rows
 from schemas.errors import InfrastructureError, SpecError, nearest
-from tasks.lake.query import answer, rows_of, size_of
-from tasks.lake.store import open_lake
-from tasks.lake.views import default_memory, latest_run, open_views
-from tasks.metrics.algorithm.disclosure import POLICIES, Policy
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tasks.metrics.algorithm.disclosure import Policy
 
 app = typer.Typer()
 
@@ -121,13 +118,22 @@ def sql(
     as_json: JsonOption = False,
 ) -> None:
     """Query the lake with DuckDB. It has no files but the lake's tables, and writes none; `SHOW TABLES` lists them."""
+    from tasks.lake.query import answer, size_of
+    from tasks.lake.store import open_lake
+    from tasks.lake.views import default_memory, open_views
+
     size = default_memory() if memory is None else size_of(memory)
     with open_views(open_lake(lake), memory=size) as connection:
         table = answer(connection, query, timeout, size)
     _show(table, "json" if as_json else format_)
 
 
-def _ask(root: str, run: str | None, query: str, given: dict[str, Any]) -> pa.Table:
+def _ask(root: str, run: str | None, query: str, given: dict[str, Any]) -> "pa.Table":
+    import duckdb
+
+    from tasks.lake.store import open_lake
+    from tasks.lake.views import latest_run, open_views
+
     lake = open_lake(root)
     run = run or latest_run(lake)
     with open_views(lake, run) as connection:
@@ -144,6 +150,8 @@ def _ask(root: str, run: str | None, query: str, given: dict[str, Any]) -> pa.Ta
 
 def _pack(root: str, run: str | None, n: int, attribute: str | None, maker: str | None) -> None:
     from flows.runs.pack import WARNING, write  # openpyxl is needed here only
+    from tasks.lake.store import open_lake
+    from tasks.lake.views import latest_run
 
     lake = open_lake(root)
     for path in write(lake, run or latest_run(lake), n, attribute, maker):
@@ -151,15 +159,23 @@ def _pack(root: str, run: str | None, n: int, attribute: str | None, maker: str 
     sys.stderr.write(f"{WARNING}\n")
 
 
-def _policy(root: str, run: str | None) -> Policy:
+def _policy(root: str, run: str | None) -> "Policy":
     """What the spec of a run withholds."""
-    from flows.runs.record import read_manifest  # reaches every stage: seconds, and only here
+    from flows.runs.record import read_manifest
+    from tasks.lake.store import open_lake
+    from tasks.lake.views import latest_run
+    from tasks.metrics.algorithm.disclosure import POLICIES
 
     lake = open_lake(root)
     return POLICIES[read_manifest(lake, run or latest_run(lake))["spec"]["disclosure"]["profile"]]
 
 
-def _show(table: pa.Table, format_: str) -> None:
+def _show(table: "pa.Table", format_: str) -> None:
+    from rich.console import Console
+
+    from flows.cli.summary import print_rows
+    from tasks.lake.query import rows_of
+
     rows = rows_of(table)
     if format_ == "json":
         sys.stdout.write(json.dumps(rows, indent=1, default=str) + "\n")

@@ -7,7 +7,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from schemas.tables.source import read_words
 from schemas.terms import Note, State
 
 if TYPE_CHECKING:
@@ -20,6 +19,8 @@ _STYLE = {State.BREACH: "bold red", State.WITHIN: "green", State.INSUFFICIENT_EV
 
 def print_summary(console: Console, title: str, summary: "Summary") -> None:
     """Print groups, checks, state, run and report. Text is never read as markup."""
+    from schemas.tables.source import read_words  # loads pyarrow, and other commands print rows
+
     console.print(f"{title}\n", markup=False, style="bold")
     console.print("value [interval] or (range of draws) by group; n = those whom it is about", markup=False)
     for table in _groups(summary):
