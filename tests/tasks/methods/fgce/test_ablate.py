@@ -19,6 +19,7 @@ from tasks.methods.fgce.report import connectivity as connectivity_report
 from tasks.pipeline.stage import Produced, hold
 from tasks.plan import plan
 from tasks.proof.plain import call_plainly
+from tasks.reporting.chapters import builder
 from tasks.reporting.material import Measure, View
 from tasks.reporting.numbers import percent
 
@@ -286,6 +287,6 @@ def test_without_subsamples_of_their_own_neither_figure_nor_table_speaks_of_grey
 
 def test_a_view_without_ablations_has_no_figure_and_no_table() -> None:
     nothing = View((measured("white", "burden", 0.1, 100),), "lender", "race", "white")
-    for part in (ablation, connectivity_report):
-        assert part.figures(nothing) == ()
-        assert part.tables(nothing) == ()
+    for module in (ablation, connectivity_report):
+        shown = builder.part("", "", (module,), nothing)
+        assert (shown.figures, shown.tables) == ((), ())

@@ -10,6 +10,7 @@ from typing import Any
 
 from schemas.terms import DecisionMaker
 from tasks.methods.gcfn.report.lookups import METHOD
+from tasks.methods.gcfn.settings import GcfnSettings
 from tasks.reporting.lookups import Lookup
 from tasks.reporting.material import Material, Measure
 
@@ -114,6 +115,8 @@ class Fair(Lookup):
 
 def fair(material: Material) -> tuple[Fair, ...]:
     """One for each protected attribute for which predictors were trained."""
+    if material.asked(GcfnSettings).prediction is None:
+        return ()
     return tuple(f for f in Fair.of(material, DecisionMaker.LENDER) if f.trained)
 
 

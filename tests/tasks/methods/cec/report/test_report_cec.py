@@ -18,6 +18,7 @@ from tasks.methods.cec.report import section as cec
 from tasks.methods.cec.report.lookups import Reasons
 from tasks.metrics.algorithm.measures import base_name
 from tasks.pipeline.registry import METHODS
+from tasks.reporting.chapters import builder
 from tasks.reporting.stage import report
 
 FIRST, SECOND = HOSTILE
@@ -196,7 +197,7 @@ def test_reasons_across_groups_are_set_beside_those_within(material, fields, wor
 def test_where_nobody_can_be_matched_within_a_group_that_is_said(material):
     bare = without(material, "cec_within_group", "cec_above_within_group")
     assert "own group is not computed, so that what any two applicants differ by" in reading(bare)
-    titles = [t.title for t in scores.tables(by_race(bare))]
+    titles = [t.title for t in builder.part("", "", (scores,), by_race(bare)).tables]
     assert titles == ["CEC above its matching floor, by race"]
 
 
@@ -227,8 +228,9 @@ def test_regime_b_is_told_at_several_thetas(chapter, material):
     assert "is withheld. Nothing can be said" in said[WITHHELD]
     assert "is not computed. Nothing can be said" in said[NOBODY]
     bare = without(material, "regime_share_at")
-    assert len(regimes.figures(by_race(bare))) == 1
-    assert [t.title[:10] for t in regimes.tables(by_race(bare))] == ["Regimes at"]
+    shown = builder.part("", "", (regimes,), by_race(bare))
+    assert len(shown.figures) == 1
+    assert [t.title[:10] for t in shown.tables] == ["Regimes at"]
 
 
 def test_features_by_which_applicants_are_matched_are_told_from_the_others(chapter):

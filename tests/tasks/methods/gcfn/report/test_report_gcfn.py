@@ -42,6 +42,7 @@ from tasks.methods.gcfn.report.predictors import tables
 from tasks.methods.gcfn.report.predictors.lookups import fair
 from tasks.metrics.algorithm.disclosure import POLICIES
 from tasks.pipeline.registry import METHODS
+from tasks.reporting.chapters import builder
 from tasks.reporting.methods import section_modules
 from tasks.reporting.stage import report
 
@@ -399,7 +400,7 @@ def test_the_training_is_drawn_thinned_with_the_mean_of_the_networks(chapter):
 
 def test_the_map_of_quantiles_has_no_training_and_its_own_conditions():
     bare = dataclasses.replace(with_settings(generator="quantile"), generator_history=())
-    assert not checks.figures(next(generators(bare)))
+    assert not builder.part("", "", (checks,), next(generators(bare))).figures
     limits = all_limits(bare)
     assert "mapped by its quantiles" in limits
     assert "another seed makes other networks" not in limits
