@@ -3,7 +3,7 @@
 A part is one module or several, or what stands for one. It is handed what was looked up for an attribute, by each of
 the functions ``words``, ``readings``, ``notices``, ``figures`` and ``tables`` that it has. Figures without panels and
 tables without rows are left out, and so is, below the first results, every part that shows neither. Here belongs the
-shape of a chapter; which parts it has, and in what order, each method's ``section`` declares.
+shape of a chapter; which parts it has, and in what order, the file `section.py` of each method declares.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,7 @@
 """Charts with a row for each thing that is compared: bars and dots along one scale.
 
 Here belong rows that are no groups: attributes, subgroups and lifted rules. Charts with a row for each group, and
-curves, are in ``charts``.
+curves, are in ``vega``.
 """
 
 from collections.abc import Mapping, Sequence

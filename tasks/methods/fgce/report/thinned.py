@@ -3,7 +3,7 @@
 A small group has a thinner graph whatever the rule, so that each mark of a group has a grey one: of the reference
 group's graph, thinned to as many rows. Here belong what the two parts share, and their charts, since shares of lifted
 rules need a scale of their own and counts of components a logarithmic one. The other charts are in
-``reporting.charts.rows`` and ``charts``.
+``reporting.charts.rows`` and ``tasks.reporting.charts.vega``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
