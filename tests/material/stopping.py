@@ -141,14 +141,15 @@ def started(arguments: list[str], environment: dict[str, str], output: Path, mod
             stdout=file,
             stderr=file,
             start_new_session=True,
-            preexec_fn=heed_ctrl_c,
+            preexec_fn=heed_signals,
         )
     return Running(psutil.Process(process.pid), output, lambda: process.wait(LIMIT))
 
 
-def heed_ctrl_c() -> None:
-    """Undo what a shell does to a job in the background, whose children all ignore Ctrl-C."""
+def heed_signals() -> None:
+    """Undo what a shell does to a job in the background, and nohup: children ignore Ctrl-C, or the end of a terminal."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def session(leader: int) -> list[psutil.Process]:
@@ -181,7 +182,7 @@ class Warm:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            preexec_fn=heed_ctrl_c,
+            preexec_fn=heed_signals,
         )
 
     def started(self, arguments: list[str], output: Path) -> Running:

@@ -15,7 +15,7 @@ import pytest
 from conftest import REPOSITORY, environment, evenhand, evenhand_process
 from filelock import FileLock
 from loans_by_year import WITHIN, write_years
-from stopping import LIMIT, MESSAGE, heed_ctrl_c, session
+from stopping import LIMIT, MESSAGE, heed_signals, session
 
 from schemas.terms import ExitCode
 
@@ -39,7 +39,7 @@ def begun(words: list[str], lake: Path, stage: str) -> Iterator["subprocess.Pope
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
-        preexec_fn=heed_ctrl_c,
+        preexec_fn=heed_signals,
     )
     until = time.monotonic() + 600
     try:

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 from conftest import REPOSITORY, environment
-from stopping import LIMIT, MESSAGE, heed_ctrl_c, session
+from stopping import LIMIT, MESSAGE, heed_signals, session
 
 HEAD = """\
 import os, subprocess, sys, threading, time
@@ -108,7 +108,7 @@ def begun(program: str, *before: str) -> Iterator["subprocess.Popen[str]"]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=heed_ctrl_c,
+        preexec_fn=heed_signals,
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
