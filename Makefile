@@ -46,7 +46,7 @@ test-slow: $(STAMP)
 	$(PYTEST) -m slow
 
 docs: $(STAMP)
-	$(BIN)/python -m schemas.dictionary > docs/tables.md
+	$(BIN)/python -m flows.operations.dictionary > docs/tables.md
 
 format: $(STAMP)
 	$(BIN)/ruff format .

@@ -9,7 +9,6 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from itertools import chain
 from pathlib import PurePath
 
 import yaml
@@ -26,7 +25,7 @@ from tasks.lake.store import Lake
 from tasks.metrics import stage as measure
 from tasks.pipeline import registry
 from tasks.pipeline.lineage import code_digest, versions
-from tasks.pipeline.method import ALGORITHM, DECLARATION, SECTION, Method
+from tasks.pipeline.method import DECLARATION, SECTION, Method
 from tasks.pipeline.registry import METHODS
 from tasks.pipeline.stage import Stage
 from tasks.preprocessing import stage as preprocess
@@ -83,7 +82,7 @@ def plan(spec: AuditSpec) -> Plan:
     """
     reading, scoring = ingest.settings_of(spec), score.settings_of(spec)
     asked = registry.asked_for(spec)
-    reached = [m.path_of(module) for module in (ALGORITHM, SECTION) for m in asked]
+    reached = [module for m in asked for module in (*m.detecting, m.path_of(SECTION))]
     code = code_digest([*(s.function.__module__ for s in STAGES.values()), *reached])
     said = [spec.model_dump(mode="json"), reading.source_sha256, scoring.model_sha256, code, versions()]
     identity = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
@@ -131,11 +130,11 @@ def _own(spec: AuditSpec, method: Method) -> Iterator[Step]:
 
 
 def _detection(spec: AuditSpec, method: Method) -> Step:
-    optional = {t for each in METHODS.values() for t in (*each.reads, *chain(*each.generators.values()))}
-    unread = tuple(sorted(optional - set(registry.tables_of(spec, method)), key=lambda table: table.name))
+    unread = tuple(
+        sorted(set(registry.tables_declared()) - set(registry.tables_of(spec, method)), key=lambda table: table.name)
+    )
     settings = detect.settings_of(spec, method.name)
-    reached = method.path_of(ALGORITHM), method.path_of(DECLARATION)
-    return Step(f"detect {method.name}", detect.detect, settings, reached, unread)
+    return Step(f"detect {method.name}", detect.detect, settings, method.detecting, unread)
 
 
 def _effective(spec: AuditSpec) -> str:

@@ -3,11 +3,13 @@
 import subprocess
 import sys
 import zipfile
+from importlib import import_module
 from pathlib import Path
 
 from conftest import REPOSITORY
 
-from schemas.dictionary import TABLES, dictionary
+from flows.operations.dictionary import TABLES, dictionary
+from schemas.table import Table
 from tasks.metrics.algorithm.measures import base_name
 from tasks.pipeline.lineage import code_digest
 from tasks.pipeline.method import SECTION
@@ -19,8 +21,17 @@ def test_the_dictionary_is_current() -> None:
     assert (REPOSITORY / "docs" / "tables.md").read_text() == dictionary(), "run `make docs`"
 
 
-def test_every_table_of_a_stage_is_in_the_dictionary() -> None:
-    assert {t.name for s in STAGES.values() for t in s.writes} <= {t.name for t in TABLES}
+def test_every_table_is_in_the_dictionary() -> None:
+    files = [*REPOSITORY.glob("schemas/tables/*.py"), *REPOSITORY.glob("tasks/methods/*/tables.py")]
+    modules = [import_module(".".join(file.relative_to(REPOSITORY).with_suffix("").parts)) for file in files]
+    declared = [each for module in modules for each in vars(module).values() if isinstance(each, Table)]
+    assert {t.name for t in declared} == {t.name for t in TABLES}
+
+
+def test_detection_is_keyed_by_every_file_that_it_reaches_by_name() -> None:
+    files = {name: REPOSITORY / "tasks" / "methods" / name / "problem.py" for name in METHODS}
+    own = {name for name, method in METHODS.items() if method.path_of("problem") in method.detecting}
+    assert own == {name for name, file in files.items() if file.is_file()} > set()
 
 
 def test_every_stage_reads_only_what_an_earlier_one_writes() -> None:

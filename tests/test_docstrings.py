@@ -7,7 +7,7 @@ from pathlib import Path
 
 from conftest import REPOSITORY
 
-from schemas.dictionary import TABLES
+from flows.operations.dictionary import TABLES
 from tasks.plan import STAGES
 
 FILES = sorted(path for root in ("flows", "schemas", "tasks") for path in (REPOSITORY / root).rglob("*.py"))

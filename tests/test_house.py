@@ -20,7 +20,7 @@ WHOLE = (
     *("bench/bench.py", "reproduction/experiments.py"),
 )
 """Files of every method."""
-BESIDE = {"__init__.py", "__pycache__", "method.py", "settings.py", "measures.py"}
+BESIDE = {"__init__.py", "__pycache__", "method.py", "settings.py", "measures.py", "problem.py", "tables.py"}
 ROOMS = {"algorithm", "report", "bench", "reproduction"}
 
 MOST_ENTRIES = {"tasks": 15, "flows": 14}

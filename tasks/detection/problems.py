@@ -15,10 +15,10 @@ from schemas.audit.spec import Bootstrap, Explain
 from schemas.terms import DecisionMaker
 from tasks.counterfactuals.assumptions import GeneratorAssumptions
 from tasks.detection import applicants
-from tasks.detection.places import places_of
 from tasks.numerics.arrays import Bools, Ints
 from tasks.numerics.problem import FeasibilityGraph, Problem
 from tasks.pipeline.given import ProblemTables
+from tasks.pipeline.registry import METHODS
 from tasks.preprocessing.groups import groups_of
 from tasks.scoring import explanations
 
@@ -27,6 +27,10 @@ _NO_EDGES = np.zeros(0, np.int32), np.zeros(0)
 
 class ProblemSettings(GeneratorAssumptions, Protocol):
     """What of the settings decides the problems."""
+
+    @property
+    def method(self) -> str:
+        """Whose problems they are."""
 
     @property
     def explain(self) -> Explain:
@@ -72,7 +76,7 @@ def cases(given: ProblemTables, asked: ProblemSettings) -> Iterator[Case]:
             look_into=explanations.look_into(given, encoded, maker, asked.model),
         )
         problems = {
-            name: replace(shared, **vars(grouped), places=places_of(given.reranked, ids, maker, name))
+            name: replace(shared, **vars(grouped), own=METHODS[asked.method].own(given, maker, name))
             for name, grouped in groups.items()
         }
         if given.applicants.num_rows:

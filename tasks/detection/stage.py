@@ -20,7 +20,7 @@ from tasks.counterfactuals.assumptions import Generator
 from tasks.counterfactuals.settings import MatchingSettings, matching_of
 from tasks.numerics.results import Detected
 from tasks.pipeline.given import READS, ProblemTables
-from tasks.pipeline.registry import METHODS, generator_of
+from tasks.pipeline.registry import METHODS, generator_of, tables_declared
 from tasks.pipeline.stage import Produced, stage
 from tasks.pipeline.statistics import Origin
 
@@ -65,7 +65,10 @@ def settings_of(spec: AuditSpec, method: str) -> DetectSettings:
     return DetectSettings.of(spec, method=method, methods=only, **own)
 
 
-@stage(reads=READS, writes=(FINDINGS, EVIDENCE, TALLIES, AGGREGATES, DRAWS))
+@stage(
+    reads=tuple(dict.fromkeys((*READS, *tables_declared()))),
+    writes=(FINDINGS, EVIDENCE, TALLIES, AGGREGATES, DRAWS),
+)
 def detect(*given: pa.Table, settings: DetectSettings) -> Produced:
     """The findings of one method, the evidence behind them, and what is needed to summarise them."""
     from tasks.detection.problems import cases  # loads what asks a model again
@@ -73,7 +76,8 @@ def detect(*given: pa.Table, settings: DetectSettings) -> Produced:
     method = METHODS[settings.method].load()
     tables: dict[str, list[pa.Table]] = {t.name: [t.empty()] for t in detect.writes}
     expected = 0
-    for case in cases(ProblemTables(*given), settings):
+    by_name = {table.name: each for table, each in zip(detect.reads, given, strict=True)}
+    for case in cases(ProblemTables.of(by_name), settings):
         # both decision makers are looked at on the same subsamples and permutations
         rng = np.random.default_rng([settings.seed, crc32(case.attribute.encode())])
         found = method.detect(case.problem, settings.methods.named(settings.method), rng)

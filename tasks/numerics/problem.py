@@ -9,9 +9,6 @@ Scope: shapes of the input. Output: ``results``. Measures of a group: ``tasks.me
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.columns import Columns
 
@@ -79,42 +76,6 @@ class OpenModel(Protocol):
 
 
 @dataclass(frozen=True)
-class Mediated:
-    """What a model would have decided, had mediators been those of another group; by ``s`` networks."""
-
-    row: Longs
-    """``(m,)`` the rows imagined, ascending; one of the reference group once for each other group."""
-    spread: Floats
-    """``(m,)`` how far the networks part; NaN where refused, or where there is one network."""
-    refusal: NDArray[np.str_]
-    """``(m,)`` empty, or the reason (``schemas.terms.Refusal``)."""
-    flips: Bools
-    """``(s, m)`` whether the decision is another one; False where refused."""
-    change: Floats
-    """``(s, m)`` score then less score now; NaN where refused."""
-
-
-@dataclass(frozen=True)
-class Ranks:
-    """Where applicants stand in a list by recourse cost, before and after it was re-ranked."""
-
-    row: Longs
-    """``(m,)`` the rows that were to be ranked, ascending."""
-    cost: Floats
-    """``(m,)`` recourse cost before; NaN where refused."""
-    rank: Floats
-    """``(m,)`` place before, from 1; NaN where refused."""
-    rank_after: Floats
-    """``(m,)`` place after."""
-    offered: Bools
-    """``(m,)`` whether there is an offer."""
-    refusal: NDArray[np.str_]
-    """``(m,)`` empty, or the reason (``schemas.terms.Refusal``)."""
-    candidate: Longs
-    """``(m,)`` the row whose place is the counterfactual point; -1 where it is nobody's."""
-
-
-@dataclass(frozen=True)
 class Applicants:
     """The rows of a problem as applicants: what they handed in, what was decided, and what they would have been."""
 
@@ -132,8 +93,6 @@ class Applicants:
     """Edges of the causal graph out of the protected attribute: what the results are sensitive to."""
     reached: tuple[str, ...] = ()
     """Columns that the protected attribute can reach in the causal graph."""
-    mediated: Mediated | None = None
-    """Of every row outside the reference group; None without generators of mediators, or for a lender."""
     singles: tuple["Problem", ...] = ()
     """Of a crossed attribute, the problems of the single attributes that it crosses, on the same rows."""
 
@@ -166,5 +125,5 @@ class Problem:
     """What methods that look at applicants, and not at encoded features, need to know."""
     look_into: OpenModel | None = None
     """Of a decision maker that is a model: opens it."""
-    places: Ranks | None = None
-    """Of a method that ranks; None of all others."""
+    own: object | None = None
+    """What one method alone needs, in a shape of its own: its ``problem`` makes it, and its ``algorithm`` reads it."""

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from schemas.errors import IntegrityError
+from schemas.table import Table
 from schemas.tables.applications import APPLICANTS, DECISIONS, ENCODINGS, FEATURES, MEMBERSHIPS, MODELS
 from schemas.tables.counterfactuals import COUNTERFACTUAL_DECISIONS, COUNTERFACTUALS, MEDIATED, MEDIATED_DECISIONS
 from schemas.tables.feasibility import FEASIBILITY_EDGES, FEASIBILITY_NODES
-from schemas.tables.reranking import RERANKED
 
 READS = (
     FEATURES,
@@ -26,15 +26,16 @@ READS = (
     COUNTERFACTUAL_DECISIONS,
     MEDIATED,
     MEDIATED_DECISIONS,
-    RERANKED,
 )
-"""The tables of ``ProblemTables``, in its order."""
+"""The tables that problems of several methods are made of, in the order of the fields of ``ProblemTables``."""
 
 
 @dataclass(frozen=True)
 class ProblemTables:
     """The tables that problems are made of; those that no method of the audit reads are empty."""
 
+    by_name: Mapping[str, pa.Table]
+    """All that was given."""
     features: pa.Table
     encodings: pa.Table
     decisions: pa.Table
@@ -47,12 +48,15 @@ class ProblemTables:
     reconsidered: pa.Table
     mediated: pa.Table
     mediated_decisions: pa.Table
-    reranked: pa.Table
 
     @classmethod
     def of(cls, tables: Mapping[str, pa.Table]) -> "ProblemTables":
         """From tables by name."""
-        return cls(*(tables.get(table.name, table.empty()) for table in READS))
+        return cls(tables, *(tables.get(table.name, table.empty()) for table in READS))
+
+    def of_method(self, table: Table) -> pa.Table:
+        """A table that one method alone reads."""
+        return self.by_name.get(table.name, table.empty())
 
     def __post_init__(self) -> None:
         """Hold the rows together: applicants, where there are any, are in the order of the features."""

@@ -3,17 +3,22 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
 from schemas.audit.methods import MethodSettings
 from schemas.audit.spec import AuditSpec, StageSettings
 from schemas.table import Table
+from tasks.pipeline.given import ProblemTables
 from tasks.pipeline.planned import Form
 from tasks.pipeline.stage import Stage
 
 DECLARATION, ALGORITHM, SECTION = "method", "algorithm.detection", "report.section"
 """Modules of every method's folder."""
+
+PROBLEM = "problem"
+"""A module of the folders of methods that need more of a problem than others do."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,19 @@ class Method:
     def load(self) -> ModuleType:
         """The module with ``detect(problem, settings, rng)`` and ``units(problem)``."""
         return self.module(ALGORITHM)
+
+    @property
+    def detecting(self) -> tuple[str, ...]:
+        """The whole names of the modules that detection reaches by name."""
+        return tuple(map(self.path_of, (DECLARATION, ALGORITHM, *self._problem)))
+
+    @property
+    def _problem(self) -> tuple[str, ...]:
+        return (PROBLEM,) if find_spec(self.path_of(PROBLEM)) else ()
+
+    def own(self, given: ProblemTables, maker: str, attribute: str) -> object | None:
+        """What it alone needs of a problem, by ``own(given, maker, attribute)`` of ``problem``; None without."""
+        return self.module(PROBLEM).own(given, maker, attribute) if self._problem else None
 
     def plan(self, spec: AuditSpec) -> Iterator[Form]:
         """The measures that it will make in an audit, with their parameters and ranges, by ``measures(spec)``."""

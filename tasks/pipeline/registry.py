@@ -5,6 +5,7 @@ Only what methods declare is loaded here, and none of their arithmetic.
 
 from functools import cache
 from importlib import import_module
+from itertools import chain
 
 from schemas.audit.methods import Known
 from schemas.audit.spec import AuditSpec
@@ -51,6 +52,11 @@ def generator_of(spec: AuditSpec, method: Method) -> str | None:
 def tables_of(spec: AuditSpec, method: Method) -> tuple[Table, ...]:
     """All tables that a method needs in this audit."""
     return (*method.reads, *method.generators.get(generator_of(spec, method) or "", ()))
+
+
+def tables_declared() -> tuple[Table, ...]:
+    """All tables that some method needs in some audit."""
+    return tuple(chain(*((*method.reads, *chain(*method.generators.values())) for method in METHODS.values())))
 
 
 def asked_for(spec: AuditSpec) -> list[Method]:

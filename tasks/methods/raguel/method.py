@@ -1,6 +1,6 @@
 """What RAGUEL declares of itself: the registry reads nothing else of it."""
 
-from schemas.tables.reranking import RERANKED
+from tasks.methods.raguel.tables import RERANKED
 from tasks.pipeline.method import Method
 
 METHOD = Method(

@@ -10,19 +10,36 @@ predictors in ``fair_prediction``. Generators: ``tasks.counterfactuals.algorithm
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tasks.methods.gcfn.algorithm import tallies as gcfn_tallies
 from tasks.methods.gcfn.algorithm.tallies import Moved
 from tasks.methods.gcfn.settings import GcfnSettings
 from tasks.numerics.arrays import Bools, Floats, Longs
-from tasks.numerics.problem import Mediated, Problem
+from tasks.numerics.problem import Problem
 from tasks.numerics.results import Aggregate, Detected, Evidence, Findings, Tally
 
 KEPT, CHANGES, NOT_IDENTIFIED, NOT_TESTED = "decision_kept", "decision_changes", "not_identified", "not_tested"
 """Verdicts; a row that could not be imagined was not tested."""
+
+
+@dataclass(frozen=True)
+class Mediated:
+    """What a model would have decided, had mediators been those of another group; by ``s`` networks."""
+
+    row: Longs
+    """``(m,)`` the rows imagined, ascending; one of the reference group once for each other group."""
+    spread: Floats
+    """``(m,)`` how far the networks part; NaN where refused, or where there is one network."""
+    refusal: NDArray[np.str_]
+    """``(m,)`` empty, or the reason (``schemas.terms.Refusal``)."""
+    flips: Bools
+    """``(s, m)`` whether the decision is another one; False where refused."""
+    change: Floats
+    """``(s, m)`` score then less score now; NaN where refused."""
 
 
 def units(problem: Problem) -> Bools:
@@ -91,7 +108,7 @@ def _mean_by(place: Longs, values: Floats, n: int) -> Floats:
 
 
 def _mediated(problem: Problem) -> Mediated | None:
-    return None if problem.applicants is None else problem.applicants.mediated
+    return problem.own if isinstance(problem.own, Mediated) else None
 
 
 def _findings(problem: Problem, found: Mediated | None, doubtful: Bools) -> Findings:

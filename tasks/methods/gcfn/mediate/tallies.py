@@ -15,10 +15,10 @@ from tasks.counterfactuals.gan.ensembles import Case
 from tasks.methods.gcfn.algorithm import densities as mediator_densities
 from tasks.methods.gcfn.algorithm import detection as gcfn
 from tasks.methods.gcfn.algorithm import people
+from tasks.methods.gcfn.algorithm.detection import Mediated
 from tasks.methods.gcfn.algorithm.people import Sorting
 from tasks.methods.gcfn.mediate.counterfactuals import Reassigned, ReassignedDecisions
 from tasks.numerics.arrays import Floats, Longs
-from tasks.numerics.problem import Mediated
 from tasks.numerics.results import Tally
 from tasks.pipeline.statistics import Origin
 

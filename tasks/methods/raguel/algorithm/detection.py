@@ -8,13 +8,15 @@ Scope: findings of each applicant, in the list of Algorithm 1. Lists are made in
 of groups are in ``tallies`` and ``aggregates``, which the stage that makes the lists calls.
 """
 
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tasks.methods.raguel.settings import RaguelSettings
-from tasks.numerics.arrays import Bools
-from tasks.numerics.problem import Problem, Ranks
+from tasks.numerics.arrays import Bools, Floats, Longs
+from tasks.numerics.problem import Problem
 from tasks.numerics.results import Detected, Evidence, Findings
 
 KEPT, CHANGED, OFFERED, NOT_TESTED = "rank_kept", "rank_changed", "offered_recourse", "not_tested"
@@ -24,11 +26,31 @@ NEAREST: Final = "nearest_candidate"
 """Role in the evidence: the applicant whose place is the counterfactual point, where there is no boundary."""
 
 
+@dataclass(frozen=True)
+class Ranks:
+    """Where applicants stand in a list by recourse cost, before and after it was re-ranked."""
+
+    row: Longs
+    """``(m,)`` the rows that were to be ranked, ascending."""
+    cost: Floats
+    """``(m,)`` recourse cost before; NaN where refused."""
+    rank: Floats
+    """``(m,)`` place before, from 1; NaN where refused."""
+    rank_after: Floats
+    """``(m,)`` place after."""
+    offered: Bools
+    """``(m,)`` whether there is an offer."""
+    refusal: NDArray[np.str_]
+    """``(m,)`` empty, or the reason (``schemas.terms.Refusal``)."""
+    candidate: Longs
+    """``(m,)`` the row whose place is the counterfactual point; -1 where it is nobody's."""
+
+
 def units(problem: Problem) -> Bools:
     """Who gets a finding, ``(n,)``: everybody who was to be ranked."""
     found = np.zeros(len(problem.group), np.bool_)
-    if problem.places is not None:
-        found[problem.places.row] = True
+    if isinstance(problem.own, Ranks):
+        found[problem.own.row] = True
     return found
 
 
@@ -36,7 +58,7 @@ def detect(problem: Problem, settings: RaguelSettings, rng: np.random.Generator)
     """What became of every applicant in the list of Algorithm 1.
 
     Args:
-        problem: One decision maker and one protected attribute, with ``places``; nobody has a finding without.
+        problem: One decision maker and one protected attribute, ``own`` is ``Ranks``; nobody has a finding without.
         settings: Not read: the list was made before.
         rng: Not read: nothing is left to chance.
 
@@ -46,7 +68,7 @@ def detect(problem: Problem, settings: RaguelSettings, rng: np.random.Generator)
     nobody = np.zeros(0, np.int64)
     nothing, no_names = np.zeros(0), np.zeros(0, dtype=str)
     none = Ranks(nobody, nothing, nothing, nothing, np.zeros(0, np.bool_), no_names, nobody)
-    places = problem.places or none
+    places = problem.own if isinstance(problem.own, Ranks) else none
     return Detected(_findings(places), _evidence(places), (), ())
 
 

@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from schemas.tables.applications import MODELS
 from schemas.tables.findings import AGGREGATES, TALLIES
-from schemas.tables.reranking import OFFERS, RERANKED
 from schemas.terms import Refusal
 from tasks.detection.problems import decided, explained_and_candidates
 from tasks.methods.raguel.algorithm import aggregates as raguel_aggregates
@@ -31,6 +30,7 @@ from tasks.methods.raguel.algorithm.units import Space, space_of
 from tasks.methods.raguel.rerank.recourse import Maker, attributes_of, maker_of
 from tasks.methods.raguel.rerank.rows import Case, Placed, offer_rows, reranked_rows
 from tasks.methods.raguel.rerank.settings import RerankSettings
+from tasks.methods.raguel.tables import OFFERS, RERANKED
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.columns import Columns
 from tasks.numerics.results import Aggregate, Tally

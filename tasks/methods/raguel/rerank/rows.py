@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from schemas.tables.reranking import OFFERS, RERANKED
 from tasks.methods.raguel.algorithm import lists
 from tasks.methods.raguel.algorithm.offers import Applied, Offers
 from tasks.methods.raguel.algorithm.summary import ListSummary
 from tasks.methods.raguel.algorithm.targets import Found
 from tasks.methods.raguel.algorithm.units import Attribute
 from tasks.methods.raguel.settings import RaguelSettings
+from tasks.methods.raguel.tables import OFFERS, RERANKED
 from tasks.numerics.arrays import Longs
 from tasks.preprocessing.groups import Grouped
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from schemas.tables.applications import APPLICANTS, DECISIONS, ENCODINGS, MEMBERSHIPS, MODELS
 from schemas.tables.findings import AGGREGATES, TALLIES
-from schemas.tables.reranking import OFFERS, RERANKED
 from tasks.methods.raguel.rerank.settings import RerankSettings, settings_of
+from tasks.methods.raguel.tables import OFFERS, RERANKED
 from tasks.pipeline.stage import Produced, stage
 
 __all__ = ["rerank", "settings_of"]

@@ -20,10 +20,11 @@ from tasks.counterfactuals.algorithm.diagnostics.checks import (
 from tasks.counterfactuals.algorithm.gan.groups import categories, drawn, some
 from tasks.ingest.synthetic.algorithm.mediated_lending import Synthetic, synthetic
 from tasks.methods.gcfn.algorithm import detection as gcfn
+from tasks.methods.gcfn.algorithm.detection import Mediated
 from tasks.methods.gcfn.settings import GcfnSettings
 from tasks.numerics.columns import Columns
 from tasks.numerics.mediation import ALL_COVARIATES
-from tasks.numerics.problem import Applicants, FeasibilityGraph, Mediated, Problem
+from tasks.numerics.problem import Applicants, FeasibilityGraph, Problem
 
 DEFAULT = GcfnSettings()
 NO_GRAPH = FeasibilityGraph(np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0))
@@ -46,7 +47,8 @@ def problem(group, favourable, mediated, resamples=20):
         node=np.zeros(n, np.int32),
         graph=NO_GRAPH,
         resamples=resamples,
-        applicants=Applicants(columns, np.array(favourable), ("race",), mediated=mediated),
+        applicants=Applicants(columns, np.array(favourable), ("race",)),
+        own=mediated,
     )
 
 
@@ -86,7 +88,7 @@ def value(found, group, measure, **parameters):
 
 def in_loops(of, wide):
     """Every measure of every group, person by person and network by network."""
-    found, out = of.applicants.mediated, {}
+    found, out = of.own, {}
     for group in np.unique(of.group):
         rows = [
             i

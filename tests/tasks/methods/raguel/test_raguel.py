@@ -22,7 +22,7 @@ from tasks.methods.raguel.algorithm.summary import ListSummary, Thresholded
 from tasks.methods.raguel.algorithm.units import Attribute, space_of
 from tasks.methods.raguel.settings import RaguelSettings
 from tasks.numerics.encoding import Scale, encode_continuous
-from tasks.numerics.problem import FeasibilityGraph, Problem, Ranks
+from tasks.numerics.problem import FeasibilityGraph, Problem
 
 QUICK = settings(deadline=None, max_examples=examples(60))
 GRADES = ("bad", "fair", "good")
@@ -316,12 +316,12 @@ def problem_of(places):
     flags = np.zeros(n, np.bool_)
     numbers = np.zeros(n, np.int32)
     return Problem(
-        np.zeros((n, 1)), np.zeros(1, np.int32), ("x",), numbers, ("g",), 0, flags, flags, numbers, none, places=places
+        np.zeros((n, 1)), np.zeros(1, np.int32), ("x",), numbers, ("g",), 0, flags, flags, numbers, none, own=places
     )
 
 
 def test_findings_say_who_has_an_offer_who_was_passed_and_who_could_not_be_ranked():
-    places = Ranks(
+    places = raguel.Ranks(
         row=np.array([0, 1, 3, 4]),
         cost=np.array([1.0, 2.0, np.nan, 3.0]),
         rank=np.array([1.0, 2.0, np.nan, 3.0]),

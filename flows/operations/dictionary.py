@@ -1,0 +1,44 @@
+"""The data dictionary, written from the declarations of the tables: ``make docs`` puts it into docs/tables.md."""
+
+import sys
+
+from schemas.table import Column, Table
+from schemas.tables.applications import REFUSALS
+from schemas.tables.hmda import HMDA_APPLICATIONS, HMDA_REFUSALS
+from schemas.tables.trends import RESTATEMENT, TREND
+from schemas.tables.validations import VALIDATIONS
+from tasks.plan import STAGES
+
+_WRITTEN = [table for stage in STAGES.values() for table in stage.writes]
+_BY_STAGE = reversed(dict.fromkeys(reversed(_WRITTEN)))
+"""By the last stage that writes it."""
+
+TABLES = (HMDA_APPLICATIONS, HMDA_REFUSALS, *_BY_STAGE, REFUSALS, VALIDATIONS, TREND, RESTATEMENT)
+"""Every table of the lake in the order of the stages, then those that every stage writes, and those of trends."""
+
+
+def dictionary() -> str:
+    """The dictionary as Markdown."""
+    head = "# The tables of the lake\n\nWritten by `make docs` from the declarations of the tables; do not edit.\n"
+    return head + "".join(_section(table) for table in TABLES)
+
+
+def _section(table: Table) -> str:
+    notes = [f"Key: {', '.join(table.key)}."] if table.key else []
+    notes += ["Restricted: holds rows or values of persons."] if table.restricted else []
+    notes += ["The audit spec appends columns."] if table.open else []
+    rows = "".join(_row(column) for column in table.columns)
+    lines = f"\n## {table.name}\n\n{table.description} {' '.join(notes)}".rstrip()
+    return f"{lines}\n\n| column | type | meaning | holds |\n| --- | --- | --- | --- |\n{rows}"
+
+
+def _row(column: Column) -> str:
+    rules = ["may be null"] if column.nullable else []
+    rules += [f"at least {column.minimum:g}"] if column.minimum is not None else []
+    rules += [f"at most {column.maximum:g}"] if column.maximum is not None else []
+    rules += [f"one of {', '.join(column.codes)}"] if column.codes else []
+    return f"| {column.name} | {column.type} | {column.description} | {'; '.join(rules)} |\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(dictionary())

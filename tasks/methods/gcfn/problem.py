@@ -1,0 +1,44 @@
+"""What GCFN alone needs of a problem: what the model would have decided on applicants with other mediators."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schemas.terms import DecisionMaker
+from tasks.methods.gcfn.algorithm.detection import Mediated
+from tasks.numerics.arrays import Floats, Longs
+from tasks.pipeline.given import ProblemTables
+
+
+def own(given: ProblemTables, maker: str, attribute: str) -> Mediated | None:
+    """What the model would have decided on the mediators that ``mediate`` left; None without, or for a lender."""
+    if maker != DecisionMaker.MODEL or not given.mediated.num_rows:
+        return None
+    mine, decided = _of(given.mediated, attribute), _of(given.mediated_decisions, attribute)
+    frame = mine.select(["row_id", "to_group", "spread", "refusal"]).to_pandas()
+    known = decided.select(["row_id", "to_group"]).to_pandas().assign(place=np.arange(decided.num_rows))
+    frame = frame.merge(known, on=["row_id", "to_group"], how="left", validate="one_to_one")
+    frame["row"] = pd.Series(np.arange(len(given.ids)), index=given.ids).loc[frame["row_id"]].to_numpy()
+    frame = frame.sort_values("row", kind="stable")
+    place = frame["place"].fillna(-1).to_numpy(np.int64)
+    return Mediated(
+        row=frame["row"].to_numpy(np.int64),
+        spread=frame["spread"].to_numpy(np.float64),
+        refusal=frame["refusal"].fillna("").to_numpy(dtype=str),
+        flips=_by_network(decided["flips"], place, 0.0) == 1,
+        change=_by_network(decided["score_changes"], place, np.nan),
+    )
+
+
+def _by_network(lists: pa.ChunkedArray, place: Longs, otherwise: float) -> Floats:
+    """``(s, m)`` out of lists of one length; a place of -1 has none."""
+    values = pc.list_flatten(lists).to_numpy().reshape(len(lists) or 1, -1)
+    if not values.size:
+        return np.full((1, len(place)), otherwise)
+    found: Floats = np.where(place >= 0, values[place].T, otherwise)
+    return found
+
+
+def _of(table: pa.Table, attribute: str) -> pa.Table:
+    return table.filter(pc.equal(table["protected_attribute"], attribute))
