@@ -130,9 +130,8 @@ def _own(spec: AuditSpec, method: Method) -> Iterator[Step]:
 
 
 def _detection(spec: AuditSpec, method: Method) -> Step:
-    unread = tuple(
-        sorted(set(registry.tables_declared()) - set(registry.tables_of(spec, method)), key=lambda table: table.name)
-    )
+    others = set(registry.tables_declared()) - set(registry.tables_of(spec, method))
+    unread = tuple(sorted(others, key=lambda table: table.name))
     settings = detect.settings_of(spec, method.name)
     return Step(f"detect {method.name}", detect.detect, settings, method.detecting, unread)
 

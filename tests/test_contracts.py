@@ -6,7 +6,7 @@ import zipfile
 from importlib import import_module
 from pathlib import Path
 
-from conftest import REPOSITORY
+from conftest import REPOSITORY, spec_of
 
 from flows.operations.dictionary import TABLES, dictionary
 from schemas.table import Table
@@ -14,7 +14,7 @@ from tasks.metrics.algorithm.measures import base_name
 from tasks.pipeline.lineage import code_digest
 from tasks.pipeline.method import SECTION
 from tasks.pipeline.registry import METHODS, measures_known
-from tasks.plan import STAGES
+from tasks.plan import STAGES, plan
 
 
 def test_the_dictionary_is_current() -> None:
@@ -28,10 +28,11 @@ def test_every_table_is_in_the_dictionary() -> None:
     assert {t.name for t in declared} == {t.name for t in TABLES}
 
 
-def test_detection_is_keyed_by_every_file_that_it_reaches_by_name() -> None:
-    files = {name: REPOSITORY / "tasks" / "methods" / name / "problem.py" for name in METHODS}
-    own = {name for name, method in METHODS.items() if method.path_of("problem") in method.detecting}
-    assert own == {name for name, file in files.items() if file.is_file()} > set()
+def test_what_a_method_alone_needs_of_a_problem_is_part_of_its_key(tmp_path: Path) -> None:
+    asked = {f"methods__{name}": "{}" for name in ("raguel", "fgce")}
+    modules = {step.name: step.modules for step in plan(spec_of(tmp_path, **asked)).steps}
+    assert "tasks.methods.raguel.problem" in modules["detect raguel"]
+    assert not any(module.endswith(".problem") for module in modules["detect fgce"])
 
 
 def test_every_stage_reads_only_what_an_earlier_one_writes() -> None:

@@ -27,7 +27,7 @@ READS = (
     MEDIATED,
     MEDIATED_DECISIONS,
 )
-"""The tables that problems of several methods are made of, in the order of the fields of ``ProblemTables``."""
+"""The tables that detection makes problems of, whatever the method, in the order of ``ProblemTables``."""
 
 
 @dataclass(frozen=True)
