@@ -28,9 +28,9 @@ def test_every_table_is_in_the_dictionary() -> None:
     assert {t.name for t in declared} == {t.name for t in TABLES}
 
 
-def test_what_a_method_alone_needs_of_a_problem_is_part_of_its_key(tmp_path: Path) -> None:
+def test_what_a_method_alone_needs_of_a_problem_is_part_of_its_key(place: Path) -> None:
     asked = {f"methods__{name}": "{}" for name in ("raguel", "fgce")}
-    modules = {step.name: step.modules for step in plan(spec_of(tmp_path, **asked)).steps}
+    modules = {step.name: step.modules for step in plan(spec_of(place, **asked)).steps}
     assert "tasks.methods.raguel.problem" in modules["detect raguel"]
     assert not any(module.endswith(".problem") for module in modules["detect fgce"])
 
