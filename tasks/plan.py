@@ -24,7 +24,7 @@ from tasks.ingest import stage as ingest
 from tasks.lake.store import Lake
 from tasks.metrics import stage as measure
 from tasks.pipeline import registry
-from tasks.pipeline.lineage import code_digest, versions
+from tasks.pipeline.lineage.digests import code_digest, versions
 from tasks.pipeline.method import DECLARATION, SECTION, Method
 from tasks.pipeline.registry import METHODS
 from tasks.pipeline.stage import Stage

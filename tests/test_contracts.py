@@ -11,7 +11,7 @@ from conftest import REPOSITORY, spec_of
 from flows.operations.dictionary import TABLES, dictionary
 from schemas.table import Table
 from tasks.metrics.algorithm.measures import base_name
-from tasks.pipeline.lineage import code_digest
+from tasks.pipeline.lineage.digests import code_digest
 from tasks.pipeline.method import SECTION
 from tasks.pipeline.registry import METHODS, measures_known
 from tasks.plan import STAGES, plan

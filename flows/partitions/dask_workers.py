@@ -19,8 +19,8 @@ from prefect.settings import PREFECT_API_URL
 from schemas.errors import EvenhandError, InfrastructureError
 from tasks.lake.storage import storage_at
 from tasks.lake.store import Lake
-from tasks.pipeline.code.sources import FIRST_PARTY
-from tasks.pipeline.lineage import versions
+from tasks.pipeline.lineage.digests import versions
+from tasks.pipeline.lineage.sources import FIRST_PARTY
 
 log = logging.getLogger("evenhand")
 

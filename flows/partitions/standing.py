@@ -13,7 +13,7 @@ from flows.partitions.attempts import Attempt, YearState
 from flows.runs.index import Run, vintage_words
 from schemas.artifact import Partition
 from tasks.lake.store import Lake
-from tasks.pipeline.lineage import versions
+from tasks.pipeline.lineage.digests import versions
 from tasks.plan import Inputs, Plan, Step, walk
 
 

@@ -23,7 +23,7 @@ from schemas.terms import ExitCode, State
 from tasks.lake.storage import Storage
 from tasks.lake.store import Lake
 from tasks.metrics.algorithm.verdicts import overall
-from tasks.pipeline.lineage import versions
+from tasks.pipeline.lineage.digests import versions
 from tasks.pipeline.registry import METHODS
 from tasks.plan import Plan
 from tasks.preprocessing import direction as decision_direction

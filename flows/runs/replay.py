@@ -17,7 +17,7 @@ from schemas.artifact import Partition
 from schemas.audit.spec import AuditSpec
 from schemas.errors import IntegrityError, SpecError
 from tasks.lake.store import Lake, open_lake
-from tasks.pipeline.lineage import versions
+from tasks.pipeline.lineage.digests import versions
 from tasks.pipeline.specs import validated
 from tasks.plan import Inputs, Plan, Step, plan, walk
 

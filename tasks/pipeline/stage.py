@@ -22,7 +22,7 @@ from schemas.table import Table
 from schemas.tables.applications import REFUSALS
 from schemas.terms import Refusal
 from tasks.lake.store import Lake
-from tasks.pipeline.lineage import code_digest, peak_memory_mb, versions
+from tasks.pipeline.lineage.digests import code_digest, peak_memory_mb, versions
 from tasks.pipeline.scratch import Scratch
 from tasks.pipeline.stop_request import raise_if_stopped
 

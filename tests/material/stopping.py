@@ -147,7 +147,7 @@ def started(arguments: list[str], environment: dict[str, str], output: Path, mod
 
 
 def heed_signals() -> None:
-    """Undo what a shell and nohup do to a job in the background: its children ignore Ctrl-C, or the end of a terminal."""
+    """Undo what a shell and nohup do to a job in the background: its children ignore Ctrl-C or hang-up."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 

@@ -25,7 +25,7 @@ from tasks.ingest.regular_file import check_regular
 from tasks.ingest.vintages.delivery import take_in
 from tasks.lake.local_directory import flush, sha256_of, write_flushed
 from tasks.lake.store import Lake
-from tasks.pipeline.lineage import code_digest
+from tasks.pipeline.lineage.digests import code_digest
 
 log = logging.getLogger("evenhand")
 

@@ -21,7 +21,7 @@ from flows.runs.index import last_run, protect
 from schemas.errors import EvenhandError, IntegrityError
 from schemas.terms import ExitCode
 from tasks.lake.store import Lake
-from tasks.pipeline.code.sources import FIRST_PARTY, Sources
+from tasks.pipeline.lineage.sources import FIRST_PARTY, Sources
 
 STAGES = ["ingest", "preprocess", "score", "measure", "report"]
 
@@ -110,7 +110,7 @@ def test_other_code_makes_the_stages_stale_that_it_reaches(place, lake, tmp_path
     with (tmp_path / "tasks" / "metrics" / "stage.py").open("a") as file:
         file.write("changed = True\n")
     other = Sources(tmp_path)
-    monkeypatch.setattr("tasks.pipeline.lineage.sources", lambda: other)
+    monkeypatch.setattr("tasks.pipeline.lineage.digests.sources", lambda: other)
     found = planned(place, lake, WITHIN)
     assert states(found) == ["ok", "ok", "ok", "stale code", "stale code"]
     told = standing_of(lake, WITHIN)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from conftest import REPOSITORY
 
-from tasks.pipeline.code import kept, sources
-from tasks.pipeline.code.sources import Sources
+from tasks.pipeline.lineage import kept, sources
+from tasks.pipeline.lineage.sources import Sources
 
 TREE = {
     "ours/__init__.py": '"""What is ours."""\n',

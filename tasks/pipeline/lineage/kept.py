@@ -15,8 +15,8 @@ from contextlib import suppress
 from dataclasses import astuple
 from pathlib import Path
 
-from tasks.pipeline.code import shape
-from tasks.pipeline.code.shape import Import, Shape
+from tasks.pipeline.lineage import shape
+from tasks.pipeline.lineage.shape import Import, Shape
 
 PLACE = Path(__file__).parent / "__pycache__" / f"shapes.{sys.implementation.cache_tag}.json"
 _MOST = 3000

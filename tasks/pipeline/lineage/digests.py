@@ -13,7 +13,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from tasks.pipeline.code.sources import Sources
+from tasks.pipeline.lineage.sources import Sources
 
 DECIDES_RESULTS = (
     "numpy", "scipy", "scikit-learn", "numba", "pandas", "pyarrow", "duckdb", "networkx",
@@ -30,7 +30,7 @@ def versions() -> dict[str, str]:
 @cache
 def sources() -> Sources:
     """The code of this process, read once."""
-    return Sources(Path(__file__).parents[2])
+    return Sources(Path(__file__).parents[3])
 
 
 def code_digest(modules: Iterable[str], resources: Iterable[Path] = ()) -> str:
