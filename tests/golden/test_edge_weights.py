@@ -4,17 +4,16 @@ The bandwidths are the constants of the authors' code; the golden files print th
 is known to four digits from the notes, and to ten from the densities themselves.
 """
 
-from pathlib import Path
-
 import numpy as np
 import pytest
+from conftest import SHARED
 from sklearn.neighbors import KernelDensity
 
 from tasks.methods.fgce.algorithm.costs import density
 from tasks.methods.fgce.algorithm.costs.density import Density
 from tasks.numerics.problem import FeasibilityGraph
 
-GOLDEN = Path(__file__).parents[2].parent / "shared" / "golden" / "fgce"
+GOLDEN = SHARED / "golden" / "fgce"
 
 pytestmark = pytest.mark.skipif(not GOLDEN.is_dir(), reason="shared/golden/fgce (reference outputs) is not there")
 

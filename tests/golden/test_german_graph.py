@@ -6,11 +6,11 @@ their own and link them both ways; ours share a node and are expanded here befor
 
 import hashlib
 import json
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from conftest import SHARED
 
 from tasks.feasibility_graph.algorithm import graph as feasibility
 from tasks.feasibility_graph.algorithm import reachability
@@ -18,7 +18,7 @@ from tasks.feasibility_graph.settings import GraphSettings
 from tasks.methods.fgce.algorithm import pairs, selection
 from tasks.methods.fgce.algorithm.costs.distances import Vector
 
-GOLDEN = Path(__file__).parents[2].parent / "shared" / "golden" / "fgce"
+GOLDEN = SHARED / "golden" / "fgce"
 
 pytestmark = pytest.mark.skipif(not GOLDEN.is_dir(), reason="shared/golden/fgce (reference outputs) is not there")
 

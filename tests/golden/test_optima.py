@@ -2,11 +2,11 @@
 
 import json
 import math
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from conftest import SHARED
 
 from tasks.feasibility_graph.algorithm import graph as feasibility
 from tasks.feasibility_graph.algorithm import reachability
@@ -16,7 +16,7 @@ from tasks.methods.fgce.algorithm.covering.set_cover import least_count
 from tasks.methods.fgce.algorithm.covering.solver import Solver
 from tasks.methods.fgce.settings import FgceSettings
 
-GOLDEN = Path(__file__).parents[2].parent / "shared" / "golden" / "fgce"
+GOLDEN = SHARED / "golden" / "fgce"
 
 pytestmark = pytest.mark.skipif(not GOLDEN.is_dir(), reason="shared/golden/fgce (reference outputs) is not there")
 

@@ -81,7 +81,7 @@ def test_a_server_that_cannot_be_reached_is_a_check_that_failed(tmp_path: Path) 
 
 _WITHOUT_SCHEDULER = """\
 import json, os, sys
-from flows import scheduler_check
+from flows.operations import scheduler_check
 from flows.operations.doctor import examine
 from flows.supervision.embedded_api import prefect_api
 from tasks.lake.store import Lake

@@ -16,7 +16,7 @@ from stopping import LIMIT, MESSAGE, heed_signals, session
 
 HEAD = """\
 import os, subprocess, sys, threading, time
-from flows import interruption
+from flows.supervision import interruption
 from flows.supervision.interruption import at_forced_end, shielded_children, stoppable
 from tasks.pipeline.stop_request import raise_if_stopped
 

@@ -26,7 +26,7 @@ from tasks.lake.store import Lake
 WAITS = """\
 import sys, time
 from prefect import flow
-from flows.supervision.presence import announced
+from flows.supervision.announcement import announced
 
 @flow(name="waits")
 @announced

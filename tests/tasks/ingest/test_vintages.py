@@ -299,17 +299,17 @@ KILLED = """
 import os, signal, sys
 from datetime import date
 from pathlib import Path
-from tasks import _delivered, _vintages
+from tasks.ingest.vintages import delivery, store
 from tasks.lake.local_directory import Directory
 from tasks.lake.store import Lake
 
 def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 
-place, name = {"read": (_vintages, "take_in"), "converted": (_delivered, "report_on"), "flushed": (_vintages, "flush"),
+place, name = {"read": (store, "take_in"), "converted": (delivery, "report_on"), "flushed": (store, "flush"),
                "named": (Directory, "publish")}[sys.argv[3]]
 setattr(place, name, die)
-_vintages.add(Lake(Path(sys.argv[1])), Path(sys.argv[2]), year=2022, dataset="snapshot", geography="nationwide",
+store.add(Lake(Path(sys.argv[1])), Path(sys.argv[2]), year=2022, dataset="snapshot", geography="nationwide",
               frozen=date(2023, 5, 1))
 """
 

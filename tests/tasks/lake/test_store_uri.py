@@ -107,11 +107,11 @@ def test_a_writer_killed_before_the_record_leaves_no_partition(uri: str, tmp_pat
 import os, signal, sys
 from pathlib import Path
 import pyarrow as pa
-from tasks import _directory, _object_store
+from tasks.lake.object_store import ObjectStore
 from tasks.lake.store import Lake
 def die(*_): os.kill(os.getpid(), signal.SIGKILL)
 lake = Lake(sys.argv[1])
-_object_store.ObjectStore.write = die
+ObjectStore.write = die
 Path.rename = die
 lake.publish("score", "k", {"t": pa.table({"x": [1]})}, {}, {})
 """

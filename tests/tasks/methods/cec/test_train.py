@@ -297,7 +297,9 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Stopped:
     """A process killed for good, and a run that nobody stopped."""
     place = tmp_path_factory.mktemp("stopped")
     loans(200).to_csv(place / "loans.csv", index=False)
-    paths = os.pathsep.join(map(str, (REPOSITORY, REPOSITORY / "tests", Path(__file__).parent)))
+    paths = os.pathsep.join(
+        map(str, (REPOSITORY, REPOSITORY / "tests", REPOSITORY / "tests" / "material", Path(__file__).parent))
+    )
     command = [sys.executable, "-c", KILLED, str(place)]
     env = {**environment(None), "PYTHONPATH": paths}
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tasks.feasibility_graph.algorithm.graph import DOWN, FREE, IMMUTABLE, UP, Rules
 from tasks.methods.fgce.algorithm.ablation import rules as ablation
 from tasks.methods.fgce.algorithm.ablation.cheapest import Asked
+from tasks.methods.fgce.algorithm.ablation.names import NOTHING
 from tasks.methods.fgce.algorithm.ablation.rules import Variant
 from tasks.methods.fgce.algorithm.ablation.subsamples import Matched
 from tasks.methods.fgce.settings import FgceSettings
@@ -29,7 +30,7 @@ def instance(cells, strata, factual, rules, epsilon, strict=False):
     encoded = np.array(cells, float)
     codes = np.rint(encoded[:, -1:] * (LEVELS - 1)).astype(np.int32)[:, : len(rules.transitions)]
     factual = np.array(factual, bool)
-    variant = Variant(ablation.NOTHING, rules, codes, epsilon)
+    variant = Variant(NOTHING, rules, codes, epsilon)
     groups = np.array(strata, np.int32).reshape(-1, 1)
     return encoded, groups, variant, (Asked(factual, ~factual),), FgceSettings(strict=strict)
 

@@ -58,7 +58,9 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """Loans with a lake on which training was killed in its second epoch, and the digest of a run nobody stopped."""
     place = tmp_path_factory.mktemp("stopped")
     loans(200).to_csv(place / "loans.csv", index=False)
-    paths = os.pathsep.join(map(str, (REPOSITORY, REPOSITORY / "tests", Path(__file__).parent)))
+    paths = os.pathsep.join(
+        map(str, (REPOSITORY, REPOSITORY / "tests", REPOSITORY / "tests" / "material", Path(__file__).parent))
+    )
     env = {**environment(None), "PYTHONPATH": paths}
     done = subprocess.run(
         [sys.executable, "-c", KILLED, str(place)], env=env, capture_output=True, text=True, check=False

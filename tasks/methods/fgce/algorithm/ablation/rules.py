@@ -63,7 +63,7 @@ def variants(given: Variant, lifted: Mapping[str, tuple[Rules, Ints]], every: Ru
     """The rules as they are, without each constraint, without all of them, and each of the ends without epsilon.
 
     Args:
-        given: The rules of the audit; ``without`` is ``NOTHING``.
+        given: The rules of the audit; ``without`` is ``names.NOTHING``.
         lifted: For each constrained feature, the rules and codes without its constraint.
         every: The rules without any constraint; no code is needed then.
     """
