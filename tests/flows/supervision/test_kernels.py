@@ -1,6 +1,5 @@
 """After the set-up no audit compiles a kernel, and a set-up that cannot keep kernels goes on."""
 
-import os
 import resource
 import shutil
 import subprocess
@@ -33,10 +32,8 @@ OTHER = (
 
 def copied(place: Path) -> Path:
     """The code and the bundled data in a folder of their own, with nothing compiled."""
-    for part in ("flows", "tasks", "schemas", "data"):
-        shutil.copytree(
-            REPOSITORY / part, place / part, ignore=shutil.ignore_patterns("__pycache__", "lake", "reports")
-        )
+    for part in ("flows", "tasks", "schemas", "data/audits", "data/published"):
+        shutil.copytree(REPOSITORY / part, place / part, ignore=shutil.ignore_patterns("__pycache__"))
     return place
 
 
@@ -49,7 +46,7 @@ def ran(home: Path, *words: str, **places: str) -> "subprocess.CompletedProcess[
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    print(f"\n{words[0]}: {time.monotonic() - began:.0f} s, {cpu:.0f} CPU s")
+    sys.stdout.write(f"\n{words[0]}: {time.monotonic() - began:.0f} s, {cpu:.0f} CPU s\n")
     return done
 
 
