@@ -18,7 +18,7 @@ help:
 
 $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info[:2] >= (3, 11) else "Python 3.11 or later is needed: make PYTHON=python3.11 ...")'
-	@echo "setting up $(VENV): two to four minutes, once"
+	@echo "setting up $(VENV): three to six minutes, once"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements.lock
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .

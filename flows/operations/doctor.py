@@ -14,6 +14,7 @@ from packaging.version import Version
 
 from flows.operations.scheduler_check import LIMIT_SECONDS, seconds_to_first_run
 from flows.supervision.file_modes import open_to_others
+from flows.supervision.kernels import compiled_kernels
 from schemas.errors import InfrastructureError
 from tasks.lake.storage import storage_at
 from tasks.lake.store import Lake
@@ -28,7 +29,7 @@ def examine(root: str) -> list[dict[str, Any]]:
     """Every check with what was found, whether that will do, and the next step where not."""
     needed = [Requirement(line) for line in requires("evenhand") or []]
     packages = [_package(r) for r in needed if r.marker is None or r.marker.evaluate({"extra": ""})]
-    return [_python(), *packages, _lake(root), _modes(root), _disk(root), _memory(), _schedules()]
+    return [_python(), *packages, _lake(root), _modes(root), _disk(root), _memory(), _kernels(), _schedules()]
 
 
 def _check(name: str, found: str, ok: bool, step: str) -> dict[str, Any]:
@@ -78,6 +79,13 @@ def _disk(root: str) -> dict[str, Any]:
 def _memory() -> dict[str, Any]:
     free = psutil.virtual_memory().available
     return _check("free memory", f"{free / _GB:.1f} GB", free > 3 * _GB, "3 GB are needed for 50,000 rows")
+
+
+def _kernels() -> dict[str, Any]:
+    """Whether the set-up's kernels are there; without them the first audit takes longer, and nothing is amiss."""
+    found, recorded = compiled_kernels()
+    told = f"{found} of {recorded} compiled" if recorded else "not compiled by the set-up"
+    return _check("kernels", told if recorded and found == recorded else f"{told}; the next audit compiles", True, "")
 
 
 def _schedules() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Set-up step: migrates an empty Prefect database once, which every new lake then copies.
+"""Set-up step: migrates an empty Prefect database once, which every new lake then copies, and compiles kernels.
 
 Migrating takes Prefect some seven seconds for each new database; copying takes none. Without the prepared database an
 audit works all the same, and only starts later.
@@ -33,4 +33,11 @@ def prepare() -> None:
 
 
 if __name__ == "__main__":
+    import logging
+
+    from flows.supervision.kernels import compile_kernels  # loads the stages, and who wants the template needs none
+
+    logging.basicConfig(format="%(message)s")
+    logging.getLogger("evenhand").setLevel(logging.INFO)
     prepare()
+    compile_kernels()

@@ -1,0 +1,75 @@
+"""After the set-up no audit compiles a kernel, and a set-up that cannot keep kernels goes on."""
+
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import REPOSITORY, environment
+from stopping import spec_of_all_methods
+
+from schemas.terms import ExitCode
+
+RAN = (ExitCode.WITHIN, ExitCode.BREACH, ExitCode.INSUFFICIENT_EVIDENCE)
+QUICK = ("--set", "methods.raguel.blocks=4", "--set", "methods.gcfn.epochs=2")
+OTHER = (
+    *("--set", "model.kind=net", "--set", "methods.fgce.cost=path", "--set", "methods.raguel.reach=any"),
+    *(
+        "--set",
+        "methods.raguel.steps=false",
+        "--set",
+        "methods.cst.distance=hvdm",
+        "--set",
+        "methods.cst.generator=gan",
+    ),
+    *("--set", "methods.cec.training.epochs=1", "--set", "methods.cec.training.folds=2"),
+)
+"""Settings that call kernels which an audit by default does not."""
+
+
+def copied(place: Path) -> Path:
+    """The code and the bundled data in a folder of their own, with nothing compiled."""
+    for part in ("flows", "tasks", "schemas", "data/audits", "data/published"):
+        shutil.copytree(REPOSITORY / part, place / part, ignore=shutil.ignore_patterns("__pycache__"))
+    return place
+
+
+def ran(home: Path, *words: str, **places: str) -> "subprocess.CompletedProcess[str]":
+    """A module of the copy as a process; prints the seconds that it took."""
+    own = {k: v for k, v in environment(None).items() if k != "NUMBA_CACHE_DIR"} | {"PYTHONPATH": str(home)} | places
+    began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [sys.executable, "-m", *words], env=own, cwd=home, capture_output=True, text=True, timeout=1200
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    sys.stdout.write(f"\n{words[0]}: {time.monotonic() - began:.0f} s, {cpu:.0f} CPU s\n")
+    return done
+
+
+def kept(home: Path) -> dict[Path, bytes]:
+    """What numba keeps: an index file for each kernel, a file of code for each of its signatures."""
+    return {file.relative_to(home): file.read_bytes() for file in home.rglob("*.nb[ic]")}
+
+
+@pytest.mark.slow
+def test_an_audit_after_the_set_up_compiles_nothing(tmp_path: Path) -> None:
+    home = copied(tmp_path / "code")
+    said = ran(home, "flows.supervision.prepare").stderr
+    assert said.splitlines() == ["compiling numerical kernels: one to two minutes, once"]
+    compiled = kept(home)
+    assert len({file.name for file in compiled if file.suffix == ".nbi"}) > 100
+    spec = spec_of_all_methods(tmp_path)
+    spec.write_text(spec.read_text().replace("methods:\n", "methods:\n  raguel: {fewest: 5}\n"))
+    for settings in ((), OTHER):
+        done = ran(home, "flows.cli", "audit", str(spec), "--lake", str(tmp_path / "lake"), *QUICK, *settings)
+        assert done.returncode in RAN, done.stderr
+        assert sorted(kept(home).keys() - compiled.keys()) == []
+    assert kept(home) == compiled
+    (no_folder := tmp_path / "file").touch()
+    done = ran(home, "flows.supervision.prepare", NUMBA_CACHE_DIR=str(no_folder))
+    assert done.returncode == 0
+    assert "kernels could not be kept" in done.stderr
