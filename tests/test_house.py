@@ -103,6 +103,6 @@ def test_every_stage_is_in_a_file_of_that_name() -> None:
 def _entries(folder: Path) -> Iterator[Path]:
     """What git would keep of a folder: files, and folders that hold some."""
     for each in folder.iterdir():
-        inside = [each] if each.is_file() else [file for file in each.rglob("*") if file.is_file()]
-        if each.name != "__pycache__" and inside:
+        inside = [each] if each.is_file() else (file for file in each.rglob("*") if file.is_file())
+        if any("__pycache__" not in file.parts for file in inside):
             yield each
