@@ -15,7 +15,7 @@ from typing import Any
 
 import psutil
 import pytest
-from conftest import PROFILE, REPOSITORY, SPEC, loans
+from conftest import REPOSITORY, SPEC, loans
 
 LIMIT = 30.0
 """Seconds that a loaded machine may take from the signal to the end."""
@@ -83,10 +83,9 @@ class Stops:
 
 
 def few_of(moments: Sequence[Any], few: int) -> list[Any]:
-    """The moments as parameters: a few drawn with a fixed seed, twice as many as slow, and all others by night."""
-    drawn = random.Random(0).sample(range(len(moments)), len(moments))
-    kept = drawn if PROFILE == "nightly" else drawn[: 3 * few]
-    return [pytest.param(moments[i], marks=() if i in drawn[:few] else pytest.mark.slow) for i in sorted(kept)]
+    """The moments as parameters: a few of them, drawn with a fixed seed, in the usual run, and all others as slow."""
+    drawn = random.Random(0).sample(range(len(moments)), few)
+    return [pytest.param(each, marks=() if i in drawn else pytest.mark.slow) for i, each in enumerate(moments)]
 
 
 AFTERWARDS = ("a few moments", pytest.param("all others", marks=pytest.mark.slow))
