@@ -1,8 +1,8 @@
-"""Prefect flow of an audit: each stage is a task, and the lake decides what is already computed.
+"""Prefect flow of an audit: one task per stage; the lake decides which stages are already computed.
 
-The flow takes and gives plain values, so that it can be deployed as ``flows.audit.audit``. Only artifacts travel
-between tasks. A task's cache key is its stage's key, and counts only while the lake holds the partition: Prefect's own
-record of a result is no proof that the files are there.
+Arguments and results are plain values, so that ``flows.audit.audit`` can be deployed. Tasks exchange artifacts only.
+The cache key of a task is the key of its stage, and is valid only while the lake holds the partition: Prefect's record
+of a result does not prove that the files exist.
 """
 
 import hashlib
@@ -23,8 +23,7 @@ from prefect.context import TaskRunContext
 
 from flows.partitions.years import spec_as_held
 from flows.runs.given import given_spec
-from flows.runs.record import headline, publish, report_of
-from flows.runs.source import source_read
+from flows.runs.record import headline, publish, report_of, source_read
 from flows.supervision.announcement import announced
 from flows.supervision.file_modes import restrict
 from schemas.artifact import Artifact, Partition
@@ -58,7 +57,7 @@ def audit(spec: dict[str, Any] | str, lake: str) -> dict[str, Any]:
         raise_if_stopped()
         clock = time.perf_counter()
         done.append(_execute(step, inputs(step, done), lake))
-        _tell(step, done[-1], time.perf_counter() - clock)
+        _log_stage(step, done[-1], time.perf_counter() - clock)
         update_progress_artifact(progress, 100 * (i + 1) / len(planned.steps))
     raise_if_stopped()
     publish(Lake(lake), planned, done)
@@ -78,7 +77,7 @@ def _stage_key(_: TaskRunContext, parameters: dict[str, Any]) -> str | None:
 
 
 def _is_transient(_: Any, __: Any, state: Any) -> bool:
-    """Whether another try could help: an operating system's error could be a network drive that blinked."""
+    """Whether a retry could help: an operating system's error may be a passing fault of a network drive."""
     error = state.result(raise_on_failure=False)
     return isinstance(error, OSError) or isinstance(getattr(error, "__cause__", None), OSError)
 
@@ -117,7 +116,7 @@ def _execute(step: Step, given: Inputs, lake: str) -> Partition:
     )
 
 
-def _tell(step: Step, partition: Partition, seconds: float) -> None:
+def _log_stage(step: Step, partition: Partition, seconds: float) -> None:
     refused = partition.table("refusals").rows
     how = "from the lake" if partition.reused else f"{seconds:.1f} s"
     log.info("%-12s %10s rows %8s refused   %s", step.name, f"{partition.tables[0].rows:,}", f"{refused:,}", how)

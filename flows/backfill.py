@@ -1,8 +1,8 @@
-"""Prefect flow of a back-fill: one task a year, with a limit on the tasks that run at once.
+"""Prefect flow of a back-fill: one task per year, with a limit on concurrent tasks.
 
-The flow takes and gives plain values, so that it can be deployed as ``flows.backfill.backfill``. The lake is the truth:
-a task finds there what an earlier attempt has computed, and how a year ended is read from its record and not from
-Prefect. One flow and many tasks: a flow costs a second, a task some milliseconds.
+Arguments and results are plain values, so that ``flows.backfill.backfill`` can be deployed. The result of a year is
+read from its record in the lake, not from Prefect; a task reuses what earlier attempts computed. There is one flow with
+many tasks, because a flow costs a second and a task some milliseconds.
 """
 
 import logging
@@ -50,7 +50,7 @@ def backfill(
     runner: dict[str, Any] | None = None,
     force: bool = False,
 ) -> dict[str, Any]:
-    """Audit every year, whatever happens to the others.
+    """Audit every year; a failed year does not stop the others.
 
     Args:
         spec: an audit spec with ``{year}`` in its path or a vintage, as ``AuditSpec`` dumps it, or where its file is.
@@ -76,7 +76,7 @@ def backfill(
 
     def tell(record: Attempt) -> None:
         ended[record.year] = record
-        _tell(record, len(ended), len(asked))
+        _log_year(record, len(ended), len(asked))
         update_progress_artifact(progress, 100 * len(ended) / len(asked))
 
     settings = runner or {"kind": "processes", "workers": workers}
@@ -93,7 +93,7 @@ def backfill(
 
 @dataclass(frozen=True)
 class Asked:
-    """A year that is asked for."""
+    """One year to audit."""
 
     spec: dict[str, Any]
     year: int
@@ -103,7 +103,7 @@ class Asked:
     """Number of the last attempt before this back-fill."""
 
     def ended(self) -> Attempt | None:
-        """Its record, if it has ended since."""
+        """The record of this back-fill's attempt; None if none has ended."""
         last = latest(Lake(self.lake), self.spec["name"], self.year)
         return last if last and last.attempt > self.before and last.state is not YearState.INTERRUPTED else None
 
@@ -114,7 +114,7 @@ def _attempts_before(audit: str, year: int, lake: str) -> int:
 
 
 def _round(asked: Sequence[Asked], runner: TaskRunner[Any], tell: Callable[[Attempt], None]) -> list[Asked]:
-    """Audit years beside each other; gives those whose process died or could not begin."""
+    """Audit years in parallel; returns those whose process died or could not start."""
     raise_if_stopped()
     lost = []
     with runner as running, _killing_workers():
@@ -145,7 +145,7 @@ def _killing_workers() -> Iterator[None]:
 
 
 def _never_ended(one: Asked) -> Attempt:
-    """The record of a year whose process died twice, or that none could begin."""
+    """The record of a year whose process died twice or could not start."""
     lake, audit = Lake(one.lake), one.spec["name"]
     last = latest(lake, audit, one.year)
     told = last.message if last and last.attempt > one.before else "no process could begin with it"
@@ -199,7 +199,7 @@ def rows(records: Sequence[Attempt]) -> list[dict[str, Any]]:
     ]
 
 
-def _tell(record: Attempt, done: int, of: int) -> None:
+def _log_year(record: Attempt, done: int, of: int) -> None:
     seconds = "" if record.seconds is None else f"{record.seconds:8.1f} s"
     log.info(
         "%d  %-12s %s   %d of %d   %s", record.year, record.state, seconds, done, of, record.message.split("\n")[0]

@@ -1,11 +1,11 @@
 """Prefect flow of the watch: looks for a newer edition of the newest year, and audits what is not audited yet.
 
-It asks the list of what is published and the lake, fetches what is missing where it may, and audits what is held and
-not audited yet. It takes and gives plain values, so that it can be deployed as ``flows.watch.watch``.
+It compares the catalogue with the lake, and fetches what is missing if it may. Arguments and results are plain values,
+so that ``flows.watch.watch`` can be deployed.
 """
 
 import logging
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from prefect import flow
@@ -27,7 +27,7 @@ log = logging.getLogger("evenhand")
 
 @dataclass(frozen=True)
 class Found:
-    """What a watch found and did."""
+    """Result of a watch."""
 
     published_year: int
     """The newest year of the data set that is known to be published."""
@@ -46,11 +46,7 @@ class Found:
 @flow(name="watch", result_serializer="json", validate_parameters=False, log_prints=False)
 @announced
 def watch(
-    spec: dict[str, Any] | str,
-    lake: str,
-    fetch: bool = False,
-    year: int | None = None,
-    base_url: str | None = None,
+    spec: dict[str, Any] | str, lake: str, fetch: bool = False, year: int | None = None, base_url: str | None = None
 ) -> dict[str, Any]:
     """Look for a newer edition, fetch it where that is allowed, and audit the newest one held.
 
@@ -75,7 +71,7 @@ def watch(
     found = Found(published, _words(fetched), why, _words(held))
     if held is not None:
         found = _audited(asked, held.year, opened, found)
-    _tell(found)
+    _log_result(found)
     return asdict(found)
 
 
@@ -130,17 +126,17 @@ def _audited(spec: AuditSpec, year: int, lake: Lake, found: Found) -> Found:
     of_year = spec_of_year(spec, year, lake)
     run = plan(of_year).run
     if is_published(lake, run):
-        return Found(**{**asdict(found), "run": run})
+        return replace(found, run=run)
     said = audit(spec=of_year.model_dump(mode="json"), lake=lake.location)
-    return Found(**{**asdict(found), "run": said["run"], "audited": True})
+    return replace(found, run=said["run"], audited=True)
 
 
 def _words(vintage: Vintage | None) -> str:
     return "" if vintage is None else str(vintage)
 
 
-def _tell(found: Found) -> None:
-    """One line for each thing that somebody may want to know."""
+def _log_result(found: Found) -> None:
+    """Log the result, one line per fact."""
     if found.fetched:
         log.info("fetched %s", found.fetched)
     elif found.not_fetched:

@@ -1,4 +1,4 @@
-"""Handle that stages exchange instead of a frame: where a validated table lies, and its digest."""
+"""Artifacts and partitions: path and digest of a validated table, which stages exchange instead of frames."""
 
 from pydantic import BaseModel, ConfigDict
 
@@ -16,7 +16,7 @@ class Artifact(BaseModel):
 
 
 class Partition(BaseModel):
-    """What one stage published under one key: tables and files, with the count of rows that it refused."""
+    """Output of one stage under one key: tables and files."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -1,10 +1,10 @@
-"""Checks that several keys of the audit spec share: seeds, ascending pairs, and no true or false for a number."""
+"""Base class and validators of the audit spec: strict models, seeds, ascending pairs."""
 
 from collections.abc import Iterator
 from types import UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, ValidationInfo, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo, field_validator
 
 LARGEST_SEED: Final = 2**32 - 1
 """NumPy, scikit-learn and PyTorch together take no larger seed."""
@@ -32,8 +32,10 @@ Ascending = Annotated[Pair, AfterValidator(_ascending)]
 """Two numbers, either of which may be null for no bound; the lower one first."""
 
 
-class NoFlags(BaseModel):
-    """Refuses true and false where a number is expected: Python counts them as 1 and 0."""
+class Strict(BaseModel):
+    """Frozen; unknown keys are errors, and so are numbers that are not finite and booleans for numbers."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     @field_validator("*", mode="before")
     @classmethod

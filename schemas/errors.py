@@ -41,7 +41,7 @@ class SpecError(EvenhandError):
 
 
 class SpecFaultsError(SpecError):
-    """Several faults of one audit spec, told together."""
+    """Several faults of one audit spec, reported together."""
 
     def __init__(self, faults: Sequence[SpecError]) -> None:
         """Keep the single faults, each with its location."""

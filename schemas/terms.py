@@ -99,11 +99,13 @@ class ExitCode(IntEnum):
 
 
 class Note(StrEnum):
-    """What stands at the ends of a measure that has no interval, or no whole one. Part of a note, never a bound."""
+    """Why a measure has no interval, or an incomplete one. Part of its note."""
 
     RANGE = "range"
     """The ends are the range of what was drawn."""
     NO_SPREAD = "no spread"
     """No interval: resamples do not differ, so that nothing is known of sampling error."""
+    POOR_SUPPORT = "poor support"
+    """An adjusted comparison of a group, too few of whose members have comparable members of the reference group."""
     NO_UPPER_END = "no upper end"
     """A ratio to a share of 0: the interval reaches from the lower end to infinity."""

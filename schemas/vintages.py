@@ -1,14 +1,14 @@
-"""Vintages: editions of a year of HMDA that the lake holds, and the words by which one is named.
+"""Vintages: editions of a year of HMDA in the lake, and their names.
 
-HMDA has two axes of time: the year that the applications were acted on, and the day on which the publisher froze what
-it knew of that year. An edition is therefore named by year, data set, place, freeze date and the sha256 of the file
-that was delivered; never by the year alone. Where editions come from: ``schemas.catalogue``.
+HMDA has two axes of time: the year of the decisions, and the day on which the publisher froze the data of that year. So
+an edition is named by year, data set, place, freeze date and the sha256 of the delivered file. Where editions come
+from: ``schemas.catalogue``.
 """
 
 import re
 from datetime import date
 from pathlib import PurePath
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -79,11 +79,9 @@ def dataset_of(word: str) -> DatasetName:
     Raises:
         SpecError: there is none.
     """
-    for name in get_args(DatasetName):
-        if name == word:
-            known: DatasetName = name
-            return known
-    raise SpecError(f"no kind of data set {word!r}; {nearest(word, DATASETS)}")
+    if word not in DATASETS:
+        raise SpecError(f"no kind of data set {word!r}; {nearest(word, DATASETS)}")
+    return cast("DatasetName", word)
 
 
 def place_of(geography: str) -> tuple[Place, str]:

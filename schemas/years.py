@@ -1,4 +1,4 @@
-"""Years that decisions can be of."""
+"""Valid years of decisions."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Final

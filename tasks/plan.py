@@ -146,8 +146,7 @@ def _effective(spec: AuditSpec) -> str:
         said["source"]["path"] = names[0] if len(names) == 1 else names
     if spec.model.file is not None:
         said["model"]["file"]["path"] = PurePath(spec.model.file.path).name
-    text: str = yaml.safe_dump(said, sort_keys=False, allow_unicode=True)
-    return text
+    return yaml.safe_dump(said, sort_keys=False, allow_unicode=True)
 
 
 def walk(steps: Sequence[Step], execute: Callable[[Step, Inputs], Partition | None]) -> list[Partition]:

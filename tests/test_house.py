@@ -9,6 +9,8 @@ from conftest import REPOSITORY
 
 from tasks.pipeline.registry import METHODS, NAMES
 from tasks.plan import STAGES
+from tasks.proof.benches import Bench, Expected
+from tasks.proof.experiments import Paper
 
 TOPS = ("flows", "tasks", "schemas")
 CODE = sorted(file for top in TOPS for file in (REPOSITORY / top).rglob("*.py"))
@@ -33,6 +35,7 @@ RECORDED = {
     "score": "tasks.scoring",
     "connect": "tasks.feasibility_graph",
     "generate": "tasks.counterfactuals",
+    "adjust": "tasks.methods.adjusted.adjust",
     "ablate": "tasks.methods.fgce.ablate",
     "train": "tasks.methods.cec.train",
     "mediate": "tasks.methods.gcfn.mediate",
@@ -55,6 +58,16 @@ def test_a_method_is_whole(name: str) -> None:
     home = METHOD_FOLDERS / name
     assert [file for file in WHOLE if not (home / file).is_file()] == []
     assert (REPOSITORY / "docs" / "methods" / f"{name}.md").is_file()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_method_declares_its_bench_its_twin_and_its_experiments(name: str) -> None:
+    bench = METHODS[name].module("bench.bench")
+    assert isinstance(bench.BENCH, Bench)
+    assert isinstance(bench.TWIN, Expected)
+    experiments = METHODS[name].module("reproduction.experiments").Experiments
+    assert issubclass(experiments, Paper)
+    assert bench.BENCH.name == experiments.name == name
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,4 +1,4 @@
-"""Benches that belong to no single method: overhead, ingest, the twin.
+"""Benchmarks of no single method: overhead, ingest, the twin.
 
-A method's bench is in its folder (``tasks.methods``).
+Scope: Evenhand's own. Those of a method: ``bench`` in its folder (``tasks.methods``).
 """

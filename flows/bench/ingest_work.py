@@ -1,4 +1,4 @@
-"""Timed work of ``evenhand bench ingest``, a process each: rows drawn, copied plainly, converted to canonical columns.
+"""Draws the rows of ``evenhand bench ingest``, copies them plainly or converts them, each in a process of its own.
 
 Rows are those of a twin of the public register: the same seed gives the same file.
 """
@@ -21,15 +21,15 @@ FILE = "public_lar.psv"
 
 
 def generate(place: str, rows: str) -> dict[str, Any]:
-    """Draw a file of the public register: 99 columns, a header, pipes between them."""
+    """Draws a file of the public register: 99 columns, a header, pipes between them."""
     start = time.perf_counter()
-    settings = TwinSettings(rows=int(rows), lenders=LENDERS)
-    file = write(Path(place), settings, YEAR, "public_lar", SEED).rows.replace(Path(place) / FILE)
+    settings = TwinSettings(rows=int(rows), lenders=LENDERS, year=YEAR)
+    file = write(Path(place), settings, SEED).rows.replace(Path(place) / FILE)
     return {"rows": int(rows), "seconds": time.perf_counter() - start, "file_mb": file.stat().st_size / 1e6}
 
 
 def plain(place: str) -> dict[str, Any]:
-    """DuckDB's own conversion: every column read as it guesses, and written."""
+    """Copies the file by DuckDB's own conversion, which guesses the type of every column."""
     source, target = Path(place) / FILE, Path(place) / "plain.parquet"
     with timed() as times, duckdb.connect(config={"temp_directory": place}) as connection:
         connection.execute("SET enable_progress_bar = false")
@@ -39,7 +39,7 @@ def plain(place: str) -> dict[str, Any]:
 
 
 def canonical(place: str) -> dict[str, Any]:
-    """The file recognised, converted and validated."""
+    """Recognises, converts and validates the file."""
     folder = Path(place)
     with timed() as times:
         rows = convert(recognise(folder / FILE, folder / "scratch"), folder / "canonical").rows

@@ -1,6 +1,6 @@
-"""``evenhand bench overhead``: the stages as plain calls against the command with Prefect and the lake.
+"""Times the stages as plain calls against the command with Prefect and the lake.
 
-Both run in processes of their own, after a run that compiles. What benches share: ``tasks.proof.benches``.
+Both run in processes of their own, after a run that compiles.
 """
 
 import os
@@ -21,9 +21,9 @@ from tasks.proof.plain import call_plainly
 
 
 def overhead(spec: AuditSpec) -> list[dict[str, Any]]:
-    """The stages as plain function calls on frames in memory, against a whole process with Prefect, GX and the lake.
+    """Times the stages as plain calls on tables in memory, and the whole command with Prefect, GX and the lake.
 
-    Both run as processes of their own and include the start of Python and the imports that they need.
+    Both times include the start of Python and the imports.
     """
     with tempfile.TemporaryDirectory() as place:
         Lake(Path(place)).require_space(2 * 2**30, "the benchmark")
@@ -32,13 +32,10 @@ def overhead(spec: AuditSpec) -> list[dict[str, Any]]:
         plain = [sys.executable, "-m", "flows.bench.overhead", str(file)]
         full = [sys.executable, "-m", "flows.cli", "audit", str(file), "--json", "--lake", f"{place}/lake"]
         _seconds(plain)  # compiles what numba caches, so that neither side pays for it
-        bare, framed = _seconds(plain), _seconds(full)
-        again = _seconds(full)
-    return [
-        {"what": "plain function calls", "seconds": bare, "ratio": 1.0, "added_s": 0.0},
-        {"what": "full flow, empty lake", "seconds": framed, "ratio": framed / bare, "added_s": framed - bare},
-        {"what": "full flow, nothing to do", "seconds": again, "ratio": again / bare, "added_s": again - bare},
-    ]
+        bare = _seconds(plain)
+        runs = {"plain function calls": bare, "full flow, empty lake": _seconds(full)}
+        runs["full flow, nothing to do"] = _seconds(full)
+    return [{"what": what, "seconds": s, "ratio": s / bare, "added_s": s - bare} for what, s in runs.items()]
 
 
 def _seconds(command: list[str]) -> float:

@@ -1,19 +1,17 @@
-"""``evenhand bench twin``: which methods find planted discrimination in an HMDA twin, and which find it where none is.
+"""Measures which methods find planted discrimination in twins of HMDA, and which find it where none is planted.
 
 Seeded twins are audited by all methods as plain function calls: without any discrimination, with a lower logit for
 one race (direct), and with income, home, loan and debts moved (mediated). Found is what an audit calls a breach: the
 whole interval of a method's measure lies beyond the limit that ``data/audits/hmda-twin.yaml`` fixes. What lies on both
 sides, or has no interval, is not found.
 
-Here belong the order of the runs and what is expected of whom. What is drawn is in
-``tasks.ingest.synthetic.twin.algorithm``.
+Scope: runs, rates and targets. Twins: ``tasks.ingest.synthetic.twin.algorithm``.
 """
 
 import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import mean
 
 import numpy as np
@@ -28,9 +26,9 @@ from tasks.ingest.synthetic.twin.algorithm.truth import flip_shares
 from tasks.pipeline.registry import METHODS
 from tasks.pipeline.specs import read_spec
 from tasks.plan import plan
-from tasks.proof.benches import Row, at_least, at_most, held_to, require_rows, row
+from tasks.proof.benches import Bench, Expected, Room, Row, at_least, at_most, row
 from tasks.proof.plain import call_plainly
-from tasks.proof.planted import Expected
+from tasks.proof.specs import shipped
 
 ROWS, FEWEST_ROWS = 2_000, 1_200
 """With fewer, a group would not fill a batch of GCFN."""
@@ -40,17 +38,15 @@ MOST_FALSE, LEAST_FOUND = 0.1, 0.8
 """Shares of the seeds: at most so many found where nothing is planted, at least so many where something is."""
 GROUP = "Black"
 
-_HERE = Path(__file__).parents[1]
-_PLACES = (_HERE.parent / "data" / "audits" / "hmda-twin.yaml", _HERE / "bundled" / "hmda-twin.yaml")
 DRAWS = "500"
 """Resamples: fewer than an audit has, and enough for a limit."""
-EXPECTED: Mapping[str, Expected] = {name: method.module("bench.twin").TWIN for name, method in METHODS.items()}
-"""What each method can find, and how it is run: said in its folder."""
+EXPECTED: Mapping[str, Expected] = {name: method.module("bench.bench").TWIN for name, method in METHODS.items()}
+"""What each method can find, and how it is run, from its folder."""
 
 
 @dataclass(frozen=True)
 class Said:
-    """What one audit of one twin said."""
+    """Results of one audit of one twin."""
 
     found: Mapping[str, bool]
     """By method: whether its measure breaches its limit."""
@@ -62,50 +58,32 @@ class Said:
     """CPU seconds."""
 
 
-def twin(rows: int | None = None) -> list[Row]:
-    """Rates of findings by method and by what is planted, with exact intervals (Clopper and Pearson).
-
-    Args:
-        rows: Size of each twin and few seeds, for a quick look; targets, which are for the sizes said, are then left
-            out.
-
-    Raises:
-        SpecError: With so few rows a method has nobody to learn from.
-    """
-    require_rows("twin", rows, FEWEST_ROWS, "so that either group fills a batch")
-    size, seeds = rows or ROWS, SEEDS if rows is None else QUICK_SEEDS
-    audited = {planted: [audit(planted, seed, size) for seed in range(count)] for planted, count in seeds.items()}
-    return held_to([line for planted, each in audited.items() for line in _lines(planted, each, size)], rows)
+def _lines(room: Room) -> Iterator[Row]:
+    size, seeds = room.rows or ROWS, SEEDS if room.rows is None else QUICK_SEEDS
+    for planted, count in seeds.items():
+        yield from _rates(planted, [audit(planted, seed, size) for seed in range(count)], size)
 
 
 def audit(planted: str, seed: int, rows: int) -> Said:
-    """Draw one twin, audit it by all methods, and hold what they say beside the truth."""
+    """Draws one twin, audits it by all methods, and returns their results with the true share of flips."""
     clock = time.process_time()
     spec = spec_of(planted, seed, rows)
     steps = [step for step in plan(spec).steps if step.name != "report"]
     (measures,) = call_plainly(steps)["measures"]
-    by = {(m["measure"], m["decision_maker"]): m for m in measures.to_pylist() if _of_group(m)}
+    headlines = [m for m in measures.to_pylist() if not m["subgroup"] and m["parameters"] == "{}"]
+    by = {(m["measure"], m["decision_maker"]): m for m in headlines if m["group"] == GROUP}
     judged = {t.method: by.get((t.measure, t.decision_maker), {}) for t in spec.thresholds if t.method}
     return Said(
         found={method: m.get("state") == State.BREACH for method, m in judged.items()},
-        values={method: _number(m.get("value")) for method, m in judged.items()},
+        values={method: math.nan if m.get("value") is None else m["value"] for method, m in judged.items()},
         flips=_true_flips(spec),
         seconds=time.process_time() - clock,
     )
 
 
-def _of_group(measure: Row) -> bool:
-    """Whether it is the headline of the group that is discriminated against."""
-    return measure["group"] == GROUP and not measure["subgroup"] and measure["parameters"] == "{}"
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value
-
-
 def spec_of(planted: str, seed: int, rows: int) -> AuditSpec:
-    """The audit of one twin: the example spec, smaller."""
-    file = next((place for place in _PLACES if place.is_file()), _PLACES[0])
+    """Returns the audit spec of one twin: the example spec, smaller."""
+    file = shipped("audits/hmda-twin.yaml")
     drawn = {"rows": str(rows), "discrimination": planted}
     parameters = {f"source.synthetic.parameters.{name}": value for name, value in drawn.items()}
     smaller = {f"methods.{name}": each.smaller for name, each in EXPECTED.items()} | {"bootstrap.draws": DRAWS}
@@ -121,7 +99,7 @@ def _true_flips(spec: AuditSpec) -> float:
     return next(each.share for each in known if (each.attribute, each.group) == ("race", GROUP))
 
 
-def _lines(planted: str, audits: list[Said], size: int) -> Iterator[Row]:
+def _rates(planted: str, audits: list[Said], size: int) -> Iterator[Row]:
     shares = [said.flips for said in audits]
     found = f"true share of decisions on the group that would be others: {mean(shares):.3f}, in twins: {len(audits)}"
     yield row(f"twin, {planted}", size, "truth", cpu_s=sum(said.seconds for said in audits), found=found)
@@ -147,3 +125,6 @@ def _rate(planted: str, method: str, audits: list[Said]) -> Row:
     if planted in EXPECTED[method].finds:
         return {"ratio": events / n, "found": found, **at_least(events / n, LEAST_FOUND)}
     return {"ratio": events / n, "found": f"{found}; by its nature: {EXPECTED[method].why_not[planted]}"}
+
+
+BENCH = Bench("twin", _lines, fewest=FEWEST_ROWS, why="so that either group fills a batch", disk=0)

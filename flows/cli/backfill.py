@@ -1,6 +1,5 @@
 """Commands over years: plan, backfill, status, protect."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -8,6 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from flows.cli.options import JsonOption, LakeOption, SetOption, load_spec, pair
+from flows.cli.summary import print_rows
+from flows.cli.terminal import console, print_json, show_progress
 from schemas.terms import ExitCode
 
 if TYPE_CHECKING:
@@ -19,9 +21,6 @@ app = typer.Typer()
 
 SpecArgument = Annotated[Path, typer.Argument(help="Audit spec with {year} in source.path, or with source.vintage.")]
 YearsOption = Annotated[str, typer.Option("--years", help="Such as 2010-2024, or 2012,2015-2017.")]
-LakeOption = Annotated[str, typer.Option("--lake", envvar="EVENHAND_LAKE", help="Directory of the lake, or its URI.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-SetOption = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set any key of the spec.")]
 RunArgument = Annotated[str, typer.Argument(help="Run id, as `evenhand audit` or `evenhand status` prints it.")]
 
 
@@ -44,10 +43,10 @@ def plan(
 
     found = forecast(_read(spec, set_).spec, parse_years(years), Lake(lake))
     if as_json:
-        _print_json([asdict(year) for year in found])
+        print_json([asdict(year) for year in found])
     else:
-        _print_rows("what a back-fill would run", [_planned(year) for year in found])
-        _print_rows("stage by stage", _aligned([{"year": year.year, **_matrix(year.stages)} for year in found]))
+        print_rows(console, "what a back-fill would run", [_planned(year) for year in found])
+        print_rows(console, "stage by stage", _aligned([{"year": year.year, **_matrix(year.stages)} for year in found]))
     raise typer.Exit(worst([year.exit_code for year in found]))
 
 
@@ -73,7 +72,6 @@ def backfill(
     The exit code is that of the most serious year: 6 integrity, then 5 infrastructure, 4 data quality, 2 spec,
     1 breach, 3 insufficient evidence, and 0 if all are within their limits.
     """
-    from flows.cli.terminal import show_progress
     from flows.launch.backfill import Backfill, run_backfill
     from flows.partitions.attempts import Attempt
     from flows.partitions.runners import RunnerSettings
@@ -84,9 +82,11 @@ def backfill(
     settings = RunnerSettings.parse(runner, address, workers).model_dump()
     found = run_backfill(Backfill(_read(spec, set_).spec, parse_years(years), lake, settings, force))
     if as_json:
-        _print_json(found)
+        print_json(found)
     else:
-        _print_rows(f"years of {found['audit']}", [_ended(Attempt.model_validate(year)) for year in found["years"]])
+        print_rows(
+            console, f"years of {found['audit']}", [_ended(Attempt.model_validate(year)) for year in found["years"]]
+        )
     raise typer.Exit(ExitCode(found["exit_code"]))
 
 
@@ -98,7 +98,7 @@ def status(lake: LakeOption = "data/lake", as_json: JsonOption = False) -> None:
 
     found = standing(open_lake(lake))
     if as_json:
-        _print_json([asdict(year) for year in found])
+        print_json([asdict(year) for year in found])
         return
     for audit in dict.fromkeys(year.audit for year in found):
         mine = [year for year in found if year.audit == audit]
@@ -111,7 +111,7 @@ def status(lake: LakeOption = "data/lake", as_json: JsonOption = False) -> None:
             }
             for year in mine
         ]
-        _print_rows(f"years of {audit}", _aligned(table))
+        print_rows(console, f"years of {audit}", _aligned(table))
 
 
 @app.command(epilog="Example: evenhand protect hmda-2022-0123456789")
@@ -129,8 +129,6 @@ def protect(
 
 
 def _read(path: Path, pairs: list[str] | None) -> "SpecFile":
-    from flows.cli.options import load_spec, pair
-
     return load_spec(path, dict(pair(each) for each in pairs or []))
 
 
@@ -167,12 +165,7 @@ def _ended(record: Any) -> dict[str, Any]:
     words = {"year": record.year, "state": record.state.value, "seconds": seconds, "computed": record.computed}
     lacks = f"lacks {', '.join(record.lacking)}" if record.lacking else ""
     why = "; ".join(word for word in (record.message.split("\n")[0], lacks) if word)
-    return {
-        **words,
-        "read": record.source_words,
-        "run": record.run or "",
-        "why": why,
-    }
+    return {**words, "read": record.source_words, "run": record.run or "", "why": why}
 
 
 def _matrix(stages: Sequence["Stand"]) -> dict[str, str]:
@@ -189,14 +182,3 @@ def _aligned(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows with the same columns in the same order, ``why`` last."""
     names = sorted(dict.fromkeys(name for row in rows for name in row), key=lambda name: name == "why")
     return [{name: row.get(name, "") for name in names} for row in rows]
-
-
-def _print_json(said: object) -> None:
-    typer.echo(json.dumps(said, indent=1, default=str))
-
-
-def _print_rows(title: str, rows: list[dict[str, Any]]) -> None:
-    from flows.cli.summary import print_rows
-    from flows.cli.terminal import console
-
-    print_rows(console, title, rows)

@@ -147,20 +147,20 @@ def twin(
     folder: Annotated[Path, typer.Argument(help="Directory for the file and the truth beside it.")],
     year: YearOption,
     rows: Annotated[int, typer.Option(min=1, help="Applications to draw.")] = 10_000,
-    layout: Annotated[
-        str | None, typer.Option(help="public_lar or data_browser from 2018, historic_codes before.")
-    ] = None,
     discrimination: Annotated[Literal["none", "direct", "mediated"], typer.Option(help="What is planted.")] = "none",
     strength: Annotated[float, typer.Option(min=0.0, help="Of what is planted: logits, or times the shifts.")] = 1.0,
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The same seed gives the same bytes.")] = 482,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a synthetic year of HMDA in a published layout, and the truth about it. No person is in it."""
+    """Write a synthetic year of HMDA in its published layout, and the truth about it. No person is in it.
+
+    The layout is public_lar from 2018 and historic_codes before.
+    """
     from tasks.ingest.synthetic.twin import write
     from tasks.ingest.synthetic.twin.algorithm.settings import TwinSettings
 
     settings = TwinSettings(rows=rows, year=year, discrimination=discrimination, strength=strength)
-    written = write(folder, settings, year, layout or ("public_lar" if year >= 2018 else "historic_codes"), seed)
+    written = write(folder, settings, seed)
     said = {"file": str(written.rows), "truth": str(written.truth), "rows": written.count}
     _print_json(said) if as_json else _print_facts("written", said)
 

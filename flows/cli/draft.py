@@ -88,7 +88,7 @@ def draft(file: Path) -> str:
     except SeveralLinesError:  # there is no spec yet in which to allow it
         source = source.model_copy(update={"multiline": True})
         raw = _read(source, file.name)
-        if raw.malformed or _hold_rows(raw.table, source.delimiter):
+        if raw.unread or _hold_rows(raw.table, source.delimiter):
             raise
     names = raw.table.column_names
     frame = raw.table.to_pandas().apply(lambda column: column.map(canonical))
@@ -100,7 +100,7 @@ def draft(file: Path) -> str:
     protected = (named or [_first(others, (), grouping, "the groups to compare")])[0]
     favourable, unfavourable = _sides(frame[decision])
     keys = [n for n in others if frame[n].is_unique and n.lower().endswith("id")]
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         "file": file.name,
         "rows": f"{len(frame):,}",
         "name": "".join(ch if ch.isalnum() and ch.isascii() else "-" for ch in file.name.split(".")[0]).strip("-")
@@ -119,7 +119,7 @@ def draft(file: Path) -> str:
         "columns": [_column(frame[n], n) for n in others if n not in (protected, *keys[:1])],
     }
     environment = Environment(trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined, autoescape=False)  # noqa: S701 YAML, quoted by _quoted
-    return environment.from_string(_TEMPLATE).render(**told)
+    return environment.from_string(_TEMPLATE).render(**values)
 
 
 def _read(source: Source, name: str) -> Raw:

@@ -14,7 +14,7 @@ from pydantic.warnings import UnsupportedFieldAttributeWarning
 from flows.cli.backfill import app as backfill_app
 from flows.cli.data import app as data_app
 from flows.cli.operations import app as operations_app
-from flows.cli.options import load_spec, only, overrides
+from flows.cli.options import JsonOption, SetOption, load_spec, only, overrides
 from flows.cli.proof import app as measuring_app
 from flows.cli.results import app as results_app
 from flows.cli.summary import print_rows, print_summary
@@ -47,7 +47,6 @@ LakeOption = Annotated[
         help="Directory of the lake, made if it is not there; or its URI, such as s3://bucket/lake.",
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 _UNREAD = 141
 """Exit code of a command whose reader hung up, as shells have it. It is not 1: that is a breach."""
@@ -60,9 +59,7 @@ def audit(
     year: Annotated[int | None, typer.Option(help="Year of the decisions, instead of the spec's.")] = None,
     method: Annotated[list[str] | None, typer.Option(help="Run this method only; may be given again.")] = None,
     profile: Annotated[str | None, typer.Option(help="default, or paper to reproduce published figures.")] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set any key of the spec.")
-    ] = None,
+    set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run one audit; print a summary, the run id and the path of the report. A finished audit is not run again."""

@@ -1,6 +1,5 @@
 """Commands of operators: worker, gc, replay."""
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -8,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.terminal import console
+from flows.cli.options import JsonOption, LakeOption
+from flows.cli.summary import print_rows
+from flows.cli.terminal import console, print_json
 from schemas.errors import InfrastructureError, SpecError
 from schemas.terms import ExitCode
 
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from tasks.lake.store import Lake
 
 app = typer.Typer()
-
-LakeOption = Annotated[str, typer.Option("--lake", envvar="EVENHAND_LAKE", help="Directory of the lake, or its URI.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
 @app.command(epilog="Example: PREFECT_API_URL=http://127.0.0.1:4200/api evenhand worker --lake /srv/evenhand/lake")
@@ -87,9 +85,9 @@ def gc(
     rows = [{"kind": r.kind, "name": r.name, "bytes": r.bytes, "why": r.why} for r in found]
     said = {"removed": yes, "bytes": sum(r.bytes for r in found), "flow_runs": flow_runs, "lake": rows}
     if as_json:
-        sys.stdout.write(json.dumps(said, indent=1) + "\n")
+        print_json(said)
     else:
-        _tell(said)
+        _print_removals(said)
 
 
 def _flow_runs(lake: "Lake", keep: int, *, remove: bool) -> int | None:
@@ -112,9 +110,7 @@ def _flow_runs(lake: "Lake", keep: int, *, remove: bool) -> int | None:
         ) from error
 
 
-def _tell(said: dict[str, Any]) -> None:
-    from flows.cli.summary import print_rows
-
+def _print_removals(said: dict[str, Any]) -> None:
     rows = said["lake"]
     print_rows(console, "", [{**row, "bytes": f"{row['bytes']:,}"} for row in rows])
     done = "went" if said["removed"] else "would go; nothing was removed, as --yes was not given"
@@ -131,12 +127,11 @@ def replay(
     as_json: JsonOption = False,
 ) -> None:
     """Compute a run again from its manifest and compare every table. Exit 6 if one is not the same."""
-    from flows.cli.summary import print_rows
     from flows.runs.replay import replay_run
 
     rows = replay_run(lake, run)
     if as_json:
-        sys.stdout.write(json.dumps(rows, indent=1) + "\n")
+        print_json(rows)
     else:
         print_rows(console, f"replay of {run}", rows)
     if not all(row["equal"] for row in rows):

@@ -1,13 +1,19 @@
-"""Reads the audit spec that the command line names, a file or the bundled one, and applies its options."""
+"""Options that several commands share; reads the audit spec of the command line and applies its options."""
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from schemas.errors import SpecError, nearest
 
 if TYPE_CHECKING:
     from schemas.audit.file import SpecFile
+
+LakeOption = Annotated[str, typer.Option("--lake", envvar="EVENHAND_LAKE", help="Directory of the lake, or its URI.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+SetOption = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set any key of the spec.")]
 
 _HERE = Path(__file__).parents[1]
 _PLACES = (_HERE.parent / "data" / "audits" / "boston1990.yaml", _HERE / "bundled" / "boston1990.yaml")

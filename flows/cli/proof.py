@@ -33,17 +33,16 @@ def bench(
     as_json: JsonOption = False,
 ) -> None:
     """Time the same work two ways and print the ratio; all but overhead print times beside targets, too."""
-    from flows.bench.listing import bench_of, options_of
+    from flows.bench.listing import OVERHEAD, bench_of, options_of
+    from flows.bench.overhead import overhead
 
-    given: dict[str, Any] = {"--spec": spec, "--set": set_, "--data": data, "--rows": rows}
-    _refuse_options_of_others(name, given)
-    options, measure = options_of(name), bench_of(name)
-    if "--data" in options and data is None:
+    _refuse_options_of_others(name, {"--spec": spec, "--set": set_, "--data": data, "--rows": rows})
+    if "--data" in options_of(name) and data is None:
         raise SpecError(f"bench {name} needs --data DIR, the directory that holds data/")
-    if "--spec" in options:
-        said = measure(load_spec(spec, dict(pair(s) for s in set_ or [])).spec)
+    if name == OVERHEAD:
+        said = overhead(load_spec(spec, dict(pair(s) for s in set_ or [])).spec)
     else:
-        said = measure(*(given[option] for option in options))
+        said = bench_of(name).run(data, rows)
     if as_json:
         console.print_json(json.dumps(said))
     else:
@@ -56,11 +55,7 @@ def reproduce(
     data: Annotated[Path, typer.Option(help="Directory with data/ and golden/ in it.")],
     only: Annotated[
         list[str] | None,
-        typer.Option(
-            help="This data set only: german, compas or adult of fgce, loan or law of cst, german, adult or synthetic "
-            "of cec, synthetic, law-sigmoid, law-sin or compas of gcfn, example, german, default-credit or hmda of "
-            "raguel; may be given again."
-        ),
+        typer.Option(help="This data set only, such as german of fgce; may be given again."),
     ] = None,
     folds: Annotated[
         int | None, typer.Option(min=1, max=5, help="cec: folds to train on, of the paper's five; one if left out.")
@@ -99,8 +94,7 @@ def reproduce(
 
     show_progress()
     size = {"folds": folds, "baselines": baselines, "networks": networks, "epochs": epochs, "seeds": seeds}
-    size |= {"records": records}
-    lines = run(paper, data, only or (), **size)
+    lines = run(paper, data, only or (), **size, records=records)
     if as_json:
         console.print_json(json.dumps(plain(lines)))
     else:

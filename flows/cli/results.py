@@ -1,13 +1,15 @@
-"""Commands that read results: measures, findings, sql. DuckDB over the lake, one view per table."""
+"""Commands that read results: measures, findings, adjusted, sql. DuckDB over the lake, one view per table."""
 
 import csv
 import io
-import json
 import sys
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from flows.cli.options import LakeOption
+from flows.cli.summary import print_rows
+from flows.cli.terminal import print_json
 from schemas.errors import InfrastructureError, SpecError, nearest
 
 if TYPE_CHECKING:
@@ -17,12 +19,36 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-LakeOption = Annotated[str, typer.Option("--lake", envvar="EVENHAND_LAKE", help="Directory of the lake, or its URI.")]
 RunOption = Annotated[str | None, typer.Option("--run", help="Run id; the latest run if left out.")]
 FormatOption = Annotated[
     Literal["table", "csv", "json"], typer.Option("--format", help="How to print: table, csv or json.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
+
+
+_LADDER = """
+    SELECT decision_maker, protected_attribute, "group", if(blocks = '', 'none', blocks) AS adjusted_for,
+           estimator, average_over, "primary" AS judged, value AS difference, low, high, odds_ratio,
+           n, events AS denied, support, rv AS robustness_value, e_value, e_value_near, reason
+    FROM adjusted WHERE run = $run AND ($group IS NULL OR "group" = $group)
+    ORDER BY decision_maker, protected_attribute, "group", rung,
+             NOT (estimator = 'overlap' AND coalesce(support < $enough, false)), estimator <> 'logit', estimator,
+             average_over DESC
+"""
+"""Where the support is poor, the overlap-weighted difference is read first."""
+_UNSEEN = """
+    SELECT a.decision_maker, a."group", a.n, a.events AS denied, a.rv, a.strongest,
+           b.column_of_denial, b.column_of_group
+    FROM adjusted AS a
+    JOIN adjusted AS judged USING (run, rung, decision_maker, protected_attribute, "group")
+    LEFT JOIN adjusted_benchmarks AS b
+      ON b.run = a.run AND b.decision_maker = a.decision_maker AND b.protected_attribute = a.protected_attribute
+     AND b."group" = a."group" AND b."column" = a.strongest AND b.times = 1
+    WHERE a.run = $run AND ($group IS NULL OR a."group" = $group)
+      AND judged."primary" AND a.estimator = 'lpm' AND a.rv IS NOT NULL
+    ORDER BY ALL
+"""
+"""Of the judged rung: what an unseen column has to explain, and what the strongest control explains."""
 
 
 @app.command(epilog="Example: evenhand measures --measure approval_rate --format csv")
@@ -99,6 +125,29 @@ def findings(
     _show(table, "json" if as_json else format_)
 
 
+@app.command(epilog="Example: evenhand adjusted --group Black, or: evenhand adjusted boston1990-1990-0123456789 --json")
+def adjusted(
+    run: Annotated[str | None, typer.Argument(help="Run id; the latest run if left out.")] = None,
+    lake: LakeOption = "data/lake",
+    group: Annotated[str | None, typer.Option(help="Only this group.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the denial ladder of a run: differences of denial among ever more similar applicants, with intervals."""
+    from tasks.methods.adjusted.algorithm.detection import ENOUGH_SUPPORT
+
+    ask = "SELECT 1 AS there FROM information_schema.tables WHERE table_name = 'adjusted' AND $run = $run"
+    if not _ask(lake, run, ask, {}).num_rows:
+        raise SpecError("this run has no denial ladder: its spec leaves it out (methods: {adjusted: null})")
+    rows = _ask(lake, run, _LADDER, {"group": group, "enough": ENOUGH_SUPPORT}).to_pylist()
+    if not rows:
+        known = _ask(lake, run, 'SELECT DISTINCT "group" FROM adjusted WHERE run = $run', {}).to_pydict()["group"]
+        raise SpecError(f"no such group; of {group!r}: {nearest(group or '', sorted(known))}")
+    policy = _policy(lake, run)
+    _print([_published(row, policy) for row in rows], list(rows[0]), "json" if as_json else "table")
+    for row in () if as_json else _ask(lake, run, _UNSEEN, {"group": group}).to_pylist():
+        sys.stdout.write(_sentence(_published(row, policy)))
+
+
 @app.command(epilog='Example: evenhand sql "SELECT run, count(*) FROM applications GROUP BY run"')
 def sql(
     query: Annotated[str, typer.Argument(help="A query; every table of the lake is a view with the column run.")],
@@ -126,6 +175,28 @@ def sql(
     with open_views(open_lake(lake), memory=size) as connection:
         table = answer(connection, query, timeout, size)
     _show(table, "json" if as_json else format_)
+
+
+def _published(row: dict[str, Any], policy: "Policy") -> dict[str, Any]:
+    """A row of the ladder without what a small group would give away, and rounded as other published numbers are."""
+    from tasks.metrics.algorithm.disclosure import rounded, small
+
+    counts = ("n", "denied")
+    if small(policy, row["n"], row["denied"]):
+        numbers = {name for name, value in row.items() if isinstance(value, int | float) and name != "judged"}
+        return {**row, **dict.fromkeys(numbers), "reason": "withheld: a small cell"}
+    digits = 4 if policy.round_to == 1 else 2
+    shown = {name: round(value, digits) if isinstance(value, float) else value for name, value in row.items()}
+    return shown | {name: rounded(policy, row[name]) for name in counts}
+
+
+def _sentence(row: dict[str, Any]) -> str:
+    from tasks.methods.adjusted.report.words import sentence
+
+    if row["rv"] is None:
+        return ""
+    text = sentence(row["rv"], row["strongest"] or "", row["column_of_denial"], row["column_of_group"])
+    return f"\n{row['group']}, decisions of the {row['decision_maker']}: {text}\n"
 
 
 def _ask(root: str, run: str | None, query: str, given: dict[str, Any]) -> "pa.Table":
@@ -171,18 +242,20 @@ def _policy(root: str, run: str | None) -> "Policy":
 
 
 def _show(table: "pa.Table", format_: str) -> None:
-    from rich.console import Console
-
-    from flows.cli.summary import print_rows
     from tasks.lake.query import rows_of
 
-    rows = rows_of(table)
+    _print(rows_of(table), table.column_names, format_)
+
+
+def _print(rows: list[dict[str, Any]], names: list[str], format_: str) -> None:
+    from rich.console import Console
+
     if format_ == "json":
-        sys.stdout.write(json.dumps(rows, indent=1, default=str) + "\n")
+        print_json(rows)
     elif format_ == "csv":
         sink = io.StringIO()
         writer = csv.writer(sink, lineterminator="\n")
-        writer.writerow(table.column_names)
+        writer.writerow(names)
         writer.writerows(row.values() for row in rows)
         sys.stdout.write(sink.getvalue())
     else:

@@ -1,5 +1,6 @@
 """Consoles of the commands: one for results, one for messages and progress."""
 
+import json
 import logging
 import sys
 
@@ -8,6 +9,11 @@ from rich.console import Console
 _WIDE = None if sys.stdout.isatty() else 160
 console = Console(highlight=False, width=_WIDE)
 errors = Console(stderr=True, highlight=False, soft_wrap=True, width=_WIDE)
+
+
+def print_json(said: object) -> None:
+    """Print a result as JSON."""
+    sys.stdout.write(json.dumps(said, indent=1, default=str) + "\n")
 
 
 def show_progress() -> None:

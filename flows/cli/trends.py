@@ -1,18 +1,18 @@
 """Commands that compare years, and editions of a year: trend and restatement."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from flows.cli.options import JsonOption, LakeOption, load_spec
+from flows.cli.summary import print_rows
+from flows.cli.terminal import console, print_json
+
 if TYPE_CHECKING:
     from flows.partitions.trends import Made
 
 app = typer.Typer()
-
-LakeOption = Annotated[str, typer.Option("--lake", envvar="EVENHAND_LAKE", help="Directory of the lake, or its URI.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
 @app.command(epilog="Example: evenhand trend hmda.yaml --years 2010-2024")
@@ -23,14 +23,13 @@ def trend(
     as_json: JsonOption = False,
 ) -> None:
     """Print headline and checked measures year by year, and write the page of them. Computes nothing anew."""
-    from flows.cli.options import load_spec
     from flows.partitions.trends import make_trend
     from flows.partitions.years import parse_years
     from tasks.lake.store import open_lake
 
     made = make_trend(load_spec(spec, {}).spec.name, parse_years(years), open_lake(lake))
     if as_json:
-        typer.echo(json.dumps({"page": made.page, "measures": made.table.to_pylist()}, indent=1))
+        print_json({"page": made.page, "measures": made.table.to_pylist()})
         return
     _print(made, "trend", _by_year(made.table.to_pylist()))
 
@@ -50,7 +49,7 @@ def restatement(
     held = open_lake(lake)
     made = make_restatement(audits_of(held, audit), year, held)
     if as_json:
-        typer.echo(json.dumps({"page": made.page, "measures": made.table.to_pylist()}, indent=1))
+        print_json({"page": made.page, "measures": made.table.to_pylist()})
         return
     names = ("decision_maker", "protected_attribute", "group", "measure", "old", "new", "difference", "new_state")
     _print(made, f"restatement of {year}", [{name: row[name] for name in names} for row in made.table.to_pylist()])
@@ -67,8 +66,5 @@ def _by_year(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _print(made: "Made", title: str, rows: list[dict[str, Any]]) -> None:
-    from flows.cli.summary import print_rows
-    from flows.cli.terminal import console
-
     print_rows(console, title, rows)
     console.print(f"page  {made.page}", markup=False, soft_wrap=True)

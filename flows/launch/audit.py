@@ -1,7 +1,4 @@
-"""Starts an audit: checks what the lake holds, and starts Prefect only if a stage is left to compute.
-
-Prefect's API: ``flows.supervision.embedded_api``.
-"""
+"""Starts an audit: checks what the lake holds, and starts Prefect only if a stage is left to compute."""
 
 import logging
 import os
@@ -30,7 +27,7 @@ log = logging.getLogger("evenhand")
 
 
 def run_audit(spec: AuditSpec, lake_root: Path | str) -> Summary:
-    """Run one audit, or find that nothing is left to do.
+    """Run one audit; compute nothing if the lake holds all of it.
 
     Raises:
         EvenhandError: as the stages say.
@@ -55,7 +52,7 @@ def _audited(spec: AuditSpec, lake: Lake) -> Summary:
 
 
 def _announce(spec: AuditSpec, left: set[str]) -> None:
-    """Say beforehand of a stage that it takes long, since it says nothing until its end."""
+    """Log before a long stage, which logs nothing until its end."""
     for name in spec.methods.running():
         why = spec.methods.named(name).takes_long() if f"detect {name}" in left else ""
         if why:

@@ -20,7 +20,7 @@ log = logging.getLogger("evenhand")
 
 @dataclass(frozen=True)
 class Backfill:
-    """What is asked for."""
+    """Settings of a back-fill."""
 
     spec: AuditSpec
     years: Sequence[int]

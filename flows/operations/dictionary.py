@@ -1,4 +1,4 @@
-"""The data dictionary, written from the declarations of the tables: ``make docs`` puts it into docs/tables.md."""
+"""Writes the data dictionary, docs/tables.md, from the declarations of the tables (``make docs``)."""
 
 import sys
 

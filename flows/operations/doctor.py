@@ -1,4 +1,4 @@
-"""Checks the environment: what an audit needs, whether it is there, and how to mend what is not."""
+"""Checks the environment of an audit: each requirement, whether it is met, and how to fix it."""
 
 import logging
 import os
@@ -26,18 +26,15 @@ _FIRST_WITHOUT_SCHEDULES = Version("2.1")
 
 
 def examine(root: str) -> list[dict[str, Any]]:
-    """Every check with what was found, whether that will do, and the next step where not."""
+    """All checks: result, whether it is sufficient, and the next step if not."""
     needed = [Requirement(line) for line in requires("evenhand") or []]
     packages = [_package(r) for r in needed if r.marker is None or r.marker.evaluate({"extra": ""})]
-    return [_python(), *packages, _lake(root), _modes(root), _disk(root), _memory(), _kernels(), _schedules()]
+    python = _check("python", sys.version.split()[0], sys.version_info[:2] >= (3, 11), "use Python 3.11 or later")
+    return [python, *packages, _lake(root), _modes(root), _disk(root), _memory(), _kernels(), _schedules()]
 
 
 def _check(name: str, found: str, ok: bool, step: str) -> dict[str, Any]:
     return {"check": name, "found": found, "ok": ok, "next_step": "" if ok else step}
-
-
-def _python() -> dict[str, Any]:
-    return _check("python", sys.version.split()[0], sys.version_info[:2] >= (3, 11), "use Python 3.11 or later")
 
 
 def _package(wanted: Requirement) -> dict[str, Any]:

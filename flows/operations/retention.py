@@ -1,8 +1,8 @@
-"""Retention of a lake: which runs are kept, and what may be deleted because no kept run needs it.
+"""Retention of a lake: selects the runs to keep, and deletes what no kept run needs.
 
-First a list is made of what would go, with the reason and the bytes; removing is a second step that works off a list
-made while nobody works on the lake. Manifests go before the files that they name, and the folders of runs last, so that
-a removal that is stopped half-way leaves no run without its files, and the next one finds what is left.
+The list of removals, with reasons and bytes, comes first. Deletion is a second step, which works off a list made while
+nobody else uses the lake. Manifests are deleted before the files that they name, and folders of runs last. So an
+interrupted deletion leaves no run without its files, and the next one finishes it.
 """
 
 import shutil
@@ -28,7 +28,7 @@ _DEPTH = 6
 
 @dataclass(frozen=True)
 class Keeping:
-    """What is kept."""
+    """Rules of retention."""
 
     runs: int
     """The newest so many runs of every audit and year."""
@@ -40,7 +40,7 @@ class Keeping:
 
 @dataclass(frozen=True)
 class Removal:
-    """Something that would go, or went."""
+    """A file or folder to delete, or deleted."""
 
     kind: str
     name: str
@@ -50,7 +50,7 @@ class Removal:
 
 
 def removals(lake: Lake, keeping: Keeping) -> list[Removal]:
-    """What would go, in the order in which it has to.
+    """The removals, in the order of deletion.
 
     Raises:
         SpecError: the lake lies on an object store, whose own rules say what it keeps.
@@ -83,7 +83,7 @@ def kept_runs(runs: Sequence[Run], newest: int) -> frozenset[str]:
 
 
 def collect(lake: Lake, keeping: Keeping) -> list[Removal]:
-    """Remove what ``removals`` lists, as it is found while nobody works on the lake; gives what went.
+    """Delete what ``removals`` lists while nobody uses the lake; returns the deleted.
 
     Raises:
         InfrastructureError: somebody is at work on the lake.
@@ -124,7 +124,7 @@ def _stopped(lake: Lake) -> dict[str, str]:
 
 
 def _published(lake: Lake, run: str) -> Iterator[Removal]:
-    """What was made of a run that goes: its report, in the place of earlier versions too, and its reviewer's pack."""
+    """Products of a removed run: its report, also in the place of earlier versions, and its reviewer's pack."""
     for kind, path in (
         ("report", lake.root / "reports" / run),
         ("report", Path(former_reports(lake).where(run))),

@@ -1,7 +1,7 @@
-"""Checks that a Prefect server makes scheduled runs by itself, which a run started by hand cannot show.
+"""Checks that a Prefect server creates scheduled runs by itself, which a manual run cannot show.
 
-A scratch deployment with an hourly schedule is made. Its first date is an hour ahead and it has no work pool, so that
-nothing is ever started. Flow, deployment and planned runs are removed again.
+The check creates a scratch deployment with an hourly schedule and no work pool, so that nothing ever starts. It then
+deletes the flow, the deployment and its scheduled runs.
 """
 
 import os
@@ -33,13 +33,13 @@ def seconds_to_first_run() -> float | None:
     """
     with tempfile.TemporaryDirectory(prefix="evenhand-doctor-") as home:
         prepare_environment(Path(home))  # before Prefect is loaded, which reads it then
-        with _asked(Path(home)) as client, _scratch_deployment(client) as deployment:
+        with _client(Path(home)) as client, _scratch_deployment(client) as deployment:
             return _until_planned(client, deployment)
 
 
 @contextmanager
-def _asked(home: Path) -> Iterator["SyncPrefectClient"]:
-    """A client of the server to ask, which gives up sooner than a run would."""
+def _client(home: Path) -> Iterator["SyncPrefectClient"]:
+    """A client of the server, with a shorter timeout than a run has."""
     from prefect.client.orchestration import get_client
     from prefect.settings import (
         PREFECT_API_REQUEST_TIMEOUT,

@@ -1,7 +1,7 @@
-"""Status of every year that a lake knows of, stage by stage: `evenhand status`.
+"""Status of every year in a lake, stage by stage: `evenhand status`.
 
-What a year's last attempt says comes first, where that did not finish; else its run is held against the data, the code
-and the libraries of today. A year without either is not known here: `evenhand plan` names those that were never run.
+An unfinished last attempt is reported as it is. Otherwise the year's run is compared with today's data, code and
+libraries. `evenhand plan` lists the years that were never run.
 """
 
 from collections import defaultdict
@@ -27,7 +27,7 @@ _SECONDS = len("2026-01-01T00:00:00")
 
 @dataclass(frozen=True)
 class Standing:
-    """One year of one audit."""
+    """Status of one year of one audit."""
 
     audit: str
     year: int
@@ -67,7 +67,7 @@ def _standing(lake: Lake, audit: str, year: int, run: Run | None) -> Standing:
 
 
 def _says_more(last: Attempt, run: Run | None) -> bool:
-    """Whether the last attempt came after the last run and did not end with it."""
+    """Whether the last attempt began after the last run and did not produce it."""
     if run is None:
         return True
     came_to_nothing = last.state in UNFINISHED or (last.run != run.run and not run.protected)
@@ -83,6 +83,8 @@ def _today(run: Run, lake: Lake, last: Attempt | None) -> tuple[tuple[Stand, ...
         spec = validated(AuditSpec, run.spec)
         now = spec_of_year(spec, run.year, lake) if spec.source.vintage is not None else spec
         found = stands(plan(now), lake, run, last)
-    except (EvenhandError, ValidationError) as error:
+    except ValidationError:
+        return done, "not to be audited again as things are: its spec is not one of this version"
+    except EvenhandError as error:
         return done, f"not to be audited again as things are: {error}"
     return found, next((s.reason for s in found if s.state is not StageState.OK), "")

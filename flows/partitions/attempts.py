@@ -1,8 +1,8 @@
 """Records of a back-fill: one JSON file per year and attempt, ``backfills/<audit>/<year>/<attempt>.json``.
 
-A record is written when the attempt begins, at each of its stages, and when it ends, each time in one step over the
-one before. Whoever audits a year holds its lock, which the operating system frees when the process dies: a record that
-says ``running`` while the lock is free was interrupted, and nobody else could have said so.
+A record is replaced atomically when the attempt begins, at each of its stages, and when it ends. The process that
+audits a year holds its lock, which the operating system releases when the process dies. So a record that says
+``running`` while the lock is free belongs to an interrupted attempt.
 """
 
 import os
@@ -24,7 +24,7 @@ from tasks.lake.store import Lake
 
 
 class YearState(StrEnum):
-    """How the audit of a year stands."""
+    """State of the audit of a year."""
 
     RUNNING = "running"
     WITHIN = "within"
@@ -83,7 +83,7 @@ class Attempt(BaseModel):
 
     @property
     def ended(self) -> bool:
-        """Whether it says how it ended."""
+        """Whether the attempt has ended."""
         return self.state is not YearState.RUNNING
 
     @property
@@ -124,12 +124,12 @@ class Recorder:
         self.tell()
 
     def tell(self, **news: object) -> None:
-        """Write what is new."""
+        """Update the record."""
         self.attempt = self.attempt.model_copy(update=news)
         write(self._lake, self.attempt)
 
     def end(self, state: YearState, exit_code: int, message: str = "") -> Attempt:
-        """Say how it ended."""
+        """Record the end of the attempt."""
         seconds = round(time.perf_counter() - self._clock, 3)
         self.tell(state=state, exit_code=int(exit_code), message=message, seconds=seconds)
         return self.attempt
@@ -156,7 +156,7 @@ def recorded(lake: Lake, audit: str, year: int) -> Iterator[Recorder]:
 
 
 def lock_of(audit: str, year: int) -> str:
-    """Name of the lock that whoever audits the year holds."""
+    """Name of the lock that is held while the year is audited."""
     return f"year-{audit}-{year}"
 
 
@@ -189,16 +189,16 @@ def _read(lake: Lake, path: str, content: bytes) -> Attempt:
 
 
 def latest(lake: Lake, audit: str, year: int) -> Attempt | None:
-    """The last attempt of a year, as it is to be read: interrupted where its process is gone; None without any."""
+    """The last attempt of a year: interrupted if its process is gone; None without any."""
     last = _last(lake, audit, year)
     if last is None or last.ended or held(lake.storage.local / "locks" / f"{lock_of(audit, year)}.lock"):
         return last
     if _last(lake, audit, year) != last:  # it ended, or went on, between the two looks
         return latest(lake, audit, year)
     at = f"process {last.pid} on {last.host} died during {last.stage or 'its start'}"
-    told = f"{at}; run the back-fill again, which goes on there"
+    message = f"{at}; run the back-fill again, which goes on there"
     return last.model_copy(
-        update={"state": YearState.INTERRUPTED, "message": told, "exit_code": int(ExitCode.INFRASTRUCTURE)}
+        update={"state": YearState.INTERRUPTED, "message": message, "exit_code": int(ExitCode.INFRASTRUCTURE)}
     )
 
 
@@ -219,8 +219,4 @@ def worst(codes: Iterable[int | None]) -> ExitCode:
 def summed_up(records: Sequence[Attempt]) -> dict[str, Any]:
     """What a back-fill gives: the record of every year, and the exit code of the most serious one."""
     years = [record.model_dump(mode="json") for record in records]
-    return {
-        "audit": records[0].audit,
-        "exit_code": int(worst(record.exit_code for record in records)),
-        "years": years,
-    }
+    return {"audit": records[0].audit, "exit_code": int(worst(record.exit_code for record in records)), "years": years}

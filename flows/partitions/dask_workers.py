@@ -1,7 +1,7 @@
 """Checks before a back-fill that every Dask worker has the same code, sees the lake and reaches Prefect's API.
 
-A worker with other code would compute other partitions under other keys; one that does not see the lake would make an
-empty one of its own; one that cannot reach Prefect's API would start an API of its own. Each of these is told by name.
+A worker with other code would compute partitions under other keys. A worker that does not see the lake would create an
+empty one. A worker that cannot reach Prefect's API would start its own. The messages name each such worker.
 """
 
 import hashlib

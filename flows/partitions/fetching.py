@@ -16,7 +16,7 @@ from pathlib import Path
 from flows.supervision.presence import at_work
 from schemas.errors import DataQualityError, SpecError
 from schemas.vintages import DatasetName, Vintage
-from tasks.ingest.download.download import Downloaded, Expected, download
+from tasks.ingest.download.download import Downloaded, download
 from tasks.ingest.download.progress import bytes_progress
 from tasks.ingest.vintages.offers import Estimate, estimate, official
 from tasks.ingest.vintages.store import add, vintages
@@ -110,7 +110,7 @@ def _fetched(folder: Path, name: str, url: str, sha256: str | None) -> Downloade
     folder.mkdir(parents=True, exist_ok=True)
     (folder / _CAME).unlink(missing_ok=True)
     with bytes_progress(name) as tell:
-        came = download(url, folder / (f"{name}.zip" if ".zip" in url else f"{name}.csv"), Expected(sha256), tell=tell)
+        came = download(url, folder / (f"{name}.zip" if ".zip" in url else f"{name}.csv"), sha256, tell=tell)
     (folder / _CAME).write_text(json.dumps({**asdict(came), "path": came.path.name, "url": url}))
     return came
 

@@ -1,7 +1,7 @@
-"""Forecast of a back-fill (`evenhand plan`): what would run, why, and its cost. Computes and writes nothing.
+"""Forecast of a back-fill (`evenhand plan`): what would run, why, and at what cost. Computes and writes nothing.
 
-Costs are those of earlier runs of the same audit, in proportion to rows. That is a guide and no promise: searching for
-neighbours and feasible paths grows faster than rows do. Where nothing is known, nothing is guessed.
+Costs are those of earlier runs of the same audit, in proportion to rows. They are a guide: the searches for neighbours
+and feasible paths grow faster than the number of rows. Without an earlier run there is no estimate.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ from tasks.plan import Plan, plan
 
 @dataclass(frozen=True)
 class Cost:
-    """What is left to be run of a year would take; None where nothing is known."""
+    """Cost of the stages left to run; None where it is unknown."""
 
     rows: int | None
     about: bool
@@ -37,7 +37,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Forecast:
-    """One year: its stages, and what is left to be run of it."""
+    """Forecast of one year: its stages, and the cost of those left to run."""
 
     year: int
     stages: tuple[Stand, ...]
@@ -51,7 +51,7 @@ class Forecast:
     """Of what blocks it."""
 
     def is_left(self, force: bool) -> bool:
-        """Whether a back-fill would have anything to compute of it."""
+        """Whether a back-fill would compute anything of the year."""
         stands = bool(self.stages) and all(stage.state is StageState.OK for stage in self.stages)
         return not stands or (bool(self.protected) and force)
 
@@ -60,7 +60,7 @@ NOTHING = Cost(None, False, None, None)
 
 
 def forecast(spec: AuditSpec, years: Sequence[int], lake: Lake) -> list[Forecast]:
-    """What a back-fill of the years would do."""
+    """Forecast of a back-fill, year by year."""
     runs = runs_of(lake, spec.name)
     return [_of_year(spec, year, lake, runs) for year in years]
 

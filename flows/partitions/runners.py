@@ -1,7 +1,7 @@
-"""Task runners of a back-fill: threads or processes of this machine, or the workers of Dask.
+"""Task runners of a back-fill: threads or processes of this machine, or Dask workers.
 
-Here belongs the setting, and what Prefect is given for it. What Dask's workers need is in ``dask_workers``. Users set
-it with ``--runner`` and ``--address``, or EVENHAND_RUNNER and EVENHAND_DASK_ADDRESS.
+Scope: the setting, from ``--runner`` and ``--address`` or EVENHAND_RUNNER and EVENHAND_DASK_ADDRESS, and Prefect's task
+runner for it. Requirements on Dask workers: ``dask_workers``.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """Status of each stage of a year: cached, missing or stale, with the reason.
 
-A stage stands if its partition is in the lake under the key that it has today. The keys of the stages behind the first
-that is lacking are not known before that one has run. Files are looked for and not read: ``evenhand verify`` does that.
+A stage is cached if its partition is in the lake under today's key. The keys of the stages after the first missing one
+are unknown until that one has run. Files are looked up and not read; ``evenhand verify`` reads them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from tasks.plan import Inputs, Plan, Step, walk
 
 
 class StageState(StrEnum):
-    """How one stage of a year stands."""
+    """State of one stage of a year."""
 
     OK = "ok"
     MISSING = "missing"
@@ -41,7 +41,7 @@ _UNDONE = {
 
 @dataclass(frozen=True)
 class Stand:
-    """One stage of a year, how it stands and why."""
+    """One stage of a year: its state and the reason."""
 
     stage: str
     state: StageState
@@ -49,7 +49,7 @@ class Stand:
 
 
 def stands(planned: Plan, lake: Lake, before: Run | None, last: Attempt | None) -> tuple[Stand, ...]:
-    """How the stages of a plan stand.
+    """States of the stages of a plan.
 
     Args:
         planned: the year's plan as it is today.
@@ -68,7 +68,7 @@ def stands(planned: Plan, lake: Lake, before: Run | None, last: Attempt | None) 
 
 
 def told(attempt: Attempt) -> tuple[Stand, ...]:
-    """How the stages of a year stand by the record of an attempt."""
+    """States of the stages of a year, from the record of an attempt."""
     if attempt.run is not None:
         return tuple(Stand(name, StageState.OK) for name in attempt.stages)
     at = attempt.stages.index(attempt.stage) if attempt.stage in attempt.stages else -1
@@ -86,7 +86,7 @@ def _recorded(lake: Lake, step: Step, given: Inputs) -> Partition | None:
 
 
 def _first(stage: str, planned: Plan, before: Run | None, last: Attempt | None) -> Stand:
-    """The first stage that is lacking, and why."""
+    """The first missing or stale stage, and the reason."""
     same_data = last is not None and last.source_sha256 in (None, planned.source_sha256)
     if last is not None and same_data and last.run is None and last.stage in (stage, ""):
         return Stand(stage, _UNDONE[last.state], last.message)
@@ -99,7 +99,7 @@ def _first(stage: str, planned: Plan, before: Run | None, last: Attempt | None) 
 
 
 def _changes(planned: Plan, before: Run) -> Iterator[tuple[StageState, str]]:
-    """What is another thing today than in an earlier run."""
+    """Differences of today's data, code, libraries and spec from an earlier run."""
     if planned.source_sha256 != before.source_sha256:
         now = vintage_words(planned.spec.source.model_dump(mode="json")) or f"sha256 {planned.source_sha256[:12]}"
         yield StageState.STALE_INPUT, f"the data are now {now}, and were {before.vintage}"

@@ -1,7 +1,7 @@
-"""Trends and restatements from the runs of a lake: which runs are compared, and where the pages are written.
+"""Trends and restatements from the runs of a lake: selects the runs to compare, and writes the pages.
 
-The run of a year is the protected one if there is one, else the last; a restatement holds the two last runs on
-different data against each other. Pages lie in the lake with the reports.
+A year is represented by its protected run, else by its last one. A restatement compares the last two runs on different
+data. Pages are written to the reports of the lake.
 """
 
 import json
@@ -66,7 +66,7 @@ def make_trend(audit: str, years: Sequence[int], lake: Lake) -> Made:
 
 
 def make_restatement(audit: str, year: int, lake: Lake) -> Made:
-    """What the last edition of a year changed.
+    """Changes of measures by the last edition of a year.
 
     Raises:
         SpecError: the year has no two runs on different data.
@@ -134,7 +134,7 @@ def _result(lake: Lake, audit: str, year: int, run: Run | None) -> YearResult:
 
 
 def _without_run(year: int, last: Attempt | None) -> YearResult:
-    """A year without a run. Why it failed may name places of this machine, and so is not told on a page."""
+    """A year without a run. The page omits the reason of a failure, which may name paths of this machine."""
     if last is None:
         return YearResult(year, why="never audited")
     if last.state is YearState.INSUFFICIENT:

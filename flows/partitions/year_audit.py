@@ -1,17 +1,17 @@
-"""Audits one year of a back-fill: every stage through the lake, with a record of the attempt.
+"""Audits one year of a back-fill: runs every stage through the lake and keeps the record of the attempt.
 
-A plain function, so that it runs in whatever process or thread a task runner gives it. What was computed before is
-found in the lake, so that an attempt goes on where the last one was stopped.
+It is a plain function, so that any task runner can run it in any process or thread. It reuses what the lake holds, so
+that an attempt continues where the last one stopped.
 """
 
 from flows.partitions.attempts import OF_VERDICT, Attempt, Recorder, YearState, recorded
 from flows.partitions.years import spec_of_year
 from flows.runs.index import Run, last_run, vintage_words
-from flows.runs.record import Summary, is_published, publish, read_manifest, summarise
+from flows.runs.record import Summary, exit_code_of, is_published, publish, read_manifest, summarise
 from flows.runs.verification import verify_run
 from schemas.artifact import Partition
 from schemas.audit.spec import AuditSpec
-from schemas.terms import ExitCode, State
+from schemas.terms import State
 from tasks.ingest.registry import check_columns
 from tasks.lake.store import Lake
 from tasks.metrics.limits import check_limits
@@ -19,7 +19,7 @@ from tasks.plan import Inputs, Plan, Step, plan, walk
 
 
 def audit_year(spec: AuditSpec, year: int, lake: Lake, force: bool = False) -> Attempt:
-    """Audit one year, or find that it stands; gives the record, which is in the lake, too.
+    """Audit one year, unless the lake holds all of it; returns the record, which is also in the lake.
 
     A year with a protected run is left alone unless ``force``: its record then names that run.
 
@@ -51,8 +51,8 @@ def _leave_alone(recorder: Recorder, run: Run, lake: Lake) -> None:
     verify_run(lake.location, run.run)  # what is not computed again has to be there as it was
     read = read_manifest(lake, run.run).get("read")  # an earlier version did not keep it
     recorder.tell(run=run.run, source_sha256=run.source_sha256, vintage=run.vintage, read=read)
-    state = OF_VERDICT.get(State(run.state), YearState.INSUFFICIENT)
-    recorder.end(state, _code(state), "protected: this run was left as it is; --force audits the year again")
+    state, message = State(run.state), "protected: this run was left as it is; --force audits the year again"
+    recorder.end(OF_VERDICT.get(state, YearState.INSUFFICIENT), exit_code_of(state), message)
 
 
 def _audited(planned: Plan, lake: Lake, recorder: Recorder) -> Summary:
@@ -69,7 +69,7 @@ def _audited(planned: Plan, lake: Lake, recorder: Recorder) -> Summary:
 def _end(recorder: Recorder, summary: Summary) -> None:
     recorder.tell(run=summary.run, stage="", computed=summary.computed, read=summary.read)
     state = OF_VERDICT.get(summary.state, YearState.INSUFFICIENT)
-    recorder.end(state, _code(state), _why(summary) if state is YearState.INSUFFICIENT else "")
+    recorder.end(state, summary.exit_code, _why(summary) if state is YearState.INSUFFICIENT else "")
 
 
 def _why(summary: Summary) -> str:
@@ -80,8 +80,3 @@ def _why(summary: Summary) -> str:
     first = few[0]
     more = f" (and {len(few) - 1} further checks)" if len(few) > 1 else ""
     return f"{first['measure']} of {first['group']}: {first['reason']}{more}"
-
-
-def _code(state: YearState) -> ExitCode:
-    codes = {YearState.WITHIN: ExitCode.WITHIN, YearState.BREACH: ExitCode.BREACH}
-    return codes.get(state, ExitCode.INSUFFICIENT_EVIDENCE)

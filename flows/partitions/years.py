@@ -1,9 +1,9 @@
 """Audit spec of one year: the source of that year, without what the year does not have.
 
-A spec that is audited over years names its file with ``{year}`` in the path, or the vintage that the lake holds. Years
-differ in what they record: before 2018 HMDA has no debt-to-income ratio, and in a small file nobody may belong to some
-group. What a year lacks is taken out of columns, protected attributes, causal graph and methods, and is kept in
-``source.lacking``, which the report tells. Here belongs that and nothing of what is then run.
+A spec that is audited over years names its file with ``{year}`` in the path, or a vintage of the lake. Years differ:
+before 2018 HMDA has no debt-to-income ratio, and in a small file a group may have no members. What a year lacks is
+removed from columns, protected attributes, causal graph and methods, and recorded in ``source.lacking``, which the
+report prints.
 """
 
 import re
@@ -108,7 +108,7 @@ def _vintage(source: Source, year: int, lake: Lake) -> Path:
 
 def _lacking_columns(spec: AuditSpec, source: Source) -> frozenset[str]:
     """Columns that the audit asks for, that other years have, and that this one has not or has empty."""
-    named = {*spec.features(), *(c for p in spec.protected for c in p.columns), *source.keep}
+    named = {*spec.kept(), *(c for p in spec.protected for c in p.columns), *source.keep}
     named |= {derived.column for derived in source.derive.values()}
     own = [str(name) for name in registry.reader(source).header(source)]
     absent = {name for name in named if name not in own and name not in source.derive}
@@ -230,7 +230,10 @@ def _unnamed(settings: Any, gone: frozenset[str]) -> Any:
 
 def _pruned(settings: Mapping[str, Any], gone: frozenset[str]) -> Iterator[tuple[str, Any]]:
     for name, value in settings.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and all(isinstance(each, list) for each in value.values()):
+            kept = {each: [item for item in items if item not in gone] for each, items in value.items()}
+            yield name, {each: items for each, items in kept.items() if items} or kept  # all gone is not none named
+        elif isinstance(value, dict):
             yield name, _unnamed(value, gone)
         elif isinstance(value, Sequence) and not isinstance(value, str):
             yield name, [item for item in value if not (isinstance(item, str) and item in gone)]

@@ -1,4 +1,4 @@
-"""The command that runs reproductions and prints them.
+"""Runs reproductions and prints them.
 
-A paper's experiments are in its method's folder; what reproductions share is in ``tasks.proof``.
+Scope: the command. A paper's experiments: its method's folder. What reproductions share: ``tasks.proof``.
 """

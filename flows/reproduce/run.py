@@ -1,51 +1,32 @@
-"""``evenhand reproduce``: a paper's experiments under the ``paper`` profile, compared with paper and reference.
+"""Runs a paper's experiments under the ``paper`` profile and compares them with paper and reference.
 
-Scope: the command's way through a paper. Every method has its ``Experiments`` in ``reproduction.experiments`` of its
-folder: data sets, files and figures. Comparison: ``tasks.proof.lines``.
+Scope: the choice of data sets and sizes. Each method's ``Experiments`` in its ``reproduction.experiments`` declare data
+sets and figures (``tasks.proof.experiments``). Comparison: ``tasks.proof.lines``.
 """
 
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import Field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
 
 from schemas.errors import SpecError, nearest
 from tasks.pipeline.registry import METHODS
+from tasks.proof.experiments import Paper
 from tasks.proof.lines import Line
 from tasks.proof.specs import require
 
 log = logging.getLogger("evenhand")
 
 
-class Paper(Protocol):
-    """A paper's experiments. Where they take long they may be made smaller: their fields say how much."""
-
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
-
-    def datasets(self) -> tuple[str, ...]:
-        """The data sets, in the order in which they are worked on."""
-        ...
-
-    def files(self, dataset: str, data: Path) -> Iterable[Path]:
-        """The files that a data set needs, inside the directory that ``--data`` gives."""
-        ...
-
-    def lines(self, dataset: str, data: Path) -> list[Line]:
-        """A line per figure of the paper and of the reference."""
-        ...
-
-
 def reproduce(paper: str, data: Path, only: Sequence[str] = (), **size: int | bool | None) -> list[Line]:
-    """A line per figure of the paper and of the reference, data set by data set.
+    """Runs data set after data set and returns a line for each figure of the paper and of the reference.
 
     Args:
         paper: The method, by its paper's acronym.
         data: Directory that holds ``data/`` and ``golden/``.
         only: Data sets; all if there is none.
-        **size: Of a paper whose experiments take long, how much of them, by their fields: ``folds`` and ``baselines``,
-            or ``networks``, ``epochs`` and ``seeds``, or ``records``. None where it is not said.
+        **size: Fields of the paper's ``Experiments`` that make them smaller; None where one is left out.
 
     Raises:
         SpecError: The paper or a data set is not known, or the paper has no such field.
@@ -54,26 +35,27 @@ def reproduce(paper: str, data: Path, only: Sequence[str] = (), **size: int | bo
     if paper not in METHODS:
         raise SpecError(f"no paper {paper!r}; {nearest(paper, list(METHODS))}")
     experiments = _of_size(paper, {name: value for name, value in size.items() if value is not None})
-    known = experiments.datasets()
+    known = tuple(experiments.experiments)
     for name in only:
         if name not in known:
             raise SpecError(f"--only {name}: no such data set of {paper}; {nearest(name, known)}")
     chosen = [name for name in known if not only or name in only]
-    require(data, [file for name in chosen for file in experiments.files(name, data)])
+    require(data, [file for name in chosen for file in experiments.experiments[name].files(data)])
     return [line for name in chosen for line in _lines(experiments, name, data)]
 
 
 def _of_size(paper: str, size: Mapping[str, int | bool]) -> Paper:
     """The experiments of a paper, at another size than their own if one is said."""
     for name in size:
-        if not _takes(paper, name):
-            taking = [each for each in METHODS if _takes(each, name)]
+        taking = papers_taking(name)
+        if paper not in taking:
             raise SpecError(f"reproduce {paper} takes no --{name}; reproduce {' and '.join(taking)} does")
     return _experiments(paper)(**size)
 
 
-def _takes(paper: str, size: str) -> bool:
-    return size in {field.name for field in fields(_experiments(paper))}
+def papers_taking(size: str) -> list[str]:
+    """Returns the papers whose ``Experiments`` have a field of this name, by which they are made smaller."""
+    return [paper for paper in METHODS if size in {field.name for field in fields(_experiments(paper))}]
 
 
 def _experiments(paper: str) -> type[Paper]:

@@ -51,7 +51,7 @@ _BY_VARIANT = ("variant", "k")
 
 
 def print_lines(console: Console, lines: Sequence[Line], *, every_cell: bool) -> None:
-    """Print a table per data set, and the number of lines by verdict."""
+    """Prints a table for each data set, and the number of lines by verdict."""
     for dataset, of_dataset in groupby(lines, key=lambda line: line.dataset):
         table = Table(title=Text(dataset), title_justify="left", box=None, pad_edge=False, title_style="bold")
         for name in _COLUMNS:
@@ -64,9 +64,9 @@ def print_lines(console: Console, lines: Sequence[Line], *, every_cell: bool) ->
 
 
 def summary(lines: Sequence[Line]) -> str:
-    """The number of lines by verdict: against what the paper prints, and against the reference outputs.
+    """Counts the lines by verdict: against what the paper prints, and against the reference outputs.
 
-    What is told beside them is a number alone.
+    Lines beside them are only counted.
     """
     beside = [line for line in lines if line.figure.source == BESIDE]
     asked = [line for line in lines if line.figure.source == ASKED]
@@ -90,7 +90,7 @@ def _counted(title: str, lines: Sequence[Line]) -> str:
 
 
 def as_json(lines: Sequence[Line]) -> dict[str, Any]:
-    """The same as plain values; null stands for a figure that has no value."""
+    """Returns the lines as plain values; null stands for a figure that has no value."""
     counts = Counter(line.verdict.value for line in lines)
     return {"counts": {v.value: counts[v.value] for v in Verdict}, "lines": [_plain(line) for line in lines]}
 

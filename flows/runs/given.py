@@ -1,6 +1,6 @@
 """Audit spec of a deployed flow: its values, or the path of a file that is read when the run begins.
 
-With a path an operator changes a spec without registering anything anew, and what ran is in the run's manifest.
+With a path, an operator can change the spec without a new deployment. The run's manifest records the spec that ran.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
-"""Index of the runs in a lake, by audit and year, and which of them are protected.
+"""Index of the runs in a lake, by audit and year, with their protection.
 
-A protected run is one that somebody has published or relies on: a back-fill leaves its year alone unless it is forced.
-The mark lies beside the manifest, which is sealed. Files of a run are never written over in any case: another state of
-source, spec, code or libraries has other keys.
+A protected run is one that somebody has published or relies on. A back-fill skips its year unless it is forced. The
+mark is stored beside the manifest, which is sealed. No run overwrites the files of another: a change of source, spec,
+code or libraries changes the keys.
 """
 
 import json
@@ -64,17 +64,17 @@ def runs_of(lake: Lake, audit: str | None = None, year: int | None = None) -> li
 
 
 def last_run(lake: Lake, audit: str, year: int) -> Run | None:
-    """The run of a year that stands: the protected one that was finished last, else the one that was finished last."""
+    """The valid run of a year: the last protected run, else the last run."""
     return standing(runs_of(lake, audit, year))
 
 
 def standing(runs: Sequence[Run]) -> Run | None:
-    """Which of several runs of one year stands; None of none."""
+    """The valid one of several runs of a year; None of none."""
     return max(runs, key=lambda run: (run.protected, run.finished), default=None)
 
 
 def protect(lake: Lake, run: str, protected: bool) -> None:
-    """Mark a run as one to be left alone, or take the mark away.
+    """Protect a run, or remove its protection.
 
     Raises:
         SpecError: the lake holds no such run.
@@ -89,7 +89,7 @@ def protect(lake: Lake, run: str, protected: bool) -> None:
 
 
 def is_protected(lake: Lake, run: str) -> bool:
-    """Whether a run is marked as one to be left alone."""
+    """Whether a run is protected."""
     return lake.storage.exists(_marked(run))
 
 
@@ -99,7 +99,7 @@ def mark_of(run: str) -> str:
 
 
 def audits_of(lake: Lake, audit: str | None) -> str:
-    """The audit that is meant: the one named, or the only one of the lake.
+    """The named audit, or the only one of the lake.
 
     Raises:
         SpecError: the lake holds no run of it, or runs of several and none is named.

@@ -1,8 +1,8 @@
 """Reviewer's pack: the whole file of a few complainants, for a person to examine.
 
-For each complainant: what was handed in and decided, what the causal model made of it, and both groups of neighbours
-with their decisions and distances. It is written as one workbook and two CSV files into the restricted part of the
-lake, readable by its owner only. It holds personal rows and is never part of a report.
+It has each complainant's application and decision, the values of the causal model, and both groups of neighbours with
+decisions and distances. It is one workbook and two CSV files in the restricted part of the lake, readable by the owner
+only. It holds personal rows and is never part of a report.
 """
 
 import csv

@@ -12,13 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flows.runs.source import source_read
 from schemas.artifact import Partition
 from schemas.audit.spec import AuditSpec
 from schemas.errors import IntegrityError, SpecError, nearest
 from schemas.table import Table
 from schemas.tables.measures import MEASURES
-from schemas.tables.source import DECISION_DIRECTION
+from schemas.tables.source import DECISION_DIRECTION, SOURCE_READ, told
 from schemas.terms import ExitCode, State
 from tasks.lake.storage import Storage
 from tasks.lake.store import Lake
@@ -36,7 +35,7 @@ HEADLINES: dict[str, Mapping[str, str]] = {"Decisions": {"approval_rate": "appro
 
 @dataclass(frozen=True)
 class Summary:
-    """What an audit prints at its end."""
+    """Summary that an audit prints at its end."""
 
     run: str
     state: State
@@ -57,8 +56,13 @@ class Summary:
     @property
     def exit_code(self) -> ExitCode:
         """The exit code of the design: a breach outweighs all; without a verdict nothing reads as a pass."""
-        codes = {State.WITHIN: ExitCode.WITHIN, State.BREACH: ExitCode.BREACH}
-        return codes.get(self.state, ExitCode.INSUFFICIENT_EVIDENCE)
+        return exit_code_of(self.state)
+
+
+def exit_code_of(state: State) -> ExitCode:
+    """The exit code of an audit with this state."""
+    codes = {State.WITHIN: ExitCode.WITHIN, State.BREACH: ExitCode.BREACH}
+    return codes.get(state, ExitCode.INSUFFICIENT_EVIDENCE)
 
 
 def publish(lake: Lake, planned: Plan, done: Sequence[Partition]) -> None:
@@ -70,7 +74,7 @@ def publish(lake: Lake, planned: Plan, done: Sequence[Partition]) -> None:
 
 
 def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) -> Summary:
-    """What the audit has to say."""
+    """Summary of a finished audit."""
     measures = _measures(lake, done)
     checks = [row for row in measures.to_pylist() if row["state"] != State.NOT_RUN]
     computed = sum(not partition.reused for partition in done)
@@ -79,12 +83,12 @@ def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) 
     report = storage.where(f"{folder}/report.html")
     made = {row["measure"] for row in rows}
     titles = {name: {m: title for m, title in of.items() if m in made} for name, of in HEADLINES.items()}
-    told = {name: of for name, of in titles.items() if of}
+    shown = {name: of for name, of in titles.items() if of}
     [direction] = _table(lake, done, "preprocess", DECISION_DIRECTION).to_pylist()
     warnings = list(decision_direction.warnings(direction, spec.decision))
     unchecked = decision_direction.said(direction) if direction["decided_by"] == "none" else ""
     read = source_read(lake, done)
-    return Summary(run, _state(measures), rows, told, checks, report, read, computed, warnings, unchecked)
+    return Summary(run, _state(measures), rows, shown, checks, report, read, computed, warnings, unchecked)
 
 
 def is_published(lake: Lake, run: str) -> bool:
@@ -158,8 +162,17 @@ def _state(measures: pa.Table) -> State:
 
 def headline(lake: Lake, done: Sequence[Partition]) -> list[dict[str, Any]]:
     """The headline measures of whole groups."""
-    rows, told = _measures(lake, done).to_pylist(), {measure for of in HEADLINES.values() for measure in of}
-    return [r for r in rows if r["measure"] in told and r["subgroup"] == 0 and r["parameters"] == "{}"]
+    rows, titled = _measures(lake, done).to_pylist(), {measure for of in HEADLINES.values() for measure in of}
+    return [r for r in rows if r["measure"] in titled and r["subgroup"] == 0 and r["parameters"] == "{}"]
+
+
+def source_read(lake: Lake, done: Sequence[Partition]) -> dict[str, Any]:
+    """What was read, with the first 12 digits of its sha256: source, sha256, rows, year.
+
+    Raises:
+        IntegrityError: the table is not the one that was written.
+    """
+    return told(_table(lake, done, "ingest", SOURCE_READ).to_pylist()[0])
 
 
 def _measures(lake: Lake, done: Sequence[Partition]) -> pa.Table:
@@ -185,7 +198,7 @@ def _export(lake: Lake, run: str, done: Sequence[Partition], measures: pa.Table)
 
 
 def _manifest(lake: Lake, planned: Plan, done: Sequence[Partition], state: State, exported: dict[str, str]) -> None:
-    """Everything that identifies the run."""
+    """Write the manifest: all that identifies the run."""
     spec = planned.spec.model_dump(mode="json")
     content = {
         "run": planned.run,
@@ -200,7 +213,7 @@ def _manifest(lake: Lake, planned: Plan, done: Sequence[Partition], state: State
         "versions": versions(),
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "exported": exported,
-        "records": {path: _sha256(lake, path) for path in map(record_of, done)},
+        "records": {p: hashlib.sha256(lake.storage.read(p) or b"").hexdigest() for p in map(record_of, done)},
         "partitions": [p.model_dump(mode="json", exclude={"reused"}) for p in done],
         "lineage": [lake.lineage(p) for p in done],
     }
@@ -215,7 +228,3 @@ def _manifest(lake: Lake, planned: Plan, done: Sequence[Partition], state: State
 def record_of(partition: Partition) -> str:
     """Path of the record that names a partition's tables and files."""
     return f"stages/{partition.stage}/{partition.key}/partition.json"
-
-
-def _sha256(lake: Lake, path: str) -> str:
-    return hashlib.sha256(lake.storage.read(path) or b"").hexdigest()

@@ -1,7 +1,6 @@
-"""Replays a run: computes it again from its manifest in a lake of its own, and compares all tables.
+"""Replays a run: recomputes it from its manifest in a separate lake, and compares all tables.
 
-It is said first what differs in what went in: the source, the code, the libraries. Equal input has to give equal
-tables, byte for byte.
+Differences of source, code and libraries are reported first. Equal inputs must give equal tables, byte for byte.
 """
 
 import tempfile
@@ -66,7 +65,7 @@ def _computed(planned: Plan, lake: Lake) -> list[Partition]:
 
 
 def _differs(manifest: Mapping[str, Any], planned: Plan) -> str:
-    """What of the input is not as it was, in words; empty if nothing."""
+    """Changed inputs in words; empty if there are none."""
     now = versions()
     other = [name for name, version in manifest["versions"].items() if now.get(name) != version]
     code = ["the code of evenhand"] if planned.code != manifest["code"] else []

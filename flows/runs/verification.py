@@ -46,7 +46,7 @@ def verify_run(root: str, run: str) -> dict[str, Any]:
 
 
 def _require_manifest(lake: Lake, run: str) -> None:
-    """Tell a run that lost its manifest from one that was never there."""
+    """Raise if a run lost its manifest, as opposed to one that never existed."""
     named = run not in ("", "..") and PurePosixPath(run).name == run
     manifest = f"runs/{run}/manifest.json"
     if not named or lake.storage.exists(manifest):
@@ -67,7 +67,7 @@ def _problem(lake: Lake, path: str, digest: str) -> str | None:
 
 
 def _says(lake: Lake, partition: Partition) -> bool:
-    """Whether the record of a partition in the lake says what the manifest says of it."""
+    """Whether the record of a partition in the lake agrees with the manifest."""
     try:
         return Partition.model_validate_json(lake.storage.read(record_of(partition)) or b"") == partition
     except ValueError:

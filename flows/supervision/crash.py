@@ -30,13 +30,13 @@ def report_crash(error: BaseException, arguments: Sequence[str]) -> str:
     where = f" in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
     said = f"this is a fault of ours: {type(error).__name__}{where}"
     try:
-        file = _written("\n".join(_told(error)), _folder(arguments))
+        file = _written("\n".join(_lines(error)), _folder(arguments))
     except OSError:
         return f"{said}; its traceback could not be written anywhere; please report it"
     return f"{said}; traceback in {file}; please report it with that file, which holds no data"
 
 
-def _told(error: BaseException) -> Iterator[str]:
+def _lines(error: BaseException) -> Iterator[str]:
     yield f"evenhand, Python {sys.version.split()[0]}, {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
     seen: list[BaseException] = []
     here: BaseException | None = error

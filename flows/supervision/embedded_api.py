@@ -1,8 +1,8 @@
-"""Prefect's API for a command: the server that is named, else an embedded one of the lake.
+"""Prefect's API for a command: the configured server, else an embedded one with its database in the lake.
 
-The embedded API is a server on the loopback interface that Prefect starts, with its database in the lake. Runs on it
-take turns. The one whose turn it is owns the server: it names it to the processes that it starts, which would else each
-start another, and ends it. The server of a process that was killed is ended by whoever has the next turn.
+The embedded API is a server on the loopback interface that Prefect starts. Runs take turns to use it. The run in turn
+owns the server: it passes the address to its child processes, which would otherwise each start a server, and stops it.
+The next run stops the server of a killed process.
 """
 
 import json
@@ -25,7 +25,7 @@ log = logging.getLogger("evenhand")
 
 
 class InUseError(InfrastructureError):
-    """A run has its turn on the embedded API of a lake."""
+    """Another run is using the embedded API of a lake."""
 
 
 @contextmanager
@@ -111,7 +111,7 @@ def _server(record: Path) -> Iterator[None]:
 
 
 def _end_orphan(record: Path) -> None:
-    """End the server of a process that was killed; whoever has the turn is alone on the embedded API."""
+    """End the server of a killed process; the run in turn has exclusive use of the embedded API."""
     try:
         known = json.loads(record.read_text())
         process = psutil.Process(known["pid"])

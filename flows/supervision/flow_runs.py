@@ -1,6 +1,6 @@
-"""Flow runs of one lake on a Prefect server: found and removed through the client.
+"""Finds and deletes the Prefect flow runs of one lake.
 
-Prefect keeps every run for ever. What an audit found is in the lake; a flow run is only the log of how it went.
+Prefect keeps every run for ever. The results of an audit are in the lake; a flow run is only its log.
 """
 
 from collections import defaultdict

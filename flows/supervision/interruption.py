@@ -1,15 +1,15 @@
 """Ends the command within five seconds of Ctrl-C, SIGTERM or SIGHUP, together with its child processes.
 
-1. The handler records the request, and raises KeyboardInterrupt once in the main thread. 2. If a library swallows that,
-the next check between or inside stages raises it again (``tasks.pipeline.stop_request``). 3. If the process is still
-there after a grace period, a thread kills its children and ends it. A second Ctrl-C does so
-   at once. The lake is then as after ``kill -9``: the next run recovers it.
+1. The handler records the request, and raises KeyboardInterrupt once in the main thread.
+2. If a library swallows that, the next check between or inside stages raises it again
+   (``tasks.pipeline.stop_request``).
+3. If the process still runs after a grace period, or at a second Ctrl-C, a thread kills its children and ends it. The
+   lake is then as after ``kill -9``: the next run recovers it.
 
-The thread reads the pipe that Python's C handler writes to. So it does not depend on the main thread, which may be
+The thread reads the pipe that Python's C handler writes to. So it depends neither on the main thread, which may be
 inside a library for long, nor on a handler that a library installs over ours. Only a library that holds the
-interpreter's lock for seconds can delay it.
-
-Scope: the command. A flow run that a Prefect worker started leaves its signals to Prefect.
+interpreter's lock for seconds can delay it. Scope: the command. Prefect handles the signals of a flow run that a worker
+started.
 """
 
 import contextvars

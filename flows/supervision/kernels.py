@@ -1,8 +1,7 @@
-"""Part of the set-up: the kernels of numba are compiled by small audits, and not in the user's first one.
+"""Set-up step: compiles the kernels of numba by small audits, so that a user's first audit compiles none.
 
-Numba keeps what it compiled in the folder NUMBA_CACHE_DIR, else beside the code, else in the user's own cache. It
-compiles anew for other types of arguments, so that the stages themselves call the kernels here, on rows of the Boston
-data.
+Numba keeps compiled code in the folder NUMBA_CACHE_DIR, else beside the code, else in the user's own cache. It compiles
+again for other argument types, so the stages themselves call the kernels here, on rows of the Boston data.
 """
 
 import logging

@@ -1,7 +1,6 @@
-"""Set-up step: migrates an empty Prefect database once, which every new lake then copies, and compiles kernels.
+"""Set-up step: migrates an empty Prefect database once, which every new lake copies, and compiles kernels.
 
-Migrating takes Prefect some seven seconds for each new database; copying takes none. Without the prepared database an
-audit works all the same, and only starts later.
+Prefect takes about seven seconds to migrate a new database. Without the prepared copy an audit only starts later.
 """
 
 import os

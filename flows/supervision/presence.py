@@ -1,12 +1,10 @@
 """Detects live and dead runs of a lake through advisory file locks.
 
-A run holds a lock in ``locks/alive`` for as long as it works, and beside it lies a record of who that is. A record
-whose lock is free belongs to a process that ended without saying so: killed, out of memory, or its machine was
-switched off. A process id alone could not tell that, as another process may have been given it meanwhile.
+A run holds a lock in ``locks/alive`` while it works, with a record of the run beside it. A record whose lock is free
+belongs to a process that was killed, ran out of memory or lost its machine. A process id alone does not show that,
+since ids are reused. For a lake on an object store the locks are local: each machine sees its own runs only.
 
-Of a lake on an object store the locks lie on each machine, which then tells of its own runs only.
-
-Here belong locks and records. What is done about the dead is in ``zombies``; nothing here knows Prefect.
+Scope: locks and records, without Prefect. What happens to dead runs: ``zombies``.
 """
 
 import json
@@ -30,7 +28,7 @@ _GATE = "gate.lock"
 
 @dataclass(frozen=True)
 class Presence:
-    """Who works, or worked, on a run."""
+    """The process of a run."""
 
     run: str
     """Id of the flow run; ``command-<process id>`` where there is none."""
@@ -47,7 +45,7 @@ class Presence:
 
 @contextmanager
 def at_work(lake: Lake, run: str) -> Iterator[None]:
-    """Hold a lock for a run while it works; waits where files of the lake are just being removed."""
+    """Hold a lock for a run while it works; waits while files of the lake are being removed."""
     home = _home(lake)
     home.mkdir(parents=True, exist_ok=True)
     started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -73,7 +71,7 @@ def dead(lake: Lake) -> list[Presence]:
 
 
 def alive(lake: Lake) -> list[Presence]:
-    """The records whose process works still."""
+    """The records whose process is alive."""
     return [presence for presence in recorded(lake) if _works(lake, presence)]
 
 
@@ -111,7 +109,7 @@ def taken(lock: Path) -> Iterator[bool]:
 
 
 def gate(lake: Lake) -> FileLock:
-    """The lock that whoever begins to work passes through, and that whoever removes files of the lake holds."""
+    """The lock that every run passes through at its start, and that a removal of files holds."""
     return FileLock(lake.storage.local / "locks" / _GATE)
 
 

@@ -1,6 +1,6 @@
-"""A whole Prefect server in a temporary home, for the length of a check.
+"""Runs a complete Prefect server in a temporary home, for the length of a check.
 
-The embedded API of a lake would not do: Prefect starts that without the services that make runs of schedules.
+Prefect starts the embedded API of a lake without the services that create scheduled runs.
 """
 
 import os

@@ -1,8 +1,8 @@
 """Marks runs of dead processes as crashed, resumes them on request, and deletes their temporary files.
 
-A killed process tells Prefect nothing, so that its run would read RUNNING for ever and keep its place among those that
-may run at once. ``presence`` knows who is dead; here it is told to Prefect through its client, in the ways that its own
-commands use: a state is proposed, and a run of a deployment is taken up again by scheduling it.
+Prefect is not informed when a process is killed: its run would stay RUNNING for ever and count against concurrency
+limits. ``presence`` finds dead runs; this module reports them through Prefect's client. It proposes a state, and
+resumes the run of a deployment by scheduling it.
 """
 
 import shutil
@@ -31,7 +31,7 @@ _UNTOUCHED_SECONDS = 24 * 3600
 
 @dataclass(frozen=True)
 class Marked:
-    """A flow run that was found dead."""
+    """A flow run whose process is dead."""
 
     run: str
     flow_run: str

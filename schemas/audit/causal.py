@@ -1,26 +1,24 @@
 """The causal graph of an audit spec: assumed causes, and the kind of mechanism of each column.
 
-Here belong the shape of the graph and the checks that need nothing but the graph. What needs the columns of the data
-is checked where mechanisms are fitted (``tasks.counterfactuals.algorithm.scm.abduction``).
+Scope: the shape of the graph, and checks that need the graph alone. Checks against the columns of the data:
+``tasks.counterfactuals.algorithm.scm.abduction``.
 """
 
 from collections.abc import Iterable
 from typing import Literal, Self
 
 import networkx as nx
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from schemas.bounds import NoFlags
+from schemas.bounds import Strict
 from schemas.errors import nearest
 
 Edge = tuple[str, str]
 Form = Literal["linear", "forest", "boosting", "count", "ordinal", "nominal"]
 
 
-class Mechanism(NoFlags):
-    """How a column comes about from its causes and from noise of its own, and what values it can take."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+class Mechanism(Strict):
+    """Mechanism of a column: a function of its causes and its own noise, and its range of values."""
 
     kind: Literal["auto"] | Form = Field(
         "auto",
@@ -55,10 +53,8 @@ class Mechanism(NoFlags):
         return any(digits is not None for digits in (self.decimals, self.factual_decimals, self.noise_decimals))
 
 
-class CausalGraph(BaseModel):
-    """What is assumed to cause what. Used by the methods that need it, checked always."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class CausalGraph(Strict):
+    """Assumed causes and effects; always checked, used by the methods that need them."""
 
     edges: tuple[Edge, ...] = Field((), description="pairs of cause and effect")
     mechanisms: dict[str, Mechanism] = Field({}, description="column -> how it comes about from its causes")

@@ -1,12 +1,13 @@
-"""Settings of one column, in the part ``columns`` of the spec: how it is read, encoded and allowed to change."""
+"""The part ``columns`` of the spec: how one column is read, encoded and allowed to change."""
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, StrictBool, model_validator
 
 from schemas.audit.recourse import Recourse
-from schemas.audit.source import Code, Strict
-from schemas.bounds import Ascending
+from schemas.audit.source import Code
+from schemas.blocks import NAME
+from schemas.bounds import Ascending, Strict
 from schemas.terms import Constraint, Kind, Role
 
 
@@ -33,6 +34,14 @@ class ColumnSpec(Strict):
     bounds: Ascending = Field((None, None), description="values outside are quarantined")
     plausible: Ascending = Field((None, None), description="values outside are kept and counted")
     recourse: Recourse = Recourse()
+    block: str | None = Field(
+        None,
+        pattern=NAME,
+        description="block of control columns that it joins in the denial ladder, or `none`; by role and name if null",
+    )
+    scale: Literal["linear", "log"] = Field(
+        "linear", description="whether a continuous column enters the denial ladder as its logarithm (money)"
+    )
     label: str = ""
 
     @model_validator(mode="after")
@@ -52,6 +61,8 @@ class ColumnSpec(Strict):
         for name in ("bounds", "plausible"):
             if getattr(self, name) != (None, None) and self.type is not Kind.CONTINUOUS:
                 raise ValueError(f"`{name}` belongs to continuous columns, not to {self.type}")
+        if self.scale == "log" and self.type is not Kind.CONTINUOUS:
+            raise ValueError(f"`scale: log` belongs to continuous columns, not to {self.type}")
         if self.transitions and self.constraint is not Constraint.FREE:
             both = f"`transitions` and `constraint: {self.constraint}`"
             raise ValueError(f"{both} both say how the column may change; keep one of them")
@@ -73,3 +84,8 @@ class ColumnSpec(Strict):
     def used(self) -> bool:
         """Whether models and distances use it."""
         return Role.EXCLUDED not in self.role
+
+    @property
+    def kept(self) -> bool:
+        """Whether it is read at all: an excluded column may still be a control of the denial ladder."""
+        return self.used or self.block is not None

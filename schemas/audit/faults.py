@@ -50,11 +50,11 @@ def check(raw: Any, known: Known, also: Sequence[Check] = ()) -> tuple[AuditSpec
             spec = AuditSpec.model_validate(mended.raw, context=context(known))
         except (ValidationError, SpecError) as error:
             if not mended.take(_faults(mended.raw, error, known)):
-                return None, mended.told
+                return None, mended.faults
             continue
         mended.take([(fault, False) for each in also for fault in each(spec, mended.places)], last=True)
-        return (None if mended.told else spec), mended.told
-    return None, mended.told
+        return (None if mended.faults else spec), mended.faults
+    return None, mended.faults
 
 
 @dataclass
@@ -62,7 +62,7 @@ class _Mended:
     """Values under repair, and the faults found so far."""
 
     raw: Any
-    told: list[SpecError] = field(default_factory=list)
+    faults: list[SpecError] = field(default_factory=list)
     places: list[Location] = field(default_factory=list)
     """Places that were replaced or dropped."""
 
@@ -75,7 +75,7 @@ class _Mended:
         """
         before = tuple(self.places)
         new = [(fault, extra) for fault, extra in faults if not self._of_mending(fault.location, before)]
-        self.told += [fault for fault, _ in new]
+        self.faults += [fault for fault, _ in new]
         if last:
             return False
         mended = [self._mend(fault.location, extra) for fault, extra in (new or faults)]
@@ -85,7 +85,8 @@ class _Mended:
     def _of_mending(at: Location, places: Sequence[Location]) -> bool:
         """Whether a substitute may have caused a fault at this place."""
         by_name = at[:1] == ("causal_graph",) or at[:2] == ("model", "rule")
-        return any(_related(at, place) or (by_name and _lost_names(place)) for place in places)
+        lost = [place for place in places if place[0] == "protected" or place in (("columns",), ("decision",))]
+        return bool(by_name and lost) or any(_related(at, place) for place in places)
 
     def _mend(self, at: Location, extra: bool) -> bool:
         """Replace the faulty key, or the part around it if the key was replaced before."""
@@ -102,10 +103,6 @@ class _Mended:
 def _related(one: Location, other: Location) -> bool:
     shared = min(len(one), len(other))
     return one[:shared] == other[:shared]
-
-
-def _lost_names(place: Location) -> bool:
-    return place[0] == "protected" or place in (("columns",), ("decision",))
 
 
 def _place(at: Location) -> Location:
@@ -126,17 +123,13 @@ def _put_right(raw: Any, place: Location) -> bool:
         return True
     here = _at(raw, place[:-1])
     if len(place) == 2 and top in _SOUND_IN and isinstance(place[1], str if isinstance(here, dict) else int):
-        sound = {key: _numbered(value, place[1]) for key, value in _SOUND_IN[str(top)].items()}
+        sound = {k: v.format(at=place[1]) if isinstance(v, str) else v for k, v in _SOUND_IN[str(top)].items()}
         here[place[1]] = {**sound, **_kept(here[place[1]], str(top))}
         return True
     if len(place) == 2 and top == "methods" and isinstance(here, dict):
         here[place[1]] = {}
         return True
     return _drop(raw, place)
-
-
-def _numbered(value: Any, at: str | int) -> Any:
-    return value.format(at=at) if isinstance(value, str) else value
 
 
 def _kept(faulty: Any, top: str) -> dict[str, Any]:
@@ -178,7 +171,9 @@ def _faults(raw: Any, error: ValidationError | SpecError, known: Known) -> list[
     found: dict[Location, list[Any]] = {}
     for problem in error.errors():
         found.setdefault(_location(raw, problem), []).append(problem)
-    return [(_told(at, problems, known), problems[0]["type"] == "extra_forbidden") for at, problems in _wrong(found)]
+    return [
+        (_spec_error(at, problems, known), problems[0]["type"] == "extra_forbidden") for at, problems in _wrong(found)
+    ]
 
 
 def _wrong(found: Mapping[Location, list[Any]]) -> Iterator[tuple[Location, list[Any]]]:
@@ -206,7 +201,7 @@ def _is_in(part: str | int, here: Any) -> bool:
     return isinstance(here, dict) and part in here
 
 
-def _told(at: Location, problems: Sequence[Any], known: Known) -> SpecError:
+def _spec_error(at: Location, problems: Sequence[Any], known: Known) -> SpecError:
     infinite = [problem for problem in problems if problem["type"] == "finite_number"]
     messages = list(dict.fromkeys(_message(at, problem, known) for problem in infinite or problems))
     said = "; or ".join([messages[0], *(m.removeprefix("Input should be ") for m in messages[1:])])

@@ -47,18 +47,18 @@ def read_spec(
     raw, lines = parsed.value, dict(parsed.lines)
     if not isinstance(raw, dict):
         raise SpecError(f"{name}: an audit spec is a mapping of keys; `evenhand init FILE.csv` drafts one")
-    told = [f"{name}, line {line}: the key {key!r} stands there twice" for key, line in parsed.twice]
+    messages = [f"{name}, line {line}: the key {key!r} stands there twice" for key, line in parsed.twice]
     for key, value in (overrides or {}).items():
         try:
             made = _override(raw, key, value)
             kept = {at: line for at, line in lines.items() if at[: len(made[-1])] != made[-1]}
             lines = {**kept, **dict.fromkeys(made, 0)}
         except SpecError as error:
-            told.append(f"{name}: {error}")
+            messages.append(f"{name}: {error}")
     spec, faults = check(raw, known, (_filled_in, *also))
     placed = sorted(faults, key=lambda fault: _line(lines, fault.location))
-    told += [_described(name, lines, fault) for fault in placed]
-    raise_together([SpecError(message) for message in dict.fromkeys(told)])
+    messages += [_described(name, lines, fault) for fault in placed]
+    raise_together([SpecError(message) for message in dict.fromkeys(messages)])
     if spec is None:
         raise SpecError(f"{name}: the spec cannot be read, and nothing tells why; please report it")
     return SpecFile(spec, name, lines)
@@ -137,14 +137,11 @@ def _described(name: str, lines: Mapping[Location, int], error: SpecError) -> st
         message += _misspelt(lines, location[:-1])
     at = _line(lines, location)
     key = ".".join(str(part) for part in location)
-    place = f"{name}, line {at}" if at else (f"{name} (--set)" if _was_set(lines, location) else name)
+    was_set = any(lines.get(location[:i]) == 0 for i in range(len(location), 0, -1))
+    place = f"{name}, line {at}" if at else f"{name} (--set)" if was_set else name
     return f"{place}: {key}: {message}" if key else f"{place}: {message}"
 
 
 def _line(lines: Mapping[Location, int], location: Location) -> int:
     """Of the key, or of the nearest part around it that has one; 0 where ``--set`` made it."""
     return next((lines[location[:i]] for i in range(len(location), -1, -1) if location[:i] in lines), 0)
-
-
-def _was_set(lines: Mapping[Location, int], location: Location) -> bool:
-    return any(lines.get(location[:i]) == 0 for i in range(len(location), 0, -1))

@@ -6,7 +6,9 @@ Scope: keys under ``source`` that are about HMDA alone. Layouts: ``tasks.ingest.
 from datetime import date
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from schemas.bounds import Strict
 
 ACTION = "action_taken"
 """The column of the decision in canonical applications of HMDA."""
@@ -17,20 +19,16 @@ Treatment = Literal["stop", "quarantine", "accept"]
 """Of a departure: the audit stops, the rows concerned are refused with the reason, or they are kept and it is told."""
 
 
-class HmdaPolicy(BaseModel):
-    """What is done about each departure of a file. Of a column, the rows concerned are all rows of its file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class HmdaPolicy(Strict):
+    """Treatment of each departure of a file. A departure of a column concerns all rows of its file."""
 
     missing_columns: Treatment = Field("stop", description="a column that the spec names and the file cannot give")
     unknown_columns: Treatment = Field("accept", description="a column that the file's layout does not know")
     unknown_codes: Treatment = Field("quarantine", description="a code that no filing guide lists, in a column named")
 
 
-class VintageChoice(BaseModel):
-    """Which edition of a year: the newest that the lake holds of those that fit what is said here."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class VintageChoice(Strict):
+    """Criteria for the edition of a year: the newest that fits in the lake is read."""
 
     dataset: str | None = Field(None, description="such as snapshot, one-year, three-year, historic or twin")
     geography: str | None = Field(None, description="nationwide, or the letters of a state")

@@ -1,7 +1,7 @@
 """The part ``methods`` of the spec: the settings of every method by name, and what all of them share.
 
-Which methods there are is not known here. The settings of each are in its folder, and who validates a spec hands their
-classes in, through pydantic's validation context (``tasks.pipeline.specs``).
+This module knows no method. The caller passes their settings classes in pydantic's validation context
+(``tasks.pipeline.specs``).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,20 +9,18 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Final, Self, TypeVar
 
-from pydantic import ConfigDict, GetCoreSchemaHandler, SerializationInfo, ValidationInfo, create_model
+from pydantic import GetCoreSchemaHandler, SerializationInfo, ValidationInfo, create_model
 from pydantic_core import CoreSchema, core_schema
 
-from schemas.bounds import NoFlags
+from schemas.bounds import Strict
 from schemas.errors import SpecError
 
 _CONTEXT: Final = "methods"
 _Settings = TypeVar("_Settings", bound="MethodSettings")
 
 
-class MethodSettings(NoFlags):
+class MethodSettings(Strict):
     """Settings of a method, or of a part of it: frozen; unknown keys are errors, and numbers that are not finite."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     by_default: ClassVar[bool] = False
     """Whether an audit runs the method when its spec does not name it."""

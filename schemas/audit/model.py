@@ -1,6 +1,6 @@
 """The part ``model`` of the spec: the model that is audited beside the lender's own decisions.
 
-It is fitted to these decisions, or it is given: as a rule in the spec, or as a file that somebody else made.
+The model is fitted to these decisions, or given as a rule in the spec or as a file.
 """
 
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from schemas.audit.source import Strict
+from schemas.bounds import Strict
 
 TakenAs = Literal["one_hot", "codes", "encoded"]
 """As what a model takes its inputs: an input for each category, its number, or what models fitted here see."""
@@ -87,9 +87,9 @@ class Model(Strict):
     @model_validator(mode="after")
     def _is_not_fitted_from_a_file(self) -> Self:
         fields = type(self).model_fields
-        told = [name for name in ("split", "folds", "holdout") if getattr(self, name) != fields[name].default]
-        if self.kind == "file" and told:
-            keys = " and ".join(f"`{name}`" for name in told)
+        fit_keys = [name for name in ("split", "folds", "holdout") if getattr(self, name) != fields[name].default]
+        if self.kind == "file" and fit_keys:
+            keys = " and ".join(f"`{name}`" for name in fit_keys)
             raise ValueError(f"{keys}: how a model is fitted here; a model from a file is fitted already, leave it out")
         return self
 

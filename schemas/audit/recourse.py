@@ -1,18 +1,17 @@
 """The part ``recourse`` of a column in the spec: how hard it is to change, in which steps and how far (RAGUEL).
 
-In which direction a column may change, and whether at all, is its ``constraint``, which all methods keep.
+Scope: costs and ranges. Permitted directions of a column: its ``constraint``, which all methods respect.
 """
 
 import math
 
 from pydantic import Field
 
-from schemas.audit.source import Strict
-from schemas.bounds import Ascending
+from schemas.bounds import Ascending, Strict
 
 
 class Recourse(Strict):
-    """What an applicant can do about a column."""
+    """How an applicant can change a column."""
 
     weight: float = Field(1.0, gt=0, description="how hard it is to change, beside the other columns' weights")
     step: float | None = Field(

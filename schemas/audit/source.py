@@ -3,10 +3,10 @@
 from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from schemas.audit.hmda import HmdaPolicy, VintageChoice
-from schemas.bounds import NoFlags, Seed
+from schemas.bounds import Seed, Strict
 from schemas.vintages import words_of
 from schemas.years import Year
 
@@ -23,12 +23,6 @@ def _text(value: object) -> object:
 _NO_DELIMITER: Final = '"\r\n\0'
 
 Code = Annotated[str, BeforeValidator(_text)]
-
-
-class Strict(NoFlags):
-    """Frozen; unknown keys are errors, and so are numbers that are not finite and true or false for a number."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Keep(Strict):

@@ -1,7 +1,7 @@
 """The audit spec: all settings that a user decides before a run, frozen and validated.
 
-Here belong the shape of the spec and the checks that need nothing but the spec. Reading it from YAML, with the line of
-each error, is in ``file``; checks that need the data are in the ingest stage.
+Scope: the shape of the spec and checks that need the spec alone. Reading YAML, with lines of errors: ``file``. Checks
+against the data: the stage ingest.
 """
 
 import math
@@ -15,9 +15,9 @@ from schemas.audit.causal import CausalGraph
 from schemas.audit.column import ColumnSpec
 from schemas.audit.methods import Methods, known_in
 from schemas.audit.model import Model
-from schemas.audit.source import Code, Source, Strict
+from schemas.audit.source import Code, Source
 from schemas.audit.verdicts import Verdicts
-from schemas.bounds import Seed
+from schemas.bounds import Seed, Strict
 from schemas.errors import SpecError, nearest, raise_together
 from schemas.terms import Kind
 from schemas.years import Year
@@ -203,7 +203,7 @@ class AuditSpec(Strict):
         if len(set(names)) != len(names):
             yield SpecError(f"protected attributes need different names, got {names}", ("protected",))
         for label in (self.decision, self.outcome):
-            if label and label.column in self.features():
+            if label and label.column in self.kept():
                 message = f"{label.column!r} is the decision or its outcome, and so no feature: leave it out"
                 yield SpecError(message, ("columns", label.column))
 
@@ -262,6 +262,10 @@ class AuditSpec(Strict):
     def features(self) -> dict[str, ColumnSpec]:
         """The columns that models and distances use, in the order of the spec."""
         return {name: column for name, column in self.columns.items() if column.used}
+
+    def kept(self) -> dict[str, ColumnSpec]:
+        """The columns that are read: the features, and the controls of the denial ladder beside them."""
+        return {name: column for name, column in self.columns.items() if column.kept}
 
 
 class StageSettings(Strict):

@@ -1,14 +1,14 @@
-"""The part ``verdicts`` of the spec: settings of the states of an audit, beside its limits."""
+"""The part ``verdicts`` of the spec: settings of the states of an audit, apart from its limits."""
 
 from typing import Literal
 
 from pydantic import Field
 
-from schemas.audit.source import Strict
+from schemas.bounds import Strict
 
 
 class Verdicts(Strict):
-    """What the states of an audit rest on."""
+    """Settings of the states of an audit."""
 
     direction: dict[str, Literal["up", "down", "none"]] = Field(
         {},

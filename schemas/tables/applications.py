@@ -93,8 +93,7 @@ DECISIONS = Table(
     "decisions",
     "One decision per application and decision maker: the lender's own, and the model's where one is asked for.",
     (
-        ROW_ID,
-        DECISION_MAKER,
+        *(ROW_ID, DECISION_MAKER),
         Column("favourable", "bool", "whether the decision is the favourable one"),
         Column("outcome", "bool", "the true label that the decision is held against"),
         Column("score", "double", "predicted probability of the favourable decision", True, 0.0, 1.0),
@@ -141,8 +140,7 @@ MODEL_METRICS = Table(
     "model_metrics",
     "How well the model's scores and decisions follow the lender's, by group.",
     (
-        PROTECTED_ATTRIBUTE,
-        GROUP,
+        *(PROTECTED_ATTRIBUTE, GROUP),
         Column("metric", "string", "accuracy, auc, predicted_denial_rate, true_positive_rate or false_positive_rate"),
         Column("value", "double", "null where the group has one class only", nullable=True, minimum=0.0, maximum=1.0),
         Column("n", "int64", "rows behind the value", minimum=0),

@@ -11,10 +11,7 @@ COUNTERFACTUALS = Table(
     "Every applicant outside the reference group as a member of it: its features then, with the noise that was kept or "
     "the real applicant whose they are.",
     (
-        ROW_ID,
-        GENERATOR,
-        PROTECTED_ATTRIBUTE,
-        GROUP,
+        *(ROW_ID, GENERATOR, PROTECTED_ATTRIBUTE, GROUP),
         Column("refusal", "string", "why there is no counterfactual", nullable=True, codes=tuple(Refusal)),
         Column("other_row_id", "string", "the real applicant that it is; null where it is imagined", nullable=True),
         Column("distance", "double", "how far that one is, in standard deviations", nullable=True, minimum=0),
@@ -28,10 +25,7 @@ COUNTERFACTUAL_DECISIONS = Table(
     "counterfactual_decisions",
     "What the model would have decided on each counterfactual. The lender cannot be asked.",
     (
-        ROW_ID,
-        GENERATOR,
-        PROTECTED_ATTRIBUTE,
-        DECISION_MAKER,
+        *(ROW_ID, GENERATOR, PROTECTED_ATTRIBUTE, DECISION_MAKER),
         Column("favourable", "bool", "whether the decision is the favourable one"),
         Column("score", "double", "score of the model, or sum of the rule, that the decision was made from"),
     ),
@@ -69,8 +63,7 @@ CAUSAL_EFFECTS = Table(
     "causal_effects",
     "Features of a group as they are and as they would have been, as quantiles.",
     (
-        PROTECTED_ATTRIBUTE,
-        GROUP,
+        *(PROTECTED_ATTRIBUTE, GROUP),
         Column("feature", "string", "name of the feature"),
         Column("category", "string", "the category, of a feature that has categories", nullable=True),
         Column("quantile", "double", "the quantile; null for a category", nullable=True, minimum=0.0, maximum=1.0),
@@ -90,12 +83,7 @@ MEDIATED = Table(
     "Mediators of applicants as members of the reference group; of its own members, as members of every other group. "
     "One network's answer, the one nearest to the answers of all.",
     (
-        ROW_ID,
-        MEDIATED_BY,
-        PROTECTED_ATTRIBUTE,
-        GROUP,
-        TO_GROUP,
-        NETWORK,
+        *(ROW_ID, MEDIATED_BY, PROTECTED_ATTRIBUTE, GROUP, TO_GROUP, NETWORK),
         Column(
             "spread",
             "double",
@@ -115,10 +103,7 @@ MEDIATED_DECISIONS = Table(
     "mediated_decisions",
     "What the model would have decided on the mediators of each network. The lender cannot be asked.",
     (
-        ROW_ID,
-        PROTECTED_ATTRIBUTE,
-        TO_GROUP,
-        DECISION_MAKER,
+        *(ROW_ID, PROTECTED_ATTRIBUTE, TO_GROUP, DECISION_MAKER),
         Column("score_changes", "doubles", "score then less score now, network by network"),
         Column("flips", "doubles", "1 where the decision is another one, else 0, network by network"),
     ),
@@ -130,9 +115,7 @@ MEDIATOR_EFFECTS = Table(
     "mediator_effects",
     "Mediators of a group as they are, as they would have been in another group, and as they are in that group.",
     (
-        PROTECTED_ATTRIBUTE,
-        GROUP,
-        TO_GROUP,
+        *(PROTECTED_ATTRIBUTE, GROUP, TO_GROUP),
         Column("feature", "string", "name of the mediator"),
         Column("category", "string", "the category, of a mediator that has categories", nullable=True),
         Column("quantile", "double", "the quantile; null for a category", nullable=True, minimum=0.0, maximum=1.0),
@@ -148,9 +131,7 @@ GENERATOR_CHECKS = Table(
     "generator_checks",
     "What can be seen of the generators without knowing the truth. None of it shows that a person was identified.",
     (
-        PROTECTED_ATTRIBUTE,
-        MEDIATED_BY,
-        NETWORK,
+        *(PROTECTED_ATTRIBUTE, MEDIATED_BY, NETWORK),
         Column(
             "check",
             "string",

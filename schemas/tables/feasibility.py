@@ -1,4 +1,4 @@
-"""The tables of the feasibility graph (FGCE, section III)."""
+"""Tables of the feasibility graph (FGCE, section III)."""
 
 from schemas.table import Column, Table
 from schemas.tables.applications import ROW_ID

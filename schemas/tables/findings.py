@@ -11,6 +11,7 @@ PARAMETERS = Column("parameters", "string", "JSON object of the measure's parame
 
 HEADLINE = Column("headline", "bool", "whether its difference from the reference group is tested")
 COMPARED = Column("compared", "bool", "whether its difference and ratio to the reference group are made")
+_STATISTIC = (METHOD, DECISION_MAKER, PROTECTED_ATTRIBUTE, GROUP, SUBGROUP, MEASURE, PARAMETERS, HEADLINE, COMPARED)
 
 VERDICTS = (
     *("feasible", "infeasible"),
@@ -25,12 +26,7 @@ FINDINGS = Table(
     "findings",
     "One row per unit and method: what was found, or why the search for it was refused.",
     (
-        ROW_ID,
-        METHOD,
-        DECISION_MAKER,
-        PROTECTED_ATTRIBUTE,
-        GROUP,
-        SUBGROUP,
+        *(ROW_ID, METHOD, DECISION_MAKER, PROTECTED_ATTRIBUTE, GROUP, SUBGROUP),
         Column("verdict", "string", "what was found", codes=VERDICTS),
         Column(
             "statistic",
@@ -55,10 +51,7 @@ EVIDENCE = Table(
     "evidence",
     "The rows behind a finding. Restricted: never in a report.",
     (
-        ROW_ID,
-        METHOD,
-        DECISION_MAKER,
-        PROTECTED_ATTRIBUTE,
+        *(ROW_ID, METHOD, DECISION_MAKER, PROTECTED_ATTRIBUTE),
         Column("role", "string", "what the other row is to this one"),
         Column("rank", "int32", "its place in that role, from 1", minimum=1),
         Column("other_row_id", "string", "the other row"),
@@ -72,15 +65,7 @@ TALLIES = Table(
     "tallies",
     "The distribution of each statistic over the units of a group: enough to print its mean and to resample it.",
     (
-        METHOD,
-        DECISION_MAKER,
-        PROTECTED_ATTRIBUTE,
-        GROUP,
-        SUBGROUP,
-        MEASURE,
-        PARAMETERS,
-        HEADLINE,
-        COMPARED,
+        *_STATISTIC,
         Column("share", "bool", "whether no value can be below 0 or above 1"),
         Column("value", "double", "value of the statistic; null where it is not defined on the unit", nullable=True),
         Column("count", "int64", "units with that value", minimum=0),
@@ -90,22 +75,16 @@ TALLIES = Table(
 
 AGGREGATES = Table(
     "aggregates",
-    "Measures of a group that are no means over its units, resampled by the method itself.",
+    "Measures of a group that are no means over its units; the method resamples them, or gives their intervals.",
     (
-        METHOD,
-        DECISION_MAKER,
-        PROTECTED_ATTRIBUTE,
-        GROUP,
-        SUBGROUP,
-        MEASURE,
-        PARAMETERS,
-        HEADLINE,
-        COMPARED,
+        *_STATISTIC,
         Column("value", "double", "the measure; null where it is refused", nullable=True),
         Column("n", "int64", "units that it is about", minimum=0),
         Column("events", "int64", "units that the value counts, where it counts units", nullable=True, minimum=0),
         Column("reason", "string", "why there is no value, or how far a bound may be from the optimum", nullable=True),
-        Column("replicates", "doubles", "the measure on units drawn anew with replacement; none: no interval"),
+        Column("replicates", "doubles", "the measure on units drawn anew with replacement; none: no interval of these"),
+        Column("low", "double", "lower end of an interval by a formula of the method; else null", nullable=True),
+        Column("high", "double", "upper end of it", nullable=True),
     ),
     key=("method", "decision_maker", "protected_attribute", "group", "subgroup", "measure", "parameters"),
     restricted=True,
@@ -115,12 +94,7 @@ DRAWS = Table(
     "draws",
     "Each statistic where nothing but size, or nothing at all, tells the group from the reference group.",
     (
-        METHOD,
-        DECISION_MAKER,
-        PROTECTED_ATTRIBUTE,
-        GROUP,
-        MEASURE,
-        PARAMETERS,
+        *(METHOD, DECISION_MAKER, PROTECTED_ATTRIBUTE, GROUP, MEASURE, PARAMETERS),
         Column("reason", "string", "why values among them are bounds; null where none is", nullable=True),
         Column(
             "reference",

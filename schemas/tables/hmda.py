@@ -1,11 +1,11 @@
 """The canonical table of HMDA applications: every year and layout in one set of columns, units and codes.
 
-Here belongs what a column of it means. A column that a layout does not have is null in all of its rows. Numbers are in
-dollars, percent, months or counts. A number that is null was not applicable (the file says NA), unless ``exempt`` or
-``blank`` names its column. Codes are text; 8888 (not applicable), 9999 (no co-applicant) and 1111 (exempt) stand as
-they are filed. How the layouts become this table: ``tasks.ingest.hmda.canonical``.
+A column that a layout lacks is null in all of its rows. Numbers are in dollars, percent, months or counts. A null
+number was not applicable (the file says NA), unless ``exempt`` or ``blank`` names its column. Codes are text; 8888 (not
+applicable), 9999 (no co-applicant) and 1111 (exempt) are kept as filed. Source: the filing guides of FFIEC and CFPB for
+2007 to 2025.
 
-Source: the filing guides of FFIEC and CFPB for 2007 to 2025.
+Scope: the meaning of columns. Conversion of the layouts: ``tasks.ingest.hmda.canonical``.
 """
 
 from schemas.table import Column, Table
@@ -59,7 +59,7 @@ def _yes_no(name: str, what: str) -> Column:
 def _people(who: str, extra: str) -> tuple[Column, ...]:
     """Race, ethnicity and sex of the applicant or the co-applicant; ``extra`` is the code of no co-applicant."""
     person, more = who.replace("_", "-"), (extra,) if extra else ()
-    none = (str(int(extra) - 3),) if extra else ()
+    none, observed = ((str(int(extra) - 3),), (*OBSERVED, "4")) if extra else ((), OBSERVED)
     return (
         *(
             _text(f"{who}_ethnicity_{i}_raw", f"{person}'s ethnicity {i} as filed", ETHNICITIES_RAW + none)
@@ -75,13 +75,8 @@ def _people(who: str, extra: str) -> tuple[Column, ...]:
             f"{who}_sex", f"{person}'s sex: 1 male, 2 female, 3 not provided, 4 not applicable, 6 both", SEXES + none
         ),
         *(
-            _text(
-                f"{who}_{what}_observed",
-                f"whether {what} was noted from sight or surname: 1 yes, 2 no",
-                OBSERVED + more4,
-            )
+            _text(f"{who}_{what}_observed", f"whether {what} was noted from sight or surname: 1 yes, 2 no", observed)
             for what in ("ethnicity", "race", "sex")
-            for more4 in [("4",) if extra else ()]
         ),
         _text(f"{who}_age", f"{person}'s age band; 8888 not applicable", AGES + (("9999",) if extra else ())),
         _text(f"{who}_age_above_62", f"whether the {person} is 62 or older", ("Yes", "No", "NA")),
@@ -170,25 +165,14 @@ _TRACT = (
     _number("tract_median_age_of_housing_units", "years"),
 )
 
-_DERIVED = (
-    _text(
-        "derived_ethnicity",
-        "of applicant and co-applicant together, as published or by the same rules",
-        DERIVED_ETHNICITIES,
-    ),
-    _text("derived_race", "of applicant and co-applicant together, as published or by the same rules", DERIVED_RACES),
-    _text("derived_sex", "of applicant and co-applicant together, as published or by the same rules", DERIVED_SEXES),
+_DERIVED = tuple(
+    _text(f"derived_{what}", "of applicant and co-applicant together, as published or by the same rules", codes)
+    for what, codes in (("ethnicity", DERIVED_ETHNICITIES), ("race", DERIVED_RACES), ("sex", DERIVED_SEXES))
 )
 
 UNIT_FLAGS = (
-    *("income_not_positive", "income_in_dollars", "income_by_month", "loan_amount_too_large"),
-    *(
-        "ltv_as_fraction",
-        "ltv_too_large",
-        "interest_rate_as_fraction",
-        "loan_term_one_month",
-        "code_as_discount_points",
-    ),
+    *("income_not_positive", "income_in_dollars", "income_by_month", "loan_amount_too_large", "ltv_as_fraction"),
+    *("ltv_too_large", "interest_rate_as_fraction", "loan_term_one_month", "code_as_discount_points"),
 )
 
 _MARKS = (

@@ -11,14 +11,9 @@ MEASURES = Table(
     (
         Column("dataset", "string", "name of the audit"),
         Column("year", "int64", "year of the decisions"),
-        METHOD,
-        DECISION_MAKER,
-        PROTECTED_ATTRIBUTE,
-        GROUP,
+        *(METHOD, DECISION_MAKER, PROTECTED_ATTRIBUTE, GROUP),
         Column("reference_group", "string", "the group it is compared with", nullable=True),
-        SUBGROUP,
-        MEASURE,
-        PARAMETERS,
+        *(SUBGROUP, MEASURE, PARAMETERS),
         Column("value", "double", "the measure; null where undefined or suppressed", nullable=True),
         Column(
             "low",
@@ -37,7 +32,7 @@ MEASURES = Table(
             "note",
             "string",
             "what qualifies the value or its two ends, set apart by semicolons: a bound and not the optimum, why there "
-            "is none, range, no spread, no upper end",
+            "is none, range, no spread, poor support, no upper end",
         ),
     ),
     key=("method", "decision_maker", "protected_attribute", "group", "subgroup", "measure", "parameters"),

@@ -38,7 +38,7 @@ DECISION_DIRECTION = Table(
 
 
 def told(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The row as a manifest keeps it, with the first 12 digits of the digest."""
+    """The row for the manifest, with the first 12 digits of the digest."""
     return {**row, "sha256": row["sha256"][:12]}
 
 

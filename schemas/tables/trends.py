@@ -1,6 +1,6 @@
 """Tables over years: changes of measures, and changes by another edition of a year's data.
 
-They hold what the reports of the years print, and nothing that a report withholds.
+They hold only what the reports of the years print.
 """
 
 from enum import StrEnum
@@ -12,7 +12,7 @@ from schemas.terms import State
 
 
 class Told(StrEnum):
-    """What a year has to say of a measure. Only a value is drawn; all else is a gap with a mark."""
+    """Status of a measure in a year. Only a value is drawn; all else is a gap with a mark."""
 
     VALUE = "value"
     TOO_FEW = "too few"
@@ -24,11 +24,7 @@ class Told(StrEnum):
 _SERIES = (
     Column("audit", "string", "name of the audit"),
     Column("year", "int64", "year of the decisions"),
-    METHOD,
-    DECISION_MAKER,
-    PROTECTED_ATTRIBUTE,
-    GROUP,
-    MEASURE,
+    *(METHOD, DECISION_MAKER, PROTECTED_ATTRIBUTE, GROUP, MEASURE),
 )
 TREND = Table(
     "trend",

@@ -1,4 +1,4 @@
-"""Assumptions of an audit's generators of counterfactuals: the settings that they depend on."""
+"""Assumptions of an audit's generators of counterfactuals, from its settings."""
 
 from typing import Literal, Protocol
 
@@ -11,8 +11,8 @@ Generator = Literal["scm", "nearest", "gan", "quantile"]
 """What makes the counterfactuals that a method is given."""
 
 
-class GeneratorAssumptions(Protocol):
-    """What of the settings decides who applicants would have been, and who decides on that."""
+class CausalAssumptions(Protocol):
+    """Settings of a structural causal model."""
 
     @property
     def protected(self) -> tuple[Protected, ...]:
@@ -23,12 +23,20 @@ class GeneratorAssumptions(Protocol):
         """The decision column."""
 
     @property
-    def model(self) -> Model | None:
-        """The model; None without one."""
-
-    @property
     def causal_graph(self) -> CausalGraph:
         """The causal graph."""
+
+    @property
+    def seed(self) -> int:
+        """Seed of all draws."""
+
+
+class GeneratorAssumptions(CausalAssumptions, Protocol):
+    """Settings of the generators of counterfactuals, and of the decisions on these."""
+
+    @property
+    def model(self) -> Model | None:
+        """The model; None without one."""
 
     @property
     def generator(self) -> Generator | None:
@@ -37,7 +45,3 @@ class GeneratorAssumptions(Protocol):
     @property
     def matching(self) -> MatchingSettings:
         """Settings of the search for nearest neighbours."""
-
-    @property
-    def seed(self) -> int:
-        """Seed of all draws."""

@@ -1,7 +1,7 @@
-"""Interface of the generators of counterfactuals: whom one can serve, and the counterfactuals that it gives.
+"""Interface of the generators of counterfactuals: the rows that they can serve, and their counterfactuals.
 
-A generator is a structural causal model (``scm``) or a search among real applicants (``nearest``). What asks it
-knows neither. The third one, adversarial networks, takes long to train and so has a stage of its own (``mediate``).
+Implementations are a structural causal model (``scm``) and a search among real applicants (``nearest``). Adversarial
+networks take long to train and have a stage of their own (``mediate``).
 """
 
 from collections.abc import Iterator, Mapping
@@ -34,41 +34,33 @@ class Made:
 
 
 class Generator(Protocol):
-    """Imagines applicants as members of the reference group."""
+    """Generates counterfactuals of applicants as members of the reference group."""
 
     @property
     def name(self) -> str:
-        """What its counterfactuals are labelled with."""
-        ...
+        """Label of its counterfactuals."""
 
     @property
     def groups(self) -> Mapping[str, Grouped]:
-        """Who belongs to what, by protected attribute."""
-        ...
+        """Groups of the rows, by protected attribute."""
 
     def knows(self, attribute: str) -> bool:
-        """Whether anybody can be imagined in another group of this attribute."""
-        ...
+        """Whether it has counterfactuals for this attribute."""
 
     def members(self, attribute: str, group: int, rows: Longs) -> Made:
         """``rows``, ascending, which are the members of a group, as members of the reference group."""
-        ...
 
     def imagine(self, attribute: str, decide: Decide | None) -> Regenerate:
-        """What makes counterfactuals again under other assumptions, with the decisions of a model on them."""
-        ...
+        """A function that regenerates counterfactuals under other assumptions, with a model's decisions on them."""
 
     def edges(self, attribute: str) -> tuple[Edge, ...]:
         """The assumptions that can be left out one by one."""
-        ...
 
     def reached(self, *attributes: str) -> tuple[str, ...]:
         """The features that any of these attributes is taken to influence, in the order of the columns."""
-        ...
 
     def checks(self) -> tuple[Check, ...]:
-        """What the data say of the assumptions."""
-        ...
+        """Checks of the assumptions against the data."""
 
 
 def outside(generator: Generator, attribute: str) -> Iterator[Made]:

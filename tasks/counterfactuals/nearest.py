@@ -1,11 +1,9 @@
 """The generator ``nearest``: matches an applicant with the most comparable real member of the reference group.
 
-Nobody is made up and no cause is assumed: a match is a person like this one with the same outcome (Popoola and
-Sheppard 2026, Algorithm 1), and not what this one would have been. Where the outcome is the decision itself, a match
-was decided on alike, so that no decision of the lender can differ between the two.
-
-Matches are sought among the rows that the model which decides on an applicant has learnt from, as CEC seeks them; among
-all where no model was fitted here.
+A match is a similar person with the same outcome, not what this person would have been (Popoola and Sheppard 2026,
+Algorithm 1). If the outcome is the decision itself, both have the same decision, so that the lender's decisions never
+differ. Matches come from the training rows of the model that decides on the applicant, as in CEC; from all rows if no
+model was fitted here.
 """
 
 from collections.abc import Mapping
@@ -37,7 +35,7 @@ from tasks.scoring.explanations import explainers, financial
 
 @dataclass(frozen=True)
 class Lookalikes:
-    """``n`` rows, and by what they are compared."""
+    """``n`` rows with the features for comparing them."""
 
     columns: Columns
     groups: Mapping[str, Grouped]
@@ -54,10 +52,7 @@ class Lookalikes:
 
     @classmethod
     def of(
-        cls,
-        applicants: tuple[pa.Table, pa.Table, pa.Table],
-        decisions: pa.Table,
-        asked: GeneratorAssumptions,
+        cls, applicants: tuple[pa.Table, pa.Table, pa.Table], decisions: pa.Table, asked: GeneratorAssumptions
     ) -> "Lookalikes":
         """From the tables ``applicants``, ``encodings`` and ``memberships``, and the decisions on the applicants.
 
@@ -99,7 +94,7 @@ class Lookalikes:
         return Made(attribute, known.groups[group], len(rows), imagined, there)
 
     def imagine(self, attribute: str, decide: Decide | None) -> Regenerate:
-        """What matches again, with labels dealt out anew; there is no causal graph to leave an edge out of."""
+        """A function that matches again with permuted labels; there is no causal graph to leave an edge out of."""
 
         def again(rows: Longs, group: Ints, without: Edge | None) -> Counterfactuals:  # noqa: ARG001
             found = self._matches(group, rows, self.groups[attribute].reference)

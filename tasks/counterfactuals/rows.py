@@ -1,4 +1,4 @@
-"""What a generator makes as rows of tables: the counterfactuals, what is decided of them, and what was assumed."""
+"""Results of a generator as table rows: counterfactuals, the decisions on them, and the assumptions."""
 
 import json
 from collections.abc import Iterator
@@ -16,7 +16,6 @@ from tasks.counterfactuals.algorithm.scm.checks import Check
 from tasks.counterfactuals.choice import generator_of
 from tasks.counterfactuals.generator import Generator, Made, outside
 from tasks.counterfactuals.stage_settings import GenerateSettings
-from tasks.numerics.arrays import Floats
 from tasks.numerics.columns import Columns
 from tasks.pipeline.stage import Produced
 from tasks.preprocessing.columns import columns_of
@@ -42,10 +41,10 @@ def generated(
     decide = decider(settings.model, models, encodings, decisions)
     declared = COUNTERFACTUALS.extended(_own(generator, columns))
     made = [each for p in settings.protected if generator.knows(p.name) for each in outside(generator, p.name)]
-    told = _Told(generator.name, columns, ids)
+    source = _Applicants(generator.name, columns, ids)
     tables = {
-        declared: [_imagined(each, told, declared) for each in made],
-        COUNTERFACTUAL_DECISIONS: [_decided(each, told, decide) for each in made if decide],
+        declared: [_imagined(each, source, declared) for each in made],
+        COUNTERFACTUAL_DECISIONS: [_decided(each, source, decide) for each in made if decide],
         CAUSAL_EFFECTS: [_effects(each, columns) for each in made],
         CAUSAL_CHECKS: [_checks(generator.checks())],
     }
@@ -56,8 +55,8 @@ def generated(
     )
 
 
-class _Told(NamedTuple):
-    """What is said of every row that a generator makes."""
+class _Applicants(NamedTuple):
+    """The generator, and the applicants that it works on."""
 
     generator: str
     columns: Columns
@@ -72,23 +71,23 @@ def _own(generator: Generator, columns: Columns) -> Iterator[Column]:
         yield Column(f"{NOISE}{name}", "doubles", "the noise that was held fixed; none of a refused row", nullable=True)
 
 
-def _imagined(made: Made, told: _Told, declared: Table) -> pa.Table:
+def _imagined(made: Made, source: _Applicants, declared: Table) -> pa.Table:
     """One row for each member of the group, first those that could be imagined."""
-    found, refused, columns = made.imagined, len(made.imagined.refused), told.columns
+    found, refused, columns = made.imagined, len(made.imagined.refused), source.columns
     n = len(found.row) + refused
     nothing: list[Any] = [None] * refused
     features = {
-        name: [*_as_handed_in(found.values[:, i], columns.categories[i]), *nothing]
-        for i, name in enumerate(columns.names)
+        name: [*([known[int(code)] for code in values] if known else values), *nothing]
+        for name, known, values in zip(columns.names, columns.categories, found.values.T.tolist(), strict=True)
     }
     known = {name: [*found.noise[name], *nothing] for name in found.noise}
     noise = {column.name: known.get(column.name.removeprefix(NOISE), [None] * n) for column in declared.columns}
-    other, distance = _matched(made, told.ids)
+    other, distance = _matched(made, source.ids)
     return declared.build(
         **{name: values for name, values in noise.items() if name.startswith(NOISE)},
         **features,
-        row_id=told.ids[np.concatenate([found.row, found.refused])],
-        generator=[told.generator] * n,
+        row_id=source.ids[np.concatenate([found.row, found.refused])],
+        generator=[source.generator] * n,
         other_row_id=[*other, *nothing],
         distance=[*distance, *nothing],
         protected_attribute=[made.attribute] * n,
@@ -105,16 +104,12 @@ def _matched(made: Made, ids: "np.ndarray[Any, Any]") -> tuple[list[Any], list[A
     return ids[made.matches.match].tolist(), made.matches.distance.tolist()
 
 
-def _as_handed_in(values: Floats, categories: tuple[str, ...]) -> list[Any]:
-    return [categories[int(code)] for code in values] if categories else values.tolist()
-
-
-def _decided(made: Made, told: _Told, decide: Decide) -> pa.Table:
+def _decided(made: Made, source: _Applicants, decide: Decide) -> pa.Table:
     found = made.imagined
-    favourable, scores = decide(replace(told.columns, values=found.values), found.row)
+    favourable, scores = decide(replace(source.columns, values=found.values), found.row)
     return COUNTERFACTUAL_DECISIONS.build(
-        row_id=told.ids[found.row],
-        generator=[told.generator] * len(found.row),
+        row_id=source.ids[found.row],
+        generator=[source.generator] * len(found.row),
         protected_attribute=[made.attribute] * len(found.row),
         decision_maker=[DecisionMaker.MODEL] * len(found.row),
         favourable=favourable,
@@ -125,14 +120,14 @@ def _decided(made: Made, told: _Told, decide: Decide) -> pa.Table:
 def _effects(made: Made, columns: Columns) -> pa.Table:
     found = made.imagined
     moved = tuple(found.noise) if made.matches is None else columns.names
-    told = list(effects.effects(columns.rows(found.row), found.values, moved)) if len(found.row) else []
-    n = len(told)
+    rows = list(effects.effects(columns.rows(found.row), found.values, moved)) if len(found.row) else []
+    n = len(rows)
     return CAUSAL_EFFECTS.build(
         protected_attribute=[made.attribute] * n,
         group=[made.group] * n,
-        **{name: [getattr(each, name) for each in told] for name in effects.Effect._fields},
+        **{name: [getattr(each, name) for each in rows] for name in effects.Effect._fields},
         n=[len(found.row)] * n,
-        clipped=[found.clipped.get(each.feature, 0) for each in told],
+        clipped=[found.clipped.get(each.feature, 0) for each in rows],
     )
 
 

@@ -1,25 +1,26 @@
 """The generator ``scm``: the causal graph of an audit, its protected attributes as roots, and counterfactual rows.
 
-Edges of the audit spec name a protected attribute, or the column that it is made of. A crossed attribute is a root of
-its own where an edge names it; else imagining a member of it sets the single attributes that it crosses.
+Edges of the audit spec name a protected attribute or its column. A crossed attribute is a root of its own where an edge
+names it; otherwise a change of it sets the single attributes that it crosses.
 """
 
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import networkx as nx
 import numpy as np
 import pyarrow as pa
 
 from schemas.audit.causal import CausalGraph, Edge
-from schemas.audit.spec import Decision, Protected
+from schemas.audit.spec import Protected
 from schemas.errors import SpecError
 from tasks.counterfactuals.algorithm.scm import abduction
 from tasks.counterfactuals.algorithm.scm.abduction import Fitted, Imagined, Roots
 from tasks.counterfactuals.algorithm.scm.checks import Check, check_model
+from tasks.counterfactuals.assumptions import CausalAssumptions
 from tasks.counterfactuals.generator import Made
 from tasks.numerics.arrays import Floats, Ints, Longs
 from tasks.numerics.columns import Columns
@@ -32,29 +33,9 @@ PERMUTED_ROWS = 10_000
 chance, so that the calibration errs on the side of caution."""
 
 
-class Stated(Protocol):
-    """What of the settings decides the causal world."""
-
-    @property
-    def protected(self) -> tuple[Protected, ...]:
-        """Protected attributes and their groups."""
-
-    @property
-    def decision(self) -> Decision | None:
-        """The decision column."""
-
-    @property
-    def causal_graph(self) -> CausalGraph:
-        """The causal graph."""
-
-    @property
-    def seed(self) -> int:
-        """Seed of all draws."""
-
-
 @dataclass(frozen=True)
 class World:
-    """Rows, who belongs to what, and what is assumed to cause what."""
+    """Rows, their groups, and the assumed causal graph."""
 
     columns: Columns
     protected: tuple[Protected, ...]
@@ -67,18 +48,20 @@ class World:
     """What was fitted already: both decision makers ask for the same."""
 
     @classmethod
-    def of(cls, columns: Columns, memberships: pa.Table, ids: "np.ndarray[Any, Any]", asked: Stated) -> "World":
+    def of(
+        cls, columns: Columns, memberships: pa.Table, ids: "np.ndarray[Any, Any]", settings: CausalAssumptions
+    ) -> "World":
         """The world of an audit's rows.
 
         Raises:
             SpecError: an edge leads out of a column of which there is no single protected attribute.
         """
-        decision = asked.decision.column if asked.decision else ""
-        graph = _named(asked.causal_graph, asked.protected).without_node(decision)
-        return cls(columns, asked.protected, groups_of(memberships, ids, asked.protected), graph, asked.seed)
+        decision, protected = settings.decision.column if settings.decision else "", settings.protected
+        graph = _named(settings.causal_graph, protected).without_node(decision)
+        return cls(columns, protected, groups_of(memberships, ids, protected), graph, settings.seed)
 
     def knows(self, attribute: str) -> bool:
-        """Whether an edge leads out of the attribute, so that there is something to imagine."""
+        """Whether an edge leads out of the attribute."""
         return bool(self.roots(attribute))
 
     def roots(self, attribute: str) -> tuple[str, ...]:

@@ -28,5 +28,4 @@ class MatchingSettings(MethodSettings):
 
 def matching_of(settings: MethodSettings) -> MatchingSettings:
     """How a method that is given nearest neighbours has them matched, as its setting ``matching`` says."""
-    matching: MatchingSettings = getattr(settings, "matching", MatchingSettings())
-    return matching
+    return getattr(settings, "matching", MatchingSettings())

@@ -1,8 +1,7 @@
-"""Stage generate: every applicant outside the reference group as a member of it, by a causal model or by matching.
+"""Stage generate: counterfactuals of every applicant outside the reference group, by a causal model or by matching.
 
-The structural causal model imagines; the nearest real applicant with the same outcome is a match (``generator``).
-What was assumed is written down beside it: how well each mechanism fits rows that it has not seen, what is left in its
-noise, which independences of the causal graph the data contradict, and what the features of a group become.
+It also writes the checks of the assumptions: the held-out fit of each mechanism, the dependence of its noise, the
+independences of the causal graph that the data contradict, and the features of each group before and after.
 """
 
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""What decides the counterfactuals that the stage ``generate`` makes."""
+"""Settings of the stage ``generate``."""
 
 from typing import Literal
 

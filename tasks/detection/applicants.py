@@ -1,7 +1,7 @@
 """Applicants in problems: their values, decisions on them, and their counterfactuals.
 
-Here belongs how tables, the causal world and the model's decisions are put together for methods that compare real
-applicants with imagined ones.
+Scope: joins tables, the causal model and the model's decisions for methods that compare real applicants with
+counterfactual ones.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from tasks.scoring.decider import decider
 
 
 def asked_again(given: ProblemTables, asked: GeneratorAssumptions) -> Generator | None:
-    """What made the counterfactuals, where it can be asked again."""
+    """The generator of the counterfactuals, if it can regenerate them."""
     if not given.applicants.num_rows:
         return None
     return generator_of((given.applicants, given.encodings, given.memberships), given.decisions, asked)

@@ -1,7 +1,7 @@
 """Counterfactuals of a protected attribute as arrays, from any generator.
 
-``generate`` left whole applicants, imagined or real; ``mediate`` left mediators, and the decision on them as a change.
-Here belongs reading both. Who asks a generator again is ``applicants``.
+Scope: reads whole applicants, which ``generate`` writes, and mediators with changes of the decision, which ``mediate``
+writes. Regeneration: ``applicants``.
 """
 
 from typing import NamedTuple
@@ -36,10 +36,7 @@ def imagined(
     """What the generator left of an attribute, those refused excepted; None where it imagined nobody."""
     if generator in ("gan", "quantile"):
         return _mediated(given, attribute, columns, decided)
-    table = given.counterfactuals
-    table = table.filter(
-        pc.and_(pc.equal(table["generator"], generator), pc.equal(table["protected_attribute"], attribute.name))
-    )
+    table = _where(given.counterfactuals, generator=generator, protected_attribute=attribute.name)
     if not table.num_rows:
         return None
     mine, row = _in_order(table.filter(pc.is_null(table["refusal"])), given)
@@ -49,27 +46,19 @@ def imagined(
 
 
 def _favourable(given: ProblemTables, attribute: str, generator: str, mine: pa.Table, decided: Decided) -> Bools | None:
-    """The decisions on counterfactuals: the model's were asked for, the lender's are known of real applicants only."""
+    """Decisions on counterfactuals: the model's are stored, the lender's exist for real applicants only."""
     if decided.maker == DecisionMaker.MODEL:
-        table = given.reconsidered
-        same = pc.and_(pc.equal(table["generator"], generator), pc.equal(table["protected_attribute"], attribute))
-        asked = table.filter(same)
-        decision = dict(zip(asked["row_id"].to_pylist(), asked["favourable"].to_pylist(), strict=True))
+        decided_on = _where(given.reconsidered, generator=generator, protected_attribute=attribute)
+        decision = dict(zip(decided_on["row_id"].to_pylist(), decided_on["favourable"].to_pylist(), strict=True))
         return np.array([decision[i] for i in mine["row_id"].to_pylist()], dtype=bool)
     if decided.maker == DecisionMaker.LENDER and generator == "nearest":
-        known: Bools = decided.favourable[_rows(mine["other_row_id"], given)]
-        return known
+        return decided.favourable[_rows(mine["other_row_id"], given)]
     return None
 
 
 def _mediated(given: ProblemTables, attribute: Protected, columns: Columns, decided: Decided) -> Counterfactuals | None:
     """Applicants with the mediators that the most typical network imagines of them in the reference group."""
-    table = given.mediated
-    table = table.filter(
-        pc.and_(
-            pc.equal(table["protected_attribute"], attribute.name), pc.equal(table["to_group"], attribute.reference)
-        )
-    )
+    table = _where(given.mediated, protected_attribute=attribute.name, to_group=attribute.reference)
     if not table.num_rows:
         return None
     mine, row = _in_order(table.filter(pc.is_null(table["refusal"])), given)
@@ -84,15 +73,17 @@ def _mediated(given: ProblemTables, attribute: Protected, columns: Columns, deci
 
 def _flipped(decisions: pa.Table, attribute: Protected, mine: pa.Table) -> Bools:
     """Whether the network whose mediators are shown has the model decide otherwise."""
-    known = decisions.filter(
-        pc.and_(
-            pc.equal(decisions["protected_attribute"], attribute.name),
-            pc.equal(decisions["to_group"], attribute.reference),
-        )
-    )
+    known = _where(decisions, protected_attribute=attribute.name, to_group=attribute.reference)
     flips = dict(zip(known["row_id"].to_pylist(), known["flips"].to_pylist(), strict=True))
     shown = zip(mine["row_id"].to_pylist(), mine["network"].to_pylist(), strict=True)
     return np.array([flips[row_id][network or 0] == 1 for row_id, network in shown], dtype=bool)
+
+
+def _where(table: pa.Table, **values: str) -> pa.Table:
+    """The rows of a table with these values."""
+    for name, value in values.items():
+        table = table.filter(pc.equal(table[name], value))
+    return table
 
 
 def _in_order(table: pa.Table, given: ProblemTables) -> tuple[pa.Table, Longs]:

@@ -1,6 +1,6 @@
 """Builds the problems of methods from tables: one for each decision maker and protected attribute.
 
-Here belong who is explained, who may serve as a counterfactual, and the arrays of both.
+Scope: the rows to explain, the candidates for counterfactuals, and the arrays of both.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ _NO_EDGES = np.zeros(0, np.int32), np.zeros(0)
 
 
 class ProblemSettings(GeneratorAssumptions, Protocol):
-    """What of the settings decides the problems."""
+    """Settings of the problems."""
 
     @property
     def method(self) -> str:

@@ -1,6 +1,6 @@
 """Stage detect: runs one method on every decision maker and protected attribute; its arrays become tables.
 
-Which method it is makes no difference here: the registry names its module, and every module has the same ``detect``.
+The stage knows no method: the registry names its module, and every module has the same function ``detect``.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class DetectSettings(StageSettings):
-    """What decides the findings of one method."""
+    """Settings of the detection by one method."""
 
     method: str
     methods: Methods
@@ -66,8 +66,7 @@ def settings_of(spec: AuditSpec, method: str) -> DetectSettings:
 
 
 @stage(
-    reads=tuple(dict.fromkeys((*READS, *tables_declared()))),
-    writes=(FINDINGS, EVIDENCE, TALLIES, AGGREGATES, DRAWS),
+    reads=tuple(dict.fromkeys((*READS, *tables_declared()))), writes=(FINDINGS, EVIDENCE, TALLIES, AGGREGATES, DRAWS)
 )
 def detect(*given: pa.Table, settings: DetectSettings) -> Produced:
     """The findings of one method, the evidence behind them, and what is needed to summarise them."""

@@ -29,7 +29,7 @@ _DIRECTION = {Constraint.FREE: FREE, Constraint.UP: UP, Constraint.DOWN: DOWN, C
 
 
 def connected(features: pa.Table, encodings: pa.Table, memberships: pa.Table, settings: GraphSettings) -> Produced:
-    """Nodes, edges and what was decided on the way."""
+    """Nodes, edges and facts of the graph."""
     ids = features["row_id"].to_pylist()
     encoded = np.column_stack([features[name].to_numpy() for name in features.column_names[1:]])
     rules, codes = rules_of(encoded, encodings)

@@ -1,4 +1,4 @@
-"""Settings of the feasibility graph, which a method that searches recourse on it has among its own."""
+"""Settings of the feasibility graph: a base of the settings of methods that search recourse on it."""
 
 import math
 from typing import Literal
@@ -9,11 +9,10 @@ from schemas.audit.methods import MethodSettings
 
 
 class GraphSettings(MethodSettings):
-    """How far one feasible step reaches, and how many are kept."""
+    """Radius of a feasible step, and limits on the number of edges."""
 
     epsilon: float | Literal["quantile", "no_singleton"] = Field(
-        "quantile",
-        description="radius of one feasible step in encoded units, or the rule that finds it",
+        "quantile", description="radius of one feasible step in encoded units, or the rule that finds it"
     )
     epsilon_quantile: float = Field(0.99, gt=0, le=1, description="the quantile of the rule `quantile`")
     strict: bool = Field(False, description="edge iff distance < epsilon (true) or <= epsilon (false)")

@@ -1,4 +1,4 @@
-"""Stage connect: builds the feasibility graph of encoded rows, on which recourse is searched (FGCE, section III)."""
+"""Stage connect: builds the feasibility graph of encoded rows, for the search of recourse (FGCE, section III)."""
 
 import pyarrow as pa
 
@@ -10,7 +10,7 @@ from tasks.pipeline.stage import Produced, stage
 
 
 class ConnectSettings(StageSettings):
-    """What decides the graph beside the features."""
+    """Settings of the graph."""
 
     graph: GraphSettings
 

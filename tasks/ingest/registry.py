@@ -46,7 +46,7 @@ def check_columns(spec: AuditSpec) -> None:
         named.append((("outcome", "column"), spec.outcome.column))
     for i, p in enumerate(spec.protected):
         named += [(("protected", i, "columns", j), column) for j, column in enumerate(p.columns)]
-    named += [(("columns", name), name) for name in spec.features()]
+    named += [(("columns", name), name) for name in spec.kept()]
     named += [(("source", "keep", name), name) for name in spec.source.keep]
     if spec.source.year_column:
         named.append((("source", "year_column"), spec.source.year_column))

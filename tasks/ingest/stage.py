@@ -5,6 +5,7 @@ so that the exclusion waterfall can say who was left out.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from schemas.tables.counterfactuals import COUNTERFACTUALS
 from schemas.tables.source import SOURCE_READ
 from schemas.terms import Kind, Refusal
 from tasks.ingest import cells, registry, year_of_rows
-from tasks.ingest.sources.raw import Raw, Unread
+from tasks.ingest.sources.raw import Unread
 from tasks.pipeline.stage import Produced, stage
 
 
@@ -47,16 +48,17 @@ def ingest(*, settings: IngestSettings) -> Produced:
         TooFewError: every decision is the same, or a protected attribute has one group only.
         SpecError: a group that no row has, or a reserved column name.
     """
-    features = {n: c for n, c in settings.columns.items() if c.used}
-    _check_names(features)
+    columns = {n: c for n, c in settings.columns.items() if c.kept}
+    features = [n for n, c in columns.items() if c.used]
+    _check_names(columns)
     told = _year_column(settings.source)
-    raw = registry.reader(settings.source).read(settings.source, _columns(settings, features, told))
+    raw = registry.reader(settings.source).read(settings.source, _columns(settings, columns, told))
     if registry.digest(settings.source) != settings.source_sha256:
         raise InfrastructureError("the source changed while it was read; run the audit again once it is at rest")
     frame = raw.table.to_pandas().astype(object)
     frame = frame.apply(lambda column: column.map(cells.canonical))
     unlisted = cells.derive(frame, settings.source)
-    missing = cells.missing_cells(frame, settings.source, features)
+    missing = cells.missing_cells(frame, settings.source, columns)
     exempt = frame.isin(settings.source.exempt) & ~missing
     refused = cells.Refused(len(frame))
     for (reason, column), rows in raw.quarantined.items():
@@ -70,29 +72,27 @@ def ingest(*, settings: IngestSettings) -> Produced:
     favourable = cells.decide(frame, missing, settings.decision, refused)
     outcome = favourable if settings.outcome is None else cells.decide(frame, missing, settings.outcome, refused)
     absent = missing | exempt
-    typed = {n: cells.typed(frame[n], absent[n], n, c, refused) for n, c in features.items()}
-    first_exempt = _first(exempt[list(features)])
+    typed = {n: cells.typed(frame[n], absent[n], n, c, refused) for n, c in columns.items()}
+    first_exempt = _first(exempt[features])
     memberships = _memberships(frame, absent, ids, settings.protected)
     ok = refused.reason == ""
     _check_usable(favourable[ok], refused, settings)
     _check_groups(memberships, np.asarray(ids)[ok], settings.protected)
-    applications = _applications(
-        np.asarray(ids), raw.source_row, favourable, outcome, first_exempt, typed, features, ok
-    )
-    declared = APPLICATIONS.extended(_column(n, c) for n, c in features.items())
-    rows = len(frame) + len(raw.malformed) + len(raw.unread)
+    applications = _applications(np.asarray(ids), raw.source_row, favourable, outcome, first_exempt, typed, columns, ok)
+    declared = APPLICATIONS.extended(_column(n, c) for n, c in columns.items())
+    rows = len(frame) + len(raw.unread)
     read = SOURCE_READ.build(source=[settings.source.words], sha256=[settings.source_sha256], rows=[rows], year=[year])
     return Produced(
         {APPLICATIONS.name: applications, MEMBERSHIPS.name: memberships, SOURCE_READ.name: read},
-        pa.concat_tables([refused.table(ids, raw.source_row, favourable), _unread(raw)]),
+        pa.concat_tables([refused.table(ids, raw.source_row, favourable), _unread(raw.unread)]),
         rows_in=rows,
         declared={APPLICATIONS.name: declared},
     )
 
 
-def _check_names(features: dict[str, ColumnSpec]) -> None:
+def _check_names(columns: dict[str, ColumnSpec]) -> None:
     reserved = [c.name for table in (APPLICATIONS, COUNTERFACTUALS) for c in table.columns]
-    for name in features:
+    for name in columns:
         if name in reserved:
             raise SpecError(
                 f"{name!r} is a name of our own; rename the column in the source, or exclude it (role: excluded)",
@@ -113,12 +113,12 @@ def _year(values: pd.Series, settings: IngestSettings) -> int | None:
     return year_of_rows.year_of(settings.source.words, str(values.name), counts, settings.year)
 
 
-def _columns(settings: IngestSettings, features: dict[str, ColumnSpec], year: str | None) -> list[str]:
+def _columns(settings: IngestSettings, columns: dict[str, ColumnSpec], year: str | None) -> list[str]:
     """The columns to read: all that the spec names, but for those that are derived, and that of the year."""
     named = [settings.row_id] if settings.row_id else []
     named += [settings.decision.column, *([settings.outcome.column] if settings.outcome else [])]
     named += [c for p in settings.protected for c in p.columns]
-    named += [*settings.source.keep, *features, *(d.column for d in settings.source.derive.values())]
+    named += [*settings.source.keep, *columns, *(d.column for d in settings.source.derive.values())]
     named += [year] if year else []
     return list(dict.fromkeys(name for name in named if name not in settings.source.derive))
 
@@ -209,7 +209,7 @@ def _applications(
     outcome: Any,
     exempt: list[str | None],
     typed: dict[str, Any],
-    features: dict[str, ColumnSpec],
+    columns: dict[str, ColumnSpec],
     ok: "np.ndarray[Any, np.dtype[np.bool_]]",
 ) -> pa.Table:
     fixed = APPLICATIONS.build(
@@ -219,7 +219,7 @@ def _applications(
         outcome=outcome[ok].astype(bool),
         exempt=np.asarray(exempt, dtype=object)[ok],
     )
-    for name, column in features.items():
+    for name, column in columns.items():
         kind = pa.float64() if column.type is Kind.CONTINUOUS else pa.string()
         fixed = fixed.append_column(pa.field(name, kind), pa.array(typed[name][ok], kind, from_pandas=True))
     return fixed
@@ -231,18 +231,16 @@ def _column(name: str, column: ColumnSpec) -> Column:
     return Column(name, kind, column.label, nullable=True, minimum=low, maximum=high, codes=column.order)  # type: ignore[arg-type]
 
 
-def _unread(raw: Raw) -> pa.Table:
+def _unread(rows: Sequence[Unread]) -> pa.Table:
     """The rows of which nothing could be read."""
-    rows = [*(Unread(row, Refusal.MALFORMED_LINE) for row in raw.malformed), *raw.unread]
-    n = len(rows)
     return REFUSALS.build(
         row_id=[f"line-{each.row}" for each in rows],
         source_row=[each.row for each in rows],
-        stage=["ingest"] * n,
+        stage=["ingest"] * len(rows),
         reason=[each.reason for each in rows],
         column=[each.column for each in rows],
         detail=[each.detail for each in rows],
-        favourable=[None] * n,
+        favourable=[None] * len(rows),
     )
 
 

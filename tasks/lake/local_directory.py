@@ -1,7 +1,6 @@
 """Storage of a lake in a directory of this machine, or of a drive that machines share.
 
-What is written lies under ``tmp`` until it is whole and flushed to disk, and then gets its name by renaming, which is
-one step on a POSIX file system.
+Files are written under ``tmp``, flushed to disk, and then renamed, which is atomic on a POSIX file system.
 """
 
 import hashlib
@@ -40,7 +39,7 @@ class Directory:
     """Files below one directory; as ``tasks.lake.storage.Storage`` says. Errors of the disk are left as they are."""
 
     def __init__(self, root: Path) -> None:
-        """Nothing is made on disk before it is asked for."""
+        """Create nothing on disk yet."""
         self.root = root.resolve()
         self._checked: set[tuple[str, str]] = set()
 

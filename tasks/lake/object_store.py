@@ -1,8 +1,8 @@
 """Storage of a lake on any file system that pyarrow opens (``s3://``, ``gs://``, ``abfs://``, ...), or else fsspec.
 
-There is no rename here, and no lock that dies with its holder. A partition's files are therefore written under a folder
-that no other writer has, and its record, which names them, comes last and in one step. Two machines that compute the
-same key at once both publish whole partitions; the record written last counts, and says the same.
+There is no rename here, and no lock that dies with its holder. So a partition's files are written under a folder that
+no other writer has. Its record, which names them, is written last and atomically. Two machines that compute the same
+key at once both publish whole partitions; the last record counts, and has the same content.
 """
 
 import hashlib

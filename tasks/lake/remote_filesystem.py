@@ -1,7 +1,7 @@
 """Opens the file system behind a URI: pyarrow's own (``s3://``, ``gs://``, ``abfs://``, ...), or else one of fsspec.
 
-How to reach it is told by the environment, as the libraries document it: for S3 the keys in AWS_ACCESS_KEY_ID and
-AWS_SECRET_ACCESS_KEY, AWS_REGION, and AWS_ENDPOINT_URL for a server other than Amazon's.
+Credentials come from the environment, as the libraries document: for S3 AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
+AWS_REGION, and AWS_ENDPOINT_URL for a server other than Amazon's.
 """
 
 from functools import lru_cache

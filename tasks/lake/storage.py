@@ -1,7 +1,6 @@
 """Storage of a lake's files: a directory, or a place on any file system that pyarrow or fsspec opens.
 
-Here belongs the choice between the two, and what the lake asks of both. Paths are relative to the lake's root, with
-forward slashes.
+Scope: the choice between the two, and their interface. Paths are relative to the root, with forward slashes.
 """
 
 import re
@@ -18,7 +17,7 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
 class Storage(Protocol):
-    """What the lake asks of the place where it lies.
+    """Interface of the storage of a lake.
 
     Every method raises ``InfrastructureError`` where the place cannot be reached.
     """
@@ -38,7 +37,7 @@ class Storage(Protocol):
         """The place of another name in the folder that this one lies in."""
 
     def where(self, path: str) -> str:
-        """A path as it is told to people."""
+        """A path for messages."""
 
     def exists(self, path: str) -> bool:
         """Whether there is such a file, or a folder with something in it."""

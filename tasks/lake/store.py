@@ -1,12 +1,11 @@
 """The lake: partitions of validated files, published atomically, with digests and locks.
 
-A stage's output is one partition, ``stages/<stage>/<key>``. It is drafted on this machine's disk and published in one
-step: ``partition.json`` lists the sha256 of every file, and a folder without it does not exist for readers. A killed
-run leaves only a draft under ``tmp``, which the next holder of the key's lock removes. What a long stage has worked out
-so far lies under ``unfinished`` (``tasks.pipeline.scratch``).
+A stage's output is one partition, ``stages/<stage>/<key>``. It is drafted on the local disk and published in one step:
+``partition.json`` lists the sha256 of every file, and a folder without it does not exist for readers. A killed run
+leaves only a draft under ``tmp``, which the next holder of the key's lock removes. Intermediate results of a long stage
+are under ``unfinished`` (``tasks.pipeline.scratch``).
 
-Here belong partitions, digests, locks. Where the files lie, and how one gets its name, is in ``storage``. What a stage
-is, and when it runs, is in ``tasks.pipeline.stage``.
+Scope: partitions, digests, locks. Places and names of files: ``storage``. Stages: ``tasks.pipeline.stage``.
 """
 
 import errno
@@ -176,7 +175,7 @@ class Lake:
             )
 
     def write_file(self, path: str, content: bytes, draft: str | None = None) -> str:
-        """Write a file of the lake in one step, over the one that was there; gives its place, as people are told it.
+        """Replace a file of the lake atomically; returns its place for messages.
 
         ``draft`` is the path under which it is written first; beside other drafts if there is none.
 

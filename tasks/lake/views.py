@@ -1,7 +1,7 @@
-"""DuckDB views over the lake, one per table, each row with the run that it belongs to.
+"""DuckDB views over the lake, one per table, each row with its run.
 
-Every reader of the lake opens its tables here. Arrow reads the files whose digests were checked; DuckDB itself may open
-no file, whatever a statement says. DuckDB keeps its temporary directory open to statements, so it is fresh, private and
+Every reader of the lake opens its tables here. Arrow reads the files, whose digests are checked; DuckDB itself may open
+no file, whatever a statement says. Statements can reach DuckDB's temporary directory, so it is fresh, private and
 removed with the connection.
 """
 
@@ -38,7 +38,7 @@ _SANDBOX = """
 
 
 def default_memory() -> int:
-    """Bytes that a query may use unless told otherwise: a quarter of the machine's, at most 8 GB."""
+    """Default memory of a query in bytes: a quarter of the machine's, at most 8 GB."""
     return int(min(psutil.virtual_memory().total // 4, _MOST_MEMORY))
 
 

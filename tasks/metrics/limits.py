@@ -1,7 +1,7 @@
 """Checks thresholds against the plan of measures: the measure will be made, and the limit lies in its range.
 
-A limit that no value can reach, or that every value keeps, would look like a check and be none. Scope: what the spec
-tells before a run. Verdicts: ``tasks.metrics.algorithm.verdicts``.
+A limit that no value can reach, or that every value keeps, would look like a check and be none. Scope: checks before a
+run. Verdicts: ``tasks.metrics.algorithm.verdicts``.
 """
 
 import math
@@ -63,19 +63,18 @@ def makers_of(limit: Threshold) -> set[str]:
 
 def planned(spec: AuditSpec) -> dict[str, list[tuple[Form, tuple[str, ...]]]]:
     """By method, every measure and comparison that can be made, and of which decision makers."""
-    explained, known = spec.explain.decision_makers, outcomes.makers_of(spec)
+    explained, deciding = spec.explain.decision_makers, outcomes.makers_of(spec)  # without a model, the lender alone
     made = {OUTCOMES_METHOD: list(outcomes.measures(spec))}
     made |= {method.name: list(method.plan(spec)) for method in asked_for(spec)}
     rows = {
-        method: [(named, _known(named.makers or explained, known)) for form in forms for named in form.named()]
+        method: [
+            (named, tuple(m for m in named.makers or explained if m in deciding))
+            for form in forms
+            for named in form.named()
+        ]
         for method, forms in made.items()
     }
     return {method: [(form, makers) for form, makers in each if makers] for method, each in rows.items()}
-
-
-def _known(makers: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
-    """Those who decide in this audit: without a model, the lender alone."""
-    return tuple(maker for maker in makers if maker in known)
 
 
 def _making(measure: str) -> list[str]:

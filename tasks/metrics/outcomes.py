@@ -1,4 +1,4 @@
-"""Approval and denial rates of the lender and, if there is one, of the model. No method is needed."""
+"""Measures without a method: approval and denial rates of the lender and, if there is one, of the model."""
 
 from collections.abc import Iterator
 

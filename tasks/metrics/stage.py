@@ -1,6 +1,6 @@
-"""Stage measure: turns what methods found into the table of measures, with intervals, states and small cells withheld.
+"""Stage measure: computes the table of measures, with intervals and states, and withholds small cells.
 
-DuckDB gathers, ``tasks.metrics.algorithm.measures`` computes. No method is named here: approvals and denials are
+DuckDB gathers, ``tasks.metrics.algorithm.measures`` computes. The stage knows no method: approvals and denials are
 tallies like any other.
 """
 
@@ -19,6 +19,7 @@ from schemas.tables.measures import MEASURES
 from tasks.metrics.algorithm import measures as algorithm
 from tasks.metrics.algorithm import publication, verdicts
 from tasks.metrics.algorithm.disclosure import POLICIES
+from tasks.numerics.statistics.intervals import Interval
 from tasks.pipeline.registry import of_other_groups, partitions
 from tasks.pipeline.stage import Produced, stage
 
@@ -26,7 +27,7 @@ _SQL = Path(__file__).parent / "sql"
 
 
 class MeasureSettings(StageSettings):
-    """What decides the measures."""
+    """Settings of the measures."""
 
     name: str
     year: int
@@ -117,7 +118,8 @@ def _given(row: dict[str, Any]) -> algorithm.Given:
     replicates = np.array(row["replicates"], dtype=float)
     flags = row["headline"], row["compared"]
     said = row["reason"] or "", row["events"]
-    return algorithm.Given(_family(row), row["group"], value, row["n"], replicates, *flags, *said)
+    ends = None if row["low"] is None or row["high"] is None else Interval(row["low"], row["high"])
+    return algorithm.Given(_family(row), row["group"], value, row["n"], replicates, *flags, *said, ends)
 
 
 def _matched(row: dict[str, Any]) -> tuple[tuple[algorithm.Family, str], algorithm.Drawn]:

@@ -1,7 +1,7 @@
-"""Applications as arrays of what was handed in: numbers in the user's units, categories as codes.
+"""Raw applications as arrays: numbers in the user's units, categories as codes.
 
-Generators of counterfactuals and distances between applicants work on these; the encoding into [0, 1] that models and
-the feasibility graph use is in ``encoding``.
+Generators of counterfactuals and distances between applicants use these. The encoding into [0, 1], for models and the
+feasibility graph: ``encoding``.
 """
 
 from dataclasses import dataclass

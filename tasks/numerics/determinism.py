@@ -1,7 +1,7 @@
-"""Deterministic training: draws by number, one thread, a device that changes only last digits.
+"""Deterministic training: random numbers by epoch, one thread, and the choice of the device.
 
-Every epoch draws from the seed and its own number, so that a run which stops and goes on is one that never stopped,
-and torch's global generator is neither read nor changed.
+Every epoch draws from the seed and its own number, so that a resumed run equals an uninterrupted one. Torch's global
+generator is neither read nor changed.
 """
 
 import hashlib

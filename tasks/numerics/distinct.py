@@ -1,7 +1,6 @@
-"""Distinct places: rows at the same place are searched for once, and ties are found regardless of rounding.
+"""Distinct places: equal rows are searched for once, and ties are found regardless of rounding.
 
-Public data hold thousands of applicants with the very same values. A k-d tree over the distinct places is small, and
-ties are left between places only.
+Public data hold thousands of applicants with the very same values. So a k-d tree over the distinct places is small.
 """
 
 from dataclasses import dataclass

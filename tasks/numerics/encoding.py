@@ -1,18 +1,18 @@
 """Encoding of columns into [0, 1], and back (FGCE, appendix; clipping is ours, see docs/methods/index.md).
 
-A continuous column is clipped at its 1st and 99th percentile, cut into log2(unique) + 1 bins of equal width, or as many
-as asked for, and scaled so that the first bin is 0 and the last is 1. Categories with an order are spread evenly over
-[0, 1]; the others become one column each. A missing value never reaches this module.
+A continuous column is clipped at its 1st and 99th percentile, cut into log2(unique) + 1 or a given number of bins of
+equal width, and scaled so that the first bin is 0 and the last is 1. Ordered categories are spread evenly over [0, 1];
+other categories become one column each. Missing values are not accepted.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int32]
+from tasks.numerics.arrays import Floats, Ints
+
+Codes = Ints
 
 CLIP = (0.01, 0.99)
 """Quantiles at which a continuous column is clipped: public HMDA holds loan-to-value ratios of 9,999."""
@@ -69,8 +69,7 @@ def encode_ordered(codes: Codes, categories: int) -> Floats:
 
 def decode_ordered(encoded: Floats, categories: int) -> Codes:
     """The category numbers behind ``encode_ordered``."""
-    out: Codes = np.rint(encoded * max(categories - 1, 1)).astype(np.int32)
-    return out
+    return np.rint(encoded * max(categories - 1, 1)).astype(np.int32)
 
 
 def encode_one_hot(codes: Codes, categories: int) -> Floats:

@@ -1,7 +1,6 @@
 """Input of a method that explains a model: the model's inputs, and the attributor of each row.
 
-Here belong shapes. How attributions are made is in ``attributions``; how two of them are compared is in
-``tasks.methods.cec.algorithm.score``.
+Scope: shapes. Attributions: ``attributions``. Comparison of two of them: ``tasks.methods.cec.algorithm.score``.
 """
 
 from dataclasses import dataclass
@@ -16,28 +15,24 @@ NOBODY = -1
 
 
 class Attributor(Protocol):
-    """A model that can be looked into."""
+    """A model with attributions."""
 
     @property
     def name(self) -> str:
         """How the attributions are made, as the report says it."""
-        ...
 
     @property
     def exact(self) -> bool:
         """Whether they are the integral itself; not a quadrature, nor a substitute for integrated gradients."""
-        ...
 
     def logit(self, x: Floats) -> Floats:
         """The model's logit, ``(r,)``, of inputs ``(r, p)``."""
-        ...
 
     def attribute(self, x: Floats, baseline: Floats) -> Floats:
         """What each input adds to the logit on the straight path from the baseline, ``(r, p)`` all three.
 
         Integrated gradients (Sundararajan, Taly and Yan 2017), or the substitute that ``name`` tells.
         """
-        ...
 
 
 @dataclass(frozen=True)
@@ -97,5 +92,4 @@ class ModelView:
 
     def rows_of(self, model: int) -> Bools:
         """``(n,)`` rows that a model explains."""
-        own: Bools = np.equal(self.explainer, model)
-        return own
+        return np.equal(self.explainer, model)

@@ -1,7 +1,7 @@
 """The standard fairness model as arrays: covariates X, category A and the mediators M that A may influence (section 3).
 
-Here belongs what every generator of counterfactual mediators asks of its rows before it is trained, and whether the
-covariates give the category away. Training, and the words of a warning, are elsewhere.
+Scope: the requirements of all generators of counterfactual mediators on their rows, and whether the covariates reveal
+the category.
 """
 
 from collections.abc import Iterator

@@ -1,9 +1,7 @@
 """Input of a method: the problem of one decision maker and one protected attribute, as arrays.
 
-Every method is one function ``detect(problem, settings, rng) -> Detected``. The stage
-that calls it knows nothing of the method: it turns rows into row ids and arrays into tables.
-
-Scope: shapes of the input. Output: ``results``. Measures of a group: ``tasks.metrics.algorithm.measures``.
+Every method is one function ``detect(problem, settings, rng) -> Detected``. The stage that calls it knows no method: it
+turns rows into row ids and arrays into tables. Scope: shapes of the input. Output: ``results``.
 """
 
 from dataclasses import dataclass
@@ -60,7 +58,6 @@ class Regenerate(Protocol):
             group: ``(n,)`` group of every row, as it is or permuted; the generator is fitted to it.
             without: An edge of the causal graph to leave out.
         """
-        ...
 
 
 class OpenModel(Protocol):
@@ -72,7 +69,6 @@ class OpenModel(Protocol):
         Args:
             substitute: Whether a stand-in for integrated gradients will do for a model that has no gradient.
         """
-        ...
 
 
 @dataclass(frozen=True)

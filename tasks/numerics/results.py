@@ -1,16 +1,13 @@
-"""Output of a method: findings, the evidence behind them, and the numbers that measures are made of."""
+"""Output of a method: findings, the evidence behind them, tallies, aggregates and draws."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tasks.numerics.arrays import Floats, Ints, Longs
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)
@@ -81,7 +78,10 @@ class Tally:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """A measure of a group that is no mean over its units (an optimum, an area); the method resamples it itself."""
+    """A measure of a group that is no mean over its units (an optimum, an area, a coefficient).
+
+    Its interval comes from ``replicates``, or from the method itself where there is a formula for it (``interval``).
+    """
 
     group: int
     subgroup: int
@@ -102,6 +102,8 @@ class Aggregate:
     """Why there is no value, or how far a bound may be from the optimum; empty for an exact value."""
     replicates: Floats = field(default_factory=lambda: np.zeros(0))
     """``(resamples,)`` the measure on units drawn anew with replacement, or none; NaN where it is refused."""
+    interval: tuple[float, float] | None = None
+    """Both ends at the level of the audit, by a formula of the method; None where replicates make the interval."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ class Draws:
 
 @dataclass(frozen=True)
 class Detected:
-    """All that a method has to say of a problem."""
+    """All results of a method on a problem."""
 
     findings: Findings
     evidence: Evidence

@@ -1,4 +1,4 @@
-"""The tables that the problems of methods are made of."""
+"""Input tables of the problems of methods."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ READS = (
 
 @dataclass(frozen=True)
 class ProblemTables:
-    """The tables that problems are made of; those that no method of the audit reads are empty."""
+    """Input tables of problems; those that no method of the audit reads are empty."""
 
     by_name: Mapping[str, pa.Table]
     """All that was given."""

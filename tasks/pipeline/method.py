@@ -1,4 +1,4 @@
-"""What a method declares of itself, and what follows from its folder."""
+"""Declaration of a method, and the parts that its folder provides by name."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,6 +9,7 @@ from types import ModuleType
 
 from schemas.audit.methods import MethodSettings
 from schemas.audit.spec import AuditSpec, StageSettings
+from schemas.errors import SpecError
 from schemas.table import Table
 from tasks.pipeline.given import ProblemTables
 from tasks.pipeline.planned import Form
@@ -23,7 +24,7 @@ PROBLEM = "problem"
 
 @dataclass(frozen=True)
 class Method:
-    """One method: what it is called where people read, and what it needs and makes."""
+    """Declaration of a method: its title, its inputs and its measures."""
 
     name: str
     """That of its folder under ``tasks.methods``, in which all else is found."""
@@ -40,6 +41,8 @@ class Method:
     """What can make its counterfactuals, by the setting ``generator``, and the tables that these then are in."""
     of_reference: bool = True
     """Whether it has something to say of a reference group alone; else its measures are of the other groups."""
+    shows: tuple[Table, ...] = ()
+    """Tables of its own that its chapter of the report reads beside the measures."""
 
     def path_of(self, module: str) -> str:
         """The whole name of a module in its folder."""
@@ -78,8 +81,13 @@ class Method:
         forms: Iterator[Form] = self.module("measures").measures(spec)
         return forms
 
+    def faults(self, spec: AuditSpec) -> Iterator[SpecError]:
+        """Faults of its settings beside the rest of the spec, by ``faults(spec)`` of ``measures`` if there is one."""
+        found = getattr(self.module("measures"), "faults", None)
+        return iter(()) if found is None else found(spec)
+
     def own_stages(self) -> list[tuple[Stage, Callable[[AuditSpec], StageSettings | None]]]:
-        """The stages that it alone needs, each with what makes its settings: None where it is not asked for.
+        """Stages of this method alone, each with the maker of its settings (None if the spec does not ask for it).
 
         Each is named like its folder, in which ``stage`` holds both.
         """

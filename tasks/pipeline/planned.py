@@ -1,4 +1,4 @@
-"""One planned measure: its parameters, the range of its values, and what it is compared with."""
+"""A planned measure: its parameters, the range of its values, and its comparisons."""
 
 import math
 from collections.abc import Iterator, Mapping

@@ -1,6 +1,6 @@
-"""Progress of a long stage: a bar where a person watches a terminal, elsewhere a line of the log for each step.
+"""Progress of a long stage: a bar on a terminal, elsewhere a line of the log for each step.
 
-Both go to where the command sends the lines of its log; where it sends none, as with ``--json``, nothing is said.
+Both go to the log of the command; where the command logs nothing, as with ``--json``, there is no output.
 """
 
 import logging

@@ -1,6 +1,6 @@
-"""The registry of methods: their names, in the order of reports. All else of a method is found in its folder.
+"""The registry of methods: their names, in the order of reports. Everything else of a method is in its folder.
 
-Only what methods declare is loaded here, and none of their arithmetic.
+It loads the declarations of methods, and none of their arithmetic.
 """
 
 from functools import cache
@@ -12,7 +12,7 @@ from schemas.audit.spec import AuditSpec
 from schemas.table import Table
 from tasks.pipeline.method import Method
 
-NAMES = ("fgce", "cst", "cec", "gcfn", "raguel")
+NAMES = ("adjusted", "fgce", "cst", "cec", "gcfn", "raguel")
 
 METHODS: dict[str, Method] = {name: import_module(f"tasks.methods.{name}.method").METHOD for name in NAMES}
 
@@ -57,6 +57,11 @@ def tables_of(spec: AuditSpec, method: Method) -> tuple[Table, ...]:
 def tables_declared() -> tuple[Table, ...]:
     """All tables that some method needs in some audit."""
     return tuple(chain(*((*method.reads, *chain(*method.generators.values())) for method in METHODS.values())))
+
+
+def tables_shown() -> tuple[Table, ...]:
+    """All tables that the chapters of methods read beside the measures."""
+    return tuple(table for method in METHODS.values() for table in method.shows)
 
 
 def asked_for(spec: AuditSpec) -> list[Method]:

@@ -1,8 +1,7 @@
 """Scratch place of a long stage: intermediate results, from which it resumes after a stop.
 
-It lies in the lake under ``unfinished/<stage>-<key>``: whoever holds the lock of the key may read and write it. It is
-kept when the process dies or the stage fails, and removed once the stage's partition is published. Nothing in it is
-part of a result until then, so that nobody else reads it.
+It lies in the lake under ``unfinished/<stage>-<key>``; the holder of the key's lock may read and write it. It survives
+a failure of the stage or its process, and is removed once the stage's partition is published.
 """
 
 import logging
@@ -38,7 +37,7 @@ class Scratch:
         return None if self._lake is None else self._lake.storage.read(f"{self._folder}/{name}")
 
     def whole(self, name: str, parse: Callable[[bytes], _Parsed]) -> _Parsed | None:
-        """The content of a file as ``parse`` reads it; None where there is none, or a damaged one, which is told."""
+        """The parsed content of a file; None where there is none, or a damaged one, which is logged."""
         content = self.read(name)
         try:
             return None if content is None else parse(content)

@@ -1,7 +1,7 @@
-"""Audit specs, validated with the settings of the methods that the registry knows: nothing else reads or checks one."""
+"""Reads and validates audit specs with the settings of all registered methods."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 from pydantic import BaseModel
 
@@ -9,9 +9,13 @@ from schemas.audit import file
 from schemas.audit.faults import Check
 from schemas.audit.methods import context
 from schemas.audit.spec import AuditSpec
-from tasks.pipeline.registry import known_settings
+from schemas.errors import Location, SpecError
+from tasks.pipeline.registry import asked_for, known_settings
 
 _Model = TypeVar("_Model", bound=BaseModel)
+
+_READ: Final = frozenset(("profile", "source", "protected", "columns", "decision"))
+"""Parts of a spec that methods hold their settings against."""
 
 
 def read_spec(
@@ -22,7 +26,7 @@ def read_spec(
     Raises:
         SpecError: all faults at once, each with file and line.
     """
-    return file.read_spec(text, name, known_settings(), overrides, also)
+    return file.read_spec(text, name, known_settings(), overrides, (_of_methods, *also))
 
 
 def checked(values: Any, name: str, also: Sequence[Check] = ()) -> AuditSpec:
@@ -31,7 +35,7 @@ def checked(values: Any, name: str, also: Sequence[Check] = ()) -> AuditSpec:
     Raises:
         SpecError: all faults at once.
     """
-    return file.checked(values, name, known_settings(), also)
+    return file.checked(values, name, known_settings(), (_of_methods, *also))
 
 
 def validated(kind: type[_Model], values: Any) -> _Model:
@@ -42,3 +46,10 @@ def validated(kind: type[_Model], values: Any) -> _Model:
         SpecError: they do not fit each other.
     """
     return kind.model_validate(values, context=context(known_settings()))
+
+
+def _of_methods(spec: AuditSpec, doubtful: Collection[Location]) -> Iterator[SpecError]:
+    """What methods find wrong with their settings beside the rest of the spec, where neither holds a substitute."""
+    for method in asked_for(spec):
+        if not any(place[0] in _READ or place[:2] in (("methods",), ("methods", method.name)) for place in doubtful):
+            yield from method.faults(spec)

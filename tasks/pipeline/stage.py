@@ -1,7 +1,7 @@
 """Declaration of a stage: a plain function, with the tables that it reads and writes.
 
-From the declaration come its wiring, its key, the validation of what it writes, the quarantine, the lineage record and
-the Prefect task. A stage sees Arrow tables and its settings; it knows nothing of files, keys or Prefect.
+The declaration determines its wiring, its key, the validation of its output, the quarantine, the lineage record and the
+Prefect task. A stage sees Arrow tables and its settings, and no files, keys or Prefect.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ Inputs = Mapping[str, Sequence[Artifact]]
 
 @dataclass(frozen=True)
 class Produced:
-    """What a stage gives back."""
+    """Output of a stage."""
 
     tables: Mapping[str, pa.Table]
     refusals: pa.Table = field(default_factory=REFUSALS.empty)
@@ -57,7 +57,7 @@ class Stage:
     resumable: bool = False
 
     def key(self, inputs: Inputs, settings: StageSettings, modules: Sequence[str] = ()) -> str:
-        """What decides the stage's output, hashed: settings, inputs, code reached, versions of libraries."""
+        """Cache key: a hash of settings, inputs, reached code and versions of libraries."""
         here = Path(__file__).parents[1]
         files = [path for pattern in self.resources for path in here.glob(pattern)]
         said = {

@@ -1,6 +1,6 @@
-"""Lays out what methods say of groups as rows of the tables ``tallies``, ``aggregates`` and ``draws``.
+"""Rows of the tables ``tallies``, ``aggregates`` and ``draws`` from the statistics of methods.
 
-Used by every stage that describes groups, so that a statistic looks the same wherever it comes from.
+Every stage with statistics of groups uses it, so that they look the same.
 """
 
 import json
@@ -17,7 +17,7 @@ from tasks.numerics.results import Aggregate, Draws, Tally
 
 @dataclass(frozen=True)
 class Origin:
-    """What a statistic is of, beside its group."""
+    """Identity of a statistic, apart from its group."""
 
     method: str
     decision_maker: str
@@ -45,6 +45,8 @@ class Origin:
             events=[each.events for each in found],
             reason=[each.reason or None for each in found],
             replicates=[each.replicates for each in found],
+            low=[each.interval[0] if each.interval else None for each in found],
+            high=[each.interval[1] if each.interval else None for each in found],
         )
 
     def draws(self, found: Sequence[Draws]) -> pa.Table:

@@ -1,7 +1,7 @@
 """A request to stop, which long work checks between its steps.
 
-The command records the request on a signal (``flows.supervision.interruption``). Python's own KeyboardInterrupt can be
-lost: a library that calls back into Python may swallow it. A recorded request is still there at the next check.
+The command records the request on a signal (``flows.supervision.interruption``). A library that calls back into Python
+may swallow Python's own KeyboardInterrupt; a recorded request remains for the next check.
 """
 
 

@@ -1,7 +1,6 @@
-"""Applicants as arrays: raw values, values encoded as preprocess laid down, and inputs of a model.
+"""Applicants as arrays: raw values, values encoded as preprocess specified, and inputs of a model.
 
-Whoever needs an applicant's own values reads them here, so that an imagined applicant is encoded exactly like a real
-one.
+Every reader of an applicant's values uses this module, so that counterfactual and real applicants are encoded alike.
 """
 
 import json
@@ -15,9 +14,9 @@ import pyarrow as pa
 from schemas.audit.model import TakenAs
 from schemas.terms import Kind
 from tasks.numerics import encoding
-from tasks.numerics.arrays import Ints
+from tasks.numerics.arrays import Floats, Ints
 from tasks.numerics.columns import Columns, one_hot
-from tasks.numerics.encoding import Floats, Scale
+from tasks.numerics.encoding import Scale
 
 
 @dataclass(frozen=True)

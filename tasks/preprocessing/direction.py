@@ -1,6 +1,6 @@
-"""Check of the decision column by columns with a direction: the table of its result, and the result in words.
+"""Check of the decision column by columns with a direction: its table, and its result in words.
 
-Scope: from a frame of applications to the table, and from its row to sentences. Arithmetic:
+Scope: a table from a frame of applications, and sentences from its row. Arithmetic:
 ``tasks.preprocessing.algorithm.decision_direction``.
 """
 

@@ -1,6 +1,6 @@
 """Stage preprocess: encodes applications; refuses rows that lack a covariate, or imputes them on request.
 
-Encoding happens here once. What each encoded column means is written to ``encodings``, from which it can be read back.
+Rows are encoded here once. The table ``encodings`` records the meaning of each encoded column, for decoding.
 """
 
 import json
@@ -30,7 +30,7 @@ IMPUTED = "(missing)"
 
 
 class PreprocessSettings(StageSettings):
-    """What decides the features."""
+    """Settings of the features."""
 
     columns: dict[str, ColumnSpec]
     missing: Literal["exclude", "impute"]
@@ -76,13 +76,11 @@ def preprocess(applications: pa.Table, *, settings: PreprocessSettings) -> Produ
     }
     declared = {
         FEATURES.name: FEATURES.extended(Column(n, "double", "encoded feature", False, 0.0, 1.0) for n in names),
-        APPLICANTS.name: APPLICANTS.extended(_column(n, column) for n, column in features.items()),
+        APPLICANTS.name: APPLICANTS.extended(
+            Column(n, "double" if c.type is Kind.CONTINUOUS else "string", c.label) for n, c in features.items()
+        ),
     }
     return Produced(tables, refusals, declared=declared)
-
-
-def _column(name: str, column: ColumnSpec) -> Column:
-    return Column(name, "double" if column.type is Kind.CONTINUOUS else "string", column.label)
 
 
 def _nobody(frame: pd.DataFrame) -> str:
@@ -97,7 +95,7 @@ def _nobody(frame: pd.DataFrame) -> str:
 
 
 def _lacking(frame: pd.DataFrame, names: list[str]) -> pa.Table:
-    """Who lacks what, and how they were decided on: a row for every feature and reason, and one for any of them."""
+    """Missing values and decisions: a row for every feature and reason, and one for any of them."""
     gone, exempt = frame[names].isna().to_numpy(), frame["exempt"].notna().to_numpy()
     favourable = frame["favourable"].to_numpy(dtype=bool)
     flags = missingness_tests.by_reason(gone, exempt)

@@ -1,4 +1,4 @@
-"""What benches and reproductions share: published figures, specs, lines of comparison, processes, plain calls.
+"""Declares and compares benchmarks and reproductions: experiments, published figures, lines, processes, plain calls.
 
-What one method alone is held against is in its folder, under ``bench`` and ``reproduction``.
+Scope: what methods share. Those of one method: ``bench`` and ``reproduction`` in its folder.
 """

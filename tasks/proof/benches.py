@@ -1,10 +1,11 @@
-"""What benchmarks share: room to work in, processes of their own, and the rows of a table with targets."""
+"""Declares benchmarks: the room and files that one needs, runs in processes of their own, rows with targets."""
 
 import json
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import psutil
 
 from schemas.errors import InfrastructureError, SpecError
 from tasks.lake.store import Lake
+from tasks.proof.specs import require
+from tasks.proof.work import Piped
 
 Row = dict[str, Any]
 
@@ -19,82 +22,128 @@ ALL = 2**31 - 1
 """No limit on rows."""
 
 
-def measured(lines: Callable[[Path], Iterable[Row]], rows: int | None, memory_mb: int, disk: int = 2**30) -> list[Row]:
-    """The lines of a benchmark that works in a folder of its own.
+@dataclass(frozen=True)
+class Room:
+    """What a benchmark works with."""
 
-    Args:
-        lines: Measures, and gives the rows of the table.
-        rows: The limit that the user gave, for a quick look; targets, which are for the sizes said, are then left out.
-        memory_mb: Memory that has to be free.
-        disk: Bytes that have to be.
+    place: Path
+    """A folder of its own, deleted at the end."""
+    data: Path
+    """The directory that ``--data`` gives."""
+    rows: int | None
+    """The limit that the user gave, for a quick look."""
 
-    Raises:
-        InfrastructureError: Memory is short, or the disk is too full.
-    """
-    free = psutil.virtual_memory().available // 2**20
-    if free < memory_mb:
-        raise InfrastructureError(f"{free} MB of memory are free and the benchmark needs up to {memory_mb}; free some")
-    with tempfile.TemporaryDirectory() as name:
-        Lake(Path(name)).require_space(disk, "the benchmark")
-        return held_to(list(lines(Path(name))), rows)
+    @property
+    def limit(self) -> int:
+        """Most rows of each data set."""
+        return self.rows or ALL
 
 
-def held_to(said: list[Row], rows: int | None) -> list[Row]:
-    """The rows of a table, without targets where the user limited the size."""
-    return said if rows is None else [{**each, "target": None, "met": None} for each in said]
+@dataclass(frozen=True)
+class Bench:
+    """A benchmark: the rows of its table, and what it needs to measure them."""
+
+    name: str
+    lines: Callable[[Room], Iterable[Row]]
+    """Runs the measurements and yields the rows of the table."""
+    files: tuple[str, ...] = ()
+    """Files inside the directory that ``--data`` gives."""
+    fewest: int = 1
+    """Least limit on rows."""
+    why: str = ""
+    """Reason for that."""
+    memory_mb: int = 0
+    """Memory that has to be free."""
+    disk: int = 2**30
+    """Bytes that have to be free."""
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options that it takes."""
+        return ("--data", "--rows") if self.files else ("--rows",)
+
+    def run(self, data: Path | None = None, rows: int | None = None) -> list[Row]:
+        """Measures, and returns the rows of the table.
+
+        Args:
+            data: Directory with the files.
+            rows: Most rows of each data set, for a quick look; targets, which are for the full sizes, are left out.
+
+        Raises:
+            SpecError: The limit on rows is too low.
+            InfrastructureError: A file is missing, memory is short, or the disk is too full.
+        """
+        if rows is not None and rows < self.fewest:
+            raise SpecError(f"--rows {rows}: bench {self.name} needs {self.fewest} rows at least; {self.why}")
+        inside = data or Path()
+        require(inside, [inside / file for file in self.files])
+        free = psutil.virtual_memory().available // 2**20
+        if free < self.memory_mb:
+            needed = f"the benchmark needs up to {self.memory_mb}; free some"
+            raise InfrastructureError(f"{free} MB of memory are free and {needed}")
+        with tempfile.TemporaryDirectory() as place:
+            Lake(Path(place)).require_space(self.disk, "the benchmark")
+            found = list(self.lines(Room(Path(place), inside, rows)))
+        return found if rows is None else [{**each, "target": None, "met": None} for each in found]
 
 
-def require_rows(name: str, rows: int | None, fewest: int, why: str) -> None:
-    """Refuse a limit on rows that is too low.
+@dataclass(frozen=True)
+class Expected:
+    """How a method is run on a twin of HMDA, and which planted discrimination it can find."""
 
-    Raises:
-        SpecError: It is.
-    """
-    if rows is not None and rows < fewest:
-        raise SpecError(f"--rows {rows}: bench {name} needs {fewest} rows at least; {why}")
+    smaller: str
+    """Settings, as YAML, with which its part of an audit takes seconds. No limit, and no measure with a limit, is
+    touched."""
+    finds: tuple[str, ...]
+    """What it can find. Of the rest the rate is shown, without a target."""
+    why_not: Mapping[str, str] = field(default_factory=dict)
+    """Reasons for the rest."""
 
 
 def apart(module: str, what: str, *about: object) -> Mapping[str, Any]:
-    """What a module says of some work, in a process of its own, so that its peak memory is that of the work."""
+    """Runs a function of a module in a process of its own, so that its peak memory is that of the work."""
     command = [sys.executable, "-m", module, what, *map(str, about)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 our own
+    given = next((each.packed() for each in about if isinstance(each, Piped)), None)
+    done = subprocess.run(command, input=given, capture_output=True, check=False)  # noqa: S603 our own
     if done.returncode:
-        raise RuntimeError(f"{what} ended with {done.returncode}:\n{done.stderr[-2000:]}")
+        raise RuntimeError(f"{what} ended with {done.returncode}:\n{done.stderr.decode()[-2000:]}")
     said: Mapping[str, Any] = json.loads(done.stdout)
     return said
 
 
 def row(name: str, rows: int | None, what: str, **more: Any) -> Row:
-    """A line of the table; what it does not say is empty."""
+    """Returns a row of the table; columns that are not given are empty."""
     columns = ("seconds", "cpu_s", "per_s", "peak_mb", "ratio", "target", "met", "found")
     return {"data": name, "rows": rows, "what": what, **dict.fromkeys(columns), **more}
 
 
-def took(said: Mapping[str, Any]) -> Row:
-    """Times and memory of a process, as far as it told them."""
-    return {name: said.get(name) for name in ("seconds", "cpu_s", "peak_mb")}
+def timed_row(name: str, said: Mapping[str, Any], what: str, **more: Any) -> Row:
+    """Returns the row of a process: its rows, times and memory as far as it gave them, and more columns."""
+    times = {column: said.get(column) for column in ("seconds", "cpu_s", "peak_mb")}
+    return row(name, said["rows"], what, **{**times, **more})
 
 
-def per_second(said: Mapping[str, Any], rows: int | None = None) -> Row:
-    """Rows a second, of all or of those given."""
-    return {"per_s": round((rows or said["rows"]) / said["seconds"])}
+def per_second(said: Mapping[str, Any], rows: int | None = None) -> int:
+    """Returns rows a second, of all or of those given."""
+    rate: int = round((rows or said["rows"]) / said["seconds"])
+    return rate
 
 
 def at_most(value: float, most: float, unit: str = "") -> Row:
-    """A target from above, and whether it was met."""
+    """Returns an upper target, and whether it was met."""
     return against(f"at most {most:g}{unit}", value <= most)
 
 
 def below(value: float, most: float, unit: str) -> Row:
-    """A target from above that is itself too much."""
+    """Returns an upper target that is itself too much, and whether it was met."""
     return against(f"below {most:g}{unit}", value < most)
 
 
 def at_least(value: float, least: float) -> Row:
-    """A target from below."""
+    """Returns a lower target, and whether it was met."""
     return against(f"at least {least:g}", value >= least)
 
 
 def against(target: str, met: bool) -> Row:
-    """Whether a target was met."""
+    """Returns a target, and whether it was met."""
     return {"target": target, "met": "met" if met else "missed"}

@@ -1,11 +1,10 @@
-"""Lines of a reproduction: a published figure, our own beside it, and the verdict.
+"""Compares published figures with our own: a line has the figure, ours beside it, and the verdict.
 
-Two kinds of source say figures: the reference outputs, which ours must equal, and the paper, which in places deviates
+Figures have two kinds of source: the reference outputs, which ours must equal, and the paper, which in places deviates
 from its authors' own code. Where ours equals the reference and the paper does not, the paper prints otherwise, and that
 is no failure. Some figures are errors, of which ours may be less. A cell that our code did not fill differs.
 
-Here belongs comparing. Figures come from ``published``, and from ``golden.py`` and
-``obtained.py`` in a method's folder ``reproduction``.
+Scope: comparison. Figures: ``published``, and ``golden.py`` and ``obtained.py`` of a method's folder ``reproduction``.
 """
 
 import math
@@ -43,7 +42,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Figure:
-    """What a source says of a cell."""
+    """The value of a cell in a source."""
 
     source: str
     reference: bool
@@ -60,7 +59,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Remark:
-    """Why figures of a data set need not be ours. The first that fits a figure counts."""
+    """The reason why figures of a data set need not be ours. The first that fits a figure counts."""
 
     sources: frozenset[str]
     quantities: frozenset[str]
@@ -107,7 +106,7 @@ class Line:
 def compare(
     dataset: str, figures: Sequence[Figure], obtained: Mapping[Cell, Value], remarks: Sequence[Remark]
 ) -> list[Line]:
-    """A line per figure, in their order."""
+    """Compares figures with our cells and returns a line for each, in their order."""
     confirmed = {f.cell for f in figures if f.reference and _equal(obtained.get(f.cell), f)}
     return [_line(dataset, figure, obtained.get(figure.cell), confirmed, remarks) for figure in figures]
 

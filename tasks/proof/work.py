@@ -1,42 +1,46 @@
-"""What a benchmark's process shares with others: arrays from a file, seconds, peak memory, and its answer as JSON.
+"""Hands a benchmark's process its input and times its work; the process answers in JSON.
 
-Neither frames nor stages are imported here, so that the process's peak memory is that of the work.
+Neither tables nor stages are imported here, so that the process's peak memory is that of the work.
 """
 
 import json
+import pickle
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
+_PIPED = "-"
 
-class Stored:
-    """A dataclass of arrays that is handed from one process to another in a file."""
 
-    @classmethod
-    def read(cls, file: Path) -> Self:
-        """The arrays that ``write`` left in a file."""
-        with np.load(file) as stored:
-            return cls(**stored)
+@dataclass(frozen=True)
+class Piped:
+    """Rows that a process of the benchmark gets through its standard input; on its command line stands ``-``."""
 
-    def write(self, file: Path) -> None:
-        """Leave the arrays in a file."""
-        np.savez(file, **{each.name: getattr(self, each.name) for each in fields(self)})  # type: ignore[arg-type]
+    rows: object
+
+    def __str__(self) -> str:
+        """Returns what stands for them among the words of a command."""
+        return _PIPED
+
+    def packed(self) -> bytes:
+        """Returns them as the bytes that ``answer`` reads."""
+        return pickle.dumps(self.rows)
 
 
 def sampled(rows: int, most: int, seed: int = 0) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
-    """``most`` rows drawn without replacement, ascending, or all if there are no more."""
+    """Draws ``most`` rows without replacement, ascending, or all if there are no more."""
     return np.sort(np.random.default_rng(seed).choice(rows, min(most, rows), replace=False))
 
 
 @contextmanager
 def timed() -> Iterator[dict[str, float]]:
-    """Told ``seconds`` and ``cpu_s`` when the work ends."""
+    """Yields a mapping that has ``seconds`` and ``cpu_s`` when the work ends."""
     told: dict[str, float] = {}
     wall, cpu = time.perf_counter(), time.process_time()
     yield told
@@ -44,7 +48,7 @@ def timed() -> Iterator[dict[str, float]]:
 
 
 def peak_mb() -> float:
-    """Most memory that this process has held.
+    """Returns the most memory that this process has held.
 
     ``resource.getrusage`` would also count the process that started this one, from before it became this one.
     """
@@ -54,13 +58,19 @@ def peak_mb() -> float:
 
 
 def device() -> dict[str, Any]:
-    """The accelerator that torch sees, or none."""
+    """Returns the accelerator that torch sees, or none."""
     import torch  # seconds to import, and half of the benchmarks do without
 
     return {"cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None}
 
 
 def answer(*runs: Callable[..., Mapping[str, Any]]) -> None:
-    """Print as JSON what one run came to; the words of the command line are its name and what it is about."""
-    name, *about = sys.argv[1:]
+    """Runs the function named on the command line with its other words as arguments; prints the result as JSON."""
+    name, *words = sys.argv[1:]
+    about = [_piped() if word == _PIPED else word for word in words]
     sys.stdout.write(json.dumps({each.__name__: each for each in runs}[name](*about)))
+
+
+def _piped() -> Any:
+    """Returns the rows that the benchmark gave this process."""
+    return pickle.load(sys.stdin.buffer)  # noqa: S301 from the process that started this one, and from no file

@@ -113,7 +113,7 @@ def dots_legend(view: View) -> tuple[Swatch, ...]:
 
 def curves(view: View, title: str, drawn: Sequence[Curve], axes: Axes, caption: str) -> list[Figure]:
     """One panel for every group with a value: its own curves, and the reference group's at its size."""
-    rows = {group: [row for curve in drawn for row in _points(view, group, curve, axes)] for group in view.groups}
+    rows = {group: [row for curve in drawn for row in points(view, group, curve, axes)] for group in view.groups}
     seen = [group for group in view.groups if any(row["what"] == vega.OWN for row in rows[group])]
     if not seen:
         return []
@@ -144,7 +144,8 @@ def beside_words(view: View) -> str:
     )
 
 
-def _points(view: View, group: str, curve: Curve, axes: Axes) -> Iterator[dict[str, Any]]:
+def points(view: View, group: str, curve: Curve, axes: Axes) -> Iterator[dict[str, Any]]:
+    """Rows of a group's curve, then those of the size-matched reference with their range."""
     for m in along(view, group, curve.measure, axes.x, curve.at):
         if m.value is not None:
             said = value(m, axes.y.unit) + " (bound)" * bool(m.bound)

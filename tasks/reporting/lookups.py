@@ -1,24 +1,29 @@
-"""What the parts of a chapter look measures up by: one decision maker, one protected attribute, and the words for both.
+"""Base of a method's look-ups: its settings and its measures for one decision maker and one protected attribute.
 
-A method's own look-up is made from ``Lookup``: it adds the parameters that its measures are told apart by.
+Scope: what all methods share. The parameters that tell measures of one method apart: ``report/lookups`` of the method.
 """
 
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import ClassVar, Generic, Self, TypeVar, cast
 
+from schemas.audit.methods import MethodSettings
 from tasks.reporting.material import Material, View
 
 _UNIT = re.compile(r"\s*\([^()]*\)$")
 """What a label says last, in brackets: too long for a box."""
 
 
+S = TypeVar("S", bound=MethodSettings)
+
+
 @dataclass(frozen=True)
-class Lookup:
+class Lookup(Generic[S]):
     """The measures of one method for one decision maker and one protected attribute."""
 
     METHOD: ClassVar[str]
+    SETTINGS: ClassVar[type[MethodSettings]]
 
     material: Material
     view: View
@@ -32,6 +37,11 @@ class Lookup:
     def every(cls, material: Material) -> tuple[Self, ...]:
         """Those of all decision makers."""
         return tuple(each for maker in material.makers(cls.METHOD) for each in cls.of(material, maker))
+
+    @cached_property
+    def settings(self) -> S:
+        """Settings of the method in this audit."""
+        return cast(S, self.material.asked(self.SETTINGS))
 
     @property
     def minimum(self) -> int:

@@ -5,7 +5,7 @@ Here belongs looking up. Nothing is computed from measures: what is printed is w
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal, TypeVar
 
@@ -27,8 +27,9 @@ from schemas.audit.spec import (
 )
 from schemas.terms import DecisionMaker, Note
 from tasks.metrics.algorithm.disclosure import POLICIES, Policy
+from tasks.pipeline.registry import tables_shown
 
-Unit = Literal["rate", "number", "count"]
+Unit = Literal["rate", "number", "count", "points"]
 S = TypeVar("S", bound=MethodSettings)
 
 
@@ -196,12 +197,19 @@ class Material:
     direction: tuple[Mapping[str, Any], ...] = ()
     """The check of the decision column: one row."""
     source_read: tuple[Mapping[str, Any], ...] = ()
+    of_methods: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
+    """Tables that chapters of single methods read, by name."""
 
     @classmethod
     def of(cls, settings: ReportSettings, measures: pa.Table, *others: pa.Table) -> "Material":
-        """From the tables as they are read; the others in the order of the fields."""
+        """From the tables as they are read; the others in the order of the fields, then those of methods."""
         rows = tuple(Measure(**row) for row in measures.to_pylist())
-        return cls(settings, rows, *(tuple(table.to_pylist()) for table in others))
+        read = [tuple(table.to_pylist()) for table in others]
+        names = [each.name for each in fields(cls)][2:-1]  # between the measures and the tables of methods
+        shown = [table.name for table in tables_shown()]
+        shared = dict(zip(names, read, strict=False))
+        of_methods = dict(zip(shown, read[len(names) :], strict=False))
+        return cls(settings=settings, measures=rows, of_methods=of_methods, **shared)
 
     @property
     def policy(self) -> Policy:

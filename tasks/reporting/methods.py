@@ -26,7 +26,7 @@ class MethodSection(Protocol):
     MEASURES: Mapping[str, Shown]
     GLOSSARY: Mapping[str, str]
 
-    def limits(self, material: Material) -> tuple[str, ...]:
+    def limits(self, material: Material) -> Iterable[str]:
         """What it cannot show, those limits first that these data set."""
         ...
 

@@ -20,6 +20,8 @@ STATES = {
 
 SPACE = "\N{NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
+DASH = Cell("–", "none")
+"""Nothing belongs here: a measure that does not apply."""
 NOTED = "\N{DAGGER}"
 """Behind a number that a note qualifies: a bound is never printed as if it were the optimum."""
 
@@ -64,8 +66,10 @@ def written(value: float, unit: Unit, measure: str = "") -> str:
         return significant(value)
     if measure.endswith("_difference"):
         sign = "+" if value > 0 else ""
-        return points(value) if unit == "rate" else sign + (whole if unit == "count" else significant)(value)
-    return {"rate": percent, "number": significant, "count": whole}[unit](value)
+        return (
+            points(value) if unit in ("rate", "points") else sign + (whole if unit == "count" else significant)(value)
+        )
+    return {"rate": percent, "number": significant, "count": whole, "points": points}[unit](value)
 
 
 def missing_words(m: Measure | None) -> str:
@@ -82,6 +86,14 @@ def value(m: Measure | None, unit: Unit, interval: bool = True) -> str:
     text = written(m.value, unit, m.measure)
     ends = interval_text(m, unit) if interval else ""
     return f"{text} {ends}" if ends else text
+
+
+def interval_of(low: float | None, high: float | None) -> str:
+    """The interval of a difference of shares in brackets, in percentage points; empty where there is none."""
+    if low is None or high is None:
+        return ""
+    ends = (points(end).removesuffix(f"{SPACE}pp") for end in (low, high))
+    return f"[{', '.join(ends)}]"
 
 
 def interval_text(m: Measure, unit: Unit) -> str:
@@ -114,6 +126,13 @@ def p_cell(p: float | None) -> Cell:
     if p is None:
         return Cell("–", "none")
     return Cell(f"<{SPACE}0.001" if p < 0.001 else f"{p:.3f}", "number")
+
+
+def difference_cells(m: Measure | None, unit: Unit, reference: bool = False) -> tuple[Cell, Cell, Cell]:
+    """A difference from the reference group with its p and q; dashes where the row is the reference group's own."""
+    if reference:
+        return (DASH, DASH, DASH)
+    return value_cell(m, unit), p_cell(m.p if m else None), p_cell(m.q if m else None)
 
 
 def number_cell(text: str) -> Cell:

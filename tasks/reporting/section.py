@@ -1,11 +1,11 @@
-"""What a section of the report is made of: words, figures and tables, all plain text until the template escapes it.
+"""Parts of a section of the report: words, figures and tables, all plain text until the template escapes it.
 
-Here belong shapes only. How numbers are written is in ``numbers``, how charts are drawn in ``charts``.
+Scope: shapes. How numbers are written: ``numbers``. How charts are drawn: ``charts``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class Cell:
         return f"{self.text} {self.detail}".strip()
 
 
+K = TypeVar("K")
 Row = tuple[Cell, ...]
 Span = Literal["third", "half", "full"]
 
@@ -40,6 +41,20 @@ class TableView:
     note: str = ""
     folded: bool = False
     """Whether it is the long form of a figure and stays closed until asked for."""
+
+    @classmethod
+    def of(
+        cls,
+        title: str,
+        keys: Iterable[K],
+        columns: Mapping[str, Callable[[K], Cell]],
+        note: str = "",
+        *,
+        folded: bool = False,
+    ) -> "TableView":
+        """A table with a row for each key; ``columns`` give each header the function that makes its cell."""
+        rows = tuple(tuple(cell(key) for cell in columns.values()) for key in keys)
+        return cls(title, tuple(columns), rows, note, folded)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from schemas.tables.report import REPORT_INDEX
 from schemas.tables.source import DECISION_DIRECTION, SOURCE_READ, told
 from schemas.tables.validations import VALIDATIONS
 from tasks.metrics.algorithm.disclosure import Policy, rounded
+from tasks.pipeline.registry import tables_shown
 from tasks.pipeline.stage import Produced, stage
 from tasks.preprocessing.direction import warnings
 from tasks.reporting.chapters.appendix import encodings as encodings_section
@@ -59,6 +60,7 @@ __all__ = ["ReportSettings", "report"]
         GENERATOR_HISTORY,
         DECISION_DIRECTION,
         SOURCE_READ,
+        *tables_shown(),
     ),
     writes=(REPORT_INDEX,),
     resources=("reporting/templates/*",),
@@ -81,7 +83,7 @@ def report(
     """The pages of a run and the same as JSON.
 
     ``others`` are the tables of generators, the check of the decision column and what was read, in the order of
-    ``Material``.
+    ``Material``, and those that chapters of methods read.
     """
     of_models = (model_metrics, facts, causal_checks, causal_effects, missingness)
     material = Material.of(settings, measures, *of_models, *others)

@@ -1,7 +1,7 @@
-"""Attributors by kind of model: how the attributions of a model that was read are made.
+"""Attributors by kind of model: chooses how a model that was read is explained.
 
-Networks and linear models have a closed form or a gradient. Other classifiers have none, and are explained by the
-substitute where it was chosen. How models are read is in ``models``.
+Networks and linear models have a closed form or a gradient. Other classifiers are explained by the substitute if the
+spec permits it. Reading models: ``models``.
 """
 
 from typing import Any

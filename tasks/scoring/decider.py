@@ -1,8 +1,7 @@
 """The model's decisions on counterfactual applicants: by the rule, or by the model that decided on the real row.
 
-A counterfactual decision is worth something only beside a factual one of the same decision maker. So nothing is fitted
-here: the stage ``score`` left its models and its threshold, and each imagined applicant is decided on by the very model
-that decided on the real one.
+Counterfactual and factual decisions are comparable only if the same model makes them. So nothing is fitted here: each
+counterfactual applicant is decided on by the stored model and threshold that decided on the real one.
 """
 
 from collections.abc import Callable
@@ -12,17 +11,13 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from schemas.audit.model import Model, Rule, TakenAs
 from schemas.terms import DecisionMaker
+from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.columns import Columns
 from tasks.preprocessing.columns import inputs_of
 from tasks.scoring.models import Readable, probabilities, stored
-
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
 
 Decide = Callable[[Columns, Longs], tuple[Bools, Floats]]
 """From imagined applicants, and the numbers of the real rows they were made from, to decisions and scores."""
@@ -57,8 +52,8 @@ def decider(model: Model, models: pa.Table, encodings: pa.Table, decisions: pa.T
     if model.rule is not None:
         return partial(_by_rule, model.rule)
     own = decisions.filter(pc.equal(decisions["decision_maker"], str(DecisionMaker.MODEL)))
-    asked = _Asked(stored(models, model), model.taken_as, encodings)
-    return partial(_by_models, asked, own["fold"].to_numpy(), own["threshold"].to_numpy())
+    own_models = _StoredModels(stored(models, model), model.taken_as, encodings)
+    return partial(_by_models, own_models, own["fold"].to_numpy(), own["threshold"].to_numpy())
 
 
 def _by_rule(rule: Rule, columns: Columns, _: Longs) -> tuple[Bools, Floats]:
@@ -67,17 +62,19 @@ def _by_rule(rule: Rule, columns: Columns, _: Longs) -> tuple[Bools, Floats]:
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """Models by fold, and how they take applicants."""
+class _StoredModels:
+    """Models by fold, with the form of their inputs."""
 
     models: dict[int, Readable]
     taken_as: TakenAs
     encodings: pa.Table
 
 
-def _by_models(asked: _Asked, fold: Longs, threshold: Floats, columns: Columns, rows: Longs) -> tuple[Bools, Floats]:
-    x, scores = inputs_of(columns, asked.encodings, asked.taken_as).x, np.empty(len(rows))
-    for number, model in asked.models.items():
+def _by_models(
+    known: _StoredModels, fold: Longs, threshold: Floats, columns: Columns, rows: Longs
+) -> tuple[Bools, Floats]:
+    x, scores = inputs_of(columns, known.encodings, known.taken_as).x, np.empty(len(rows))
+    for number, model in known.models.items():
         mine = fold[rows] == number
         if mine.any():
             scores[mine] = probabilities(model, x[mine])

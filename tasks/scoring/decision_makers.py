@@ -1,8 +1,8 @@
 """Decision makers beside the lender: a model fitted here, one from a file, or a rule, each with its scores.
 
 By default every row is scored by a model that has not seen it (k-fold cross-fitting), so that all rows can be
-explained; the paper's single holdout scores all rows and lets only the held-out ones be explained. What was given and
-not fitted here decides on every row, and all may be explained.
+explained. The paper's single holdout scores all rows, and only the held-out ones can be explained. A given model or
+rule decides on every row, and all can be explained.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ SHOWN = 6
 
 @dataclass(frozen=True)
 class Scored:
-    """What one decision maker decided, and on what ground. All arrays are ``(n,)``."""
+    """Decisions of one decision maker, with scores. All arrays are ``(n,)``."""
 
     favourable: Bools
     ranks: Floats
@@ -42,7 +42,7 @@ class Scored:
 
     @classmethod
     def unscored(cls, favourable: Bools, ranks: Floats | None = None) -> "Scored":
-        """Decisions that no probability stands behind."""
+        """Decisions without probabilities."""
         none = np.full(len(favourable), np.nan)
         every = np.ones(len(favourable), dtype=bool)
         return cls(favourable, none if ranks is None else ranks, none, np.nan, every)
@@ -103,7 +103,7 @@ def given(content: bytes, columns: Columns, encodings: pa.Table, y: Bools, model
     try:
         one = read(file)
         _check_inputs(one, file.name, columns, encodings, model.taken_as)
-        scores = _asked(one, file.name, inputs_of(columns, encodings, model.taken_as))
+        scores = _scores_of(one, file.name, inputs_of(columns, encodings, model.taken_as))
     except SpecError as error:
         raise SpecError(str(error), ("model", "file")) from error
     n = len(y)
@@ -151,8 +151,8 @@ def _check_inputs(model: Readable, name: str, columns: Columns, encodings: pa.Ta
             )
 
 
-def _asked(model: Readable, name: str, inputs: Inputs) -> Floats:
-    """The scores of a model that somebody else made, which may do anything but give numbers."""
+def _scores_of(model: Readable, name: str, inputs: Inputs) -> Floats:
+    """The scores of a user's model, which may fail in any way."""
     try:
         scores = probabilities(model, inputs.x)
     except SpecError:

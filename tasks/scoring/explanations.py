@@ -1,7 +1,7 @@
 """Models that can be explained: their inputs, the fit that decided on each row, and its training rows.
 
-A lender's own decisions cannot be looked into. Of a cross-fitted model every row is explained by the fit that had not
-seen it; after a holdout, only rows held out are. Here belongs how tables become ``ModelView``.
+A lender's own decisions cannot be explained. Every row of a cross-fitted model is explained by the fit that had not
+seen it; after a holdout, only held-out rows are. Scope: from tables to ``ModelView``.
 """
 
 from functools import partial
@@ -26,7 +26,7 @@ from tasks.scoring.models import called, stored
 
 
 def look_into(given: ProblemTables, encoded: Floats, maker: str, model: Model | None) -> OpenModel | None:
-    """What looks into the model when a method asks for it; None where there is no model, or nobody may look."""
+    """A function that opens the model for a method; None without a model that can be opened."""
     if maker != DecisionMaker.MODEL or model is None or model.kind == "none":
         return None
     return partial(_explained, given, encoded, model)

@@ -1,7 +1,7 @@
 """Fits models by their kind in the spec: classifiers of scikit-learn, and a network of our own.
 
-Each takes encoded features and gives the probability of the favourable decision. Here belongs the fit to given rows;
-which rows are given is in ``decision_makers``.
+Each takes encoded features and gives the probability of the favourable decision. Choice of training rows:
+``decision_makers``.
 """
 
 from collections.abc import Callable

@@ -1,16 +1,13 @@
-"""Reads models from bytes and writes them; models given by a user enter here.
+"""Reads models from bytes and writes them, fitted here or given by a user.
 
-The format is told from the bytes, whatever the file is called:
+The content determines the format, not the name of the file:
 
 * safetensors, as ``tasks.numerics.networks.parameters.to_safetensors`` writes it: arrays only, harmless to read.
 * skops: harmless types of scikit-learn only, and trees (``skops_models``).
 * ONNX: a graph is data, harmless to read; chains of linear layers become networks (``onnx_graphs``).
-* TorchScript: a program, and torch warns that reading one from a stranger is running a stranger's code (its security
-  policy, and the page of ``torch.jit.load``). It is read only if the spec states the sha256 of this very file, which
-  whoever gave the file vouches for.
+* TorchScript: a program, which reading may run (torch's security policy, and the page of ``torch.jit.load``). It is
+  read only if the spec states the sha256 of this very file.
 * Pickle, of torch, joblib or Python, is never read.
-
-Models that are fitted here are stored in the same formats, and read by the same way.
 """
 
 import hashlib

@@ -1,9 +1,9 @@
 """Reads ONNX graphs as networks: chains of linear layers with one kind of activation, ending in the logit.
 
-The graph is read as data and never run. Whatever else it may hold is refused by name: what is no such chain has no
-closed form here, and a library that turns any graph into torch is no longer kept.
+The graph is read as data and never run. Other graphs are refused by name: they have no closed form here, and no
+maintained library turns any graph into torch.
 
-Here belongs the walk along the chain. What a network is, is in ``tasks.numerics.networks.parameters``.
+Scope: the walk along the chain. Networks: ``tasks.numerics.networks.parameters``.
 """
 
 from collections.abc import Iterator, Mapping

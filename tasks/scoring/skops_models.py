@@ -1,7 +1,7 @@
 """Models of scikit-learn as bytes and back, in the format of skops, which runs no code when it is read.
 
-skops writes the time and the addresses of objects into what it writes, and whatever lies between the fields of a tree's
-nodes. All three are replaced, so that the key of a stage that reads models follows from the models alone.
+skops writes the time, addresses of objects, and padding between the fields of a tree's nodes. All three are replaced,
+so that the key of a stage that reads models depends on the models alone.
 """
 
 import io

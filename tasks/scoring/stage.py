@@ -1,7 +1,7 @@
-"""Stage score: the lender's decisions as given and, where the spec asks for it, those of a model.
+"""Stage score: the lender's decisions as recorded and, where the spec asks for it, those of a model.
 
-The model is fitted here, or given as a rule or a file. How each of them scores and decides is in ``decision_makers``;
-here belongs what is written of it, and that a file is the one that the stage's key was made of.
+Scope: the tables, and the check that a model file is the one of the stage's key. Fits, scores and decisions:
+``decision_makers``.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class ScoreSettings(StageSettings):
-    """What decides the scores: a model from a file by its digest."""
+    """Settings of the scores; a model file counts by its digest."""
 
     model: Model
     model_sha256: str | None

@@ -86,7 +86,7 @@ def year_of_hmda(year: int, drawn: Path) -> Path:
     if year in REAL and real.is_file():
         return real
     settings = TwinSettings(rows=400, year=year, discrimination="direct")
-    return write(drawn, settings, year, "public_lar" if year >= 2018 else "historic_codes", seed=year).rows
+    return write(drawn, settings, seed=year).rows
 
 
 @pytest.fixture(scope="module")

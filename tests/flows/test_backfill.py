@@ -213,6 +213,7 @@ def test_a_year_whose_worker_is_killed_is_taken_up_once_more(finished, tmp_path,
     assert [record.state for record in attempts(Lake(home))] == [YearState.RUNNING, YearState.WITHIN]
 
 
+@pytest.mark.slow
 def test_without_a_server_the_embedded_api_serves_and_that_of_a_killed_run_is_ended(finished, tmp_path):
     place, _ = finished
     home = tmp_path / "lake"

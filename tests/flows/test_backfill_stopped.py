@@ -42,6 +42,7 @@ def test_a_back_fill_ends_with_its_workers(
     assert record.state is YearState.INTERRUPTED
 
 
+@pytest.mark.slow
 def test_a_stopped_back_fill_goes_on(words: list[str], server: str) -> None:
     done = evenhand_process(*words, server=server)
     assert done.returncode == ExitCode.WITHIN, done.stderr

@@ -31,14 +31,14 @@ protected:
     unlisted: not available
 columns: {income_usd: {type: continuous, constraint: up}, loan_amount_usd: {type: continuous}}
 model: {kind: logistic_regression, folds: 3}
-methods: {fgce: null}
+methods: {adjusted: null, fgce: null}
 bootstrap: {draws: 100}
 """
 
 
 def rows(place: Path, seed: int) -> Path:
     """A synthetic file of 2022."""
-    return write(place / str(seed), TwinSettings(rows=300), 2022, "public_lar", seed).rows
+    return write(place / str(seed), TwinSettings(rows=300), seed).rows
 
 
 def zipped(file: Path) -> bytes:

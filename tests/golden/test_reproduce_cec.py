@@ -15,13 +15,15 @@ from tasks.methods.cec.algorithm.training import folds
 from tasks.methods.cec.algorithm.training.held_out import Bridge
 from tasks.methods.cec.algorithm.training.mitigations import Split
 from tasks.methods.cec.reproduction import baselines, lending, obtained, printed
-from tasks.methods.cec.reproduction.experiments import BASELINES, EXPERIMENTS, NOT_RUN, Experiments
+from tasks.methods.cec.reproduction.experiments import EXPERIMENTS, Experiments
+from tasks.methods.cec.reproduction.printed import BASELINES
 from tasks.numerics.attributions import of_network
 from tasks.numerics.networks.net import build
 from tasks.numerics.networks.parameters import of_module
 from tasks.numerics.networks.settings import NetSettings
 from tasks.proof import published
 from tasks.proof.lines import Cell, Figure, Verdict, compare
+from tasks.proof.published import NOT_RUN
 from tasks.proof.specs import paper_spec
 
 GERMAN = SHARED / EXPERIMENTS["german"].sources[0]
@@ -31,22 +33,22 @@ here = pytest.mark.skipif(not GERMAN.is_file(), reason="shared/data/german_credi
 
 def test_a_table_has_tolerances_for_the_models_that_are_judged():
     table = {"source": "T", "quantities": ["f1", "cec"], "judged": ["a"], "tolerances": {"cec": 0.1}}
-    said = {"table": [{"dataset": "d", **table, "models": {"a": [1, 2], "b": [3, 4]}}, {"dataset": "other"}]}
-    found = [(f.cell.group, f.cell.quantity, f.value, f.tolerance) for f in printed.figures(said, "d")]
+    said = {"table": [{"datasets": ["d"], **table, "rows": [["a", [1, 2]], ["b", [3, 4]]]}, {"datasets": ["other"]}]}
+    found = [(f.cell.group, f.cell.quantity, f.value, f.tolerance) for f in published.figures(said, "d")]
     assert found == [("a", "f1", 1.0, 0.0), ("a", "cec", 2.0, 0.1), ("b", "f1", 3.0, 0.0), ("b", "cec", 4.0, 0.0)]
-    told = {Cell("f1", "a"), Cell("cec_floor", "a"), Cell("positive_rate", "b"), Cell("auc", "b")}
-    beside = [figure.cell for figure in printed.beside(["a"], printed.figures(said, "d"), told)]
+    told = [Cell("f1", "a"), Cell("cec_floor", "a")]
+    beside = [figure.cell for figure in published.beside(published.figures(said, "d"), told)]
     assert beside == [Cell("cec_floor", "a")]
 
 
 @pytest.mark.parametrize("dataset", EXPERIMENTS)
 def test_every_figure_has_a_tolerance_or_a_reason(dataset):
     said = published.read("cec")
-    figures = list(printed.figures(said, dataset))
+    figures = list(published.figures(said, dataset))
     judged = [figure for figure in figures if figure.tolerance]
     told = {Cell(quantity, "told") for quantity in (*printed.QUANTITIES, *printed.UNPRINTED)}
-    figures += printed.beside(["told"], figures, told)
-    assert len(told) == sum(figure.value == printed.NOT_PRINTED for figure in figures)
+    figures += published.beside(figures, told)
+    assert len(told) == sum(figure.value == published.NOT_PRINTED for figure in figures)
     assert {figure.cell.group for figure in figures} >= set(BASELINES) == set(baselines.MITIGATION_OF)
     remarks = published.remarks(said, dataset)
     for figure in figures:
@@ -156,7 +158,7 @@ def test_what_a_fold_lacks_has_no_mean(bridge):
 
 
 def test_what_is_told_beside_is_counted_apart():
-    figures = [Figure("Table 2", False, Cell("cec", "a"), 0.2, 0.1), *printed.beside(["b"], [], {Cell("cec", "b")})]
+    figures = [Figure("Table 2", False, Cell("cec", "a"), 0.2, 0.1), *published.beside([], [Cell("cec", "b")])]
     lines = compare("d", figures, {Cell("cec", "a"): 0.25, Cell("cec", "b"): 0.3}, [])
     assert "printed figures, 1: agrees 1, differs 0" in summary(lines)
     assert "told beside them, without a figure to compare with, 1" in summary(lines)
@@ -191,7 +193,7 @@ def test_one_fold_of_german_credit_is_within_tolerance():
         assert (line.obtained, line.verdict, bool(line.why)) == (NOT_RUN, Verdict.INFORMATION, True)
     for model in ("unconstrained", "CEC model", "unconstrained, one-hot"):
         assert 0.2 < by[Cell("cec_floor", model)].obtained < 0.3
-        assert by[Cell("collapsed_folds", model)].figure.value == printed.NOT_PRINTED
+        assert by[Cell("collapsed_folds", model)].figure.value == published.NOT_PRINTED
     assert "printed figures, 58: agrees 8, differs 0, information 50" in summary(lines)
 
 

@@ -13,7 +13,7 @@ from flows.reproduce.run import reproduce
 from flows.reproduce.show import print_lines, summary
 from schemas.errors import InfrastructureError
 from tasks.methods.cst.reproduction import obtained, printed
-from tasks.methods.cst.reproduction.experiments import EXPERIMENTS, prepared
+from tasks.methods.cst.reproduction.experiments import EXPERIMENTS
 from tasks.methods.cst.reproduction.golden import Golden
 from tasks.methods.cst.reproduction.worlds import against_reference
 from tasks.methods.cst.settings import CstSettings
@@ -38,12 +38,12 @@ def lines():
 def loan():
     """The complainants of the loans, tested."""
     (grid,) = EXPERIMENTS["loan"].grids
-    return obtained.tested(prepared(grid, SHARED / EXPERIMENTS["loan"].source))
+    return obtained.tested(EXPERIMENTS["loan"].prepared(grid, SHARED))
 
 
 def test_a_table_by_variant_and_k():
     table = {"group": "g", "quantity": "detected", "ks": [15, 30], "st": [3, 4], "cf": 5}
-    said = {"table": [{"dataset": "d", "source": "Table 1", **table}, {"dataset": "other"}]}
+    said = {"table": [{"datasets": ["d"], "source": "Table 1", **table}, {"datasets": ["other"]}]}
     found = {figure.cell: (figure.source, figure.value) for figure in printed.figures(said, "d")}
     assert found == {
         Cell("detected", "g", ("st", 15.0)): ("Table 1", 3.0),
@@ -54,7 +54,7 @@ def test_a_table_by_variant_and_k():
 
 def test_a_table_of_rows():
     table = {"group": "g", "quantities": ["low", "high"], "at": [[44], ["x", "y"]], "rows": [[0, 1], [2, 3]]}
-    said = {"table": [{"dataset": "d", "source": "Table 2", "tolerance": 0.01, **table}]}
+    said = {"table": [{"datasets": ["d"], "source": "Table 2", "tolerance": 0.01, **table}]}
     found = {(figure.cell.quantity, figure.cell.at): figure.value for figure in printed.figures(said, "d")}
     words = ("x", "y")
     assert found == {("low", (44.0,)): 0, ("high", (44.0,)): 1, ("low", words): 2, ("high", words): 3}
@@ -62,7 +62,7 @@ def test_a_table_of_rows():
 
 
 def test_a_table_shorter_than_its_ks_is_an_error():
-    said = {"table": [{"dataset": "d", "source": "s", "group": "g", "quantity": "q", "ks": [15, 30], "st": [3]}]}
+    said = {"table": [{"datasets": ["d"], "source": "s", "group": "g", "quantity": "q", "ks": [15, 30], "st": [3]}]}
     with pytest.raises(ValueError, match="shorter"):
         list(printed.figures(said, "d"))
 
@@ -91,7 +91,7 @@ def test_coefficients_are_told_against_the_reference_group():
 @pytest.mark.parametrize("name", SPECS)
 @here
 def test_paper_specs_are_audits(name):
-    source = EXPERIMENTS["loan" if name == "loan" else "law"].source
+    source = EXPERIMENTS["loan" if name == "loan" else "law"].sources[0]
     spec = paper_spec(f"{name}.yaml", {"source.path": str(SHARED / source)})
     assert [step.name for step in plan(spec).steps if step.stage.name == "detect"] == ["detect cst"]
     cst = spec.methods.of(CstSettings)

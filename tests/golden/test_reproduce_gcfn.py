@@ -15,14 +15,15 @@ from tasks.ingest.synthetic.algorithm.mediated_lending import Synthetic, synthet
 from tasks.methods.gcfn.algorithm.fair_prediction.inputs import Scales
 from tasks.methods.gcfn.algorithm.fair_prediction.settings import PredictorSettings
 from tasks.methods.gcfn.algorithm.fair_prediction.training import train
-from tasks.methods.gcfn.reproduction import people, printed, recidivism, tradeoff, truth
-from tasks.methods.gcfn.reproduction.experiments import COMPAS, FORMS, SOURCES, STUDENTS, Experiments
+from tasks.methods.gcfn.reproduction import people, recidivism, tradeoff, truth
+from tasks.methods.gcfn.reproduction.experiments import EXPERIMENTS, FORMS, LAW_SCHOOL, Experiments
 from tasks.methods.gcfn.reproduction.printed import DEFAULT, FAIR, MEAN, PAPER, QUANTILES, SCORE, WHOLE_FILE
 from tasks.methods.gcfn.reproduction.tradeoff import FROM, TO, Told
 from tasks.proof import published
 from tasks.proof.lines import Cell, Figure, Verdict, compare
 from tasks.proof.specs import paper_spec
 
+COMPAS, STUDENTS = EXPERIMENTS["compas"].sources[0], LAW_SCHOOL.sources[0]
 SMALL = GanSettings(networks=2, epochs=3, hidden=8, device="cpu")
 
 has_compas = pytest.mark.skipif(not (SHARED / COMPAS).is_file(), reason="shared/data/compas is not there")
@@ -39,13 +40,20 @@ def test_of_an_error_less_agrees_and_more_differs():
 
 
 def test_a_row_that_is_not_judged_is_no_upper_limit():
-    rows = {"a": [0.1, 0.2], "b": [0.3, 0.4]}
-    table = {"dataset": "d", "source": "T", "quantities": ["x", "y"], "at_most": ["x"], "judged": ["a"], "rows": rows}
-    said = {"table": [{**table, "tolerance": 0.5}, {**table, "dataset": "other"}]}
-    found = [(f.cell.group, f.cell.quantity, f.value, f.tolerance, f.at_most) for f in printed.figures(said, "d")]
+    rows = [["a", [0.1, 0.2]], ["b", [0.3, 0.4]]]
+    table = {
+        "datasets": ["d"],
+        "source": "T",
+        "quantities": ["x", "y"],
+        "at_most": ["x"],
+        "judged": ["a"],
+        "rows": rows,
+    }
+    said = {"table": [{**table, "tolerance": 0.5}, {**table, "datasets": ["other"]}]}
+    found = [(f.cell.group, f.cell.quantity, f.value, f.tolerance, f.at_most) for f in published.figures(said, "d")]
     first, second = [("a", "x", 0.1, 0.5, True), ("a", "y", 0.2, 0.5, False)], [("b", "x", 0.3), ("b", "y", 0.4)]
     assert found == [*first, *((*each, 0.0, False) for each in second)]
-    beside = [f.cell for f in printed.beside(printed.figures(said, "d"), [Cell("x", "a"), Cell("x", "c")])]
+    beside = [f.cell for f in published.beside(published.figures(said, "d"), [Cell("x", "a"), Cell("x", "c")])]
     assert beside == [Cell("x", "c")]
 
 
@@ -62,9 +70,9 @@ def compared(runs):
 def test_every_figure_is_judged_or_has_a_reason(runs, compared):
     said = published.read("gcfn")
     told = [*truth.cells(runs), *(Cell(quantity, name) for name in compared for quantity in Told._fields)]
-    for dataset in SOURCES:
-        figures = list(printed.figures(said, dataset))
-        for figure in [*figures, *printed.beside(figures, () if dataset == "compas" else told)]:
+    for dataset in EXPERIMENTS:
+        figures = list(published.figures(said, dataset))
+        for figure in [*figures, *published.beside(figures, () if dataset == "compas" else told)]:
             judged = figure.at_most or figure.tolerance or figure.source == "Figure 5"
             fits = [remark for remark in published.remarks(said, dataset) if remark.fits(figure, 0.5)]
             assert bool(fits) != bool(judged), figure
@@ -74,7 +82,7 @@ def test_every_figure_is_judged_or_has_a_reason(runs, compared):
 def test_table_3_has_the_limits_of_the_paper():
     said = published.read("gcfn")
     for dataset, limit in {"synthetic": 0.14, "law-sigmoid": 0.05, "law-sin": 0.08}.items():
-        found = {f.cell.group: f.value for f in printed.figures(said, dataset) if f.at_most}
+        found = {f.cell.group: f.value for f in published.figures(said, dataset) if f.at_most}
         assert found == dict.fromkeys((PAPER, DEFAULT, QUANTILES), limit)
 
 
@@ -144,7 +152,7 @@ def test_law_students_are_trained_in_as_many_steps():
     assert Experiments()._size().epochs == 300
     assert Experiments()._size(10_000 / 101_570).epochs == 30
     assert Experiments(networks=2, epochs=5)._size(0.1) == GanSettings(networks=2, epochs=1, device="cpu")
-    assert set(Experiments().datasets()) == {"synthetic", "compas", *FORMS}
+    assert set(Experiments.experiments) == {"synthetic", "compas", *FORMS}
 
 
 def test_small_counts_of_the_differently_treated_are_withheld():

@@ -11,12 +11,12 @@ from flows.reproduce.show import as_json, summary
 from schemas.errors import InfrastructureError, SpecError
 from tasks.methods.raguel.algorithm.ranking import ratios
 from tasks.methods.raguel.algorithm.ranking.blocks import BlockRules
-from tasks.methods.raguel.reproduction import baselines, grid, lists, obtained, printed, series
-from tasks.methods.raguel.reproduction.experiments import NOT_RUN, PEOPLE, Experiments, judged
+from tasks.methods.raguel.reproduction import baselines, grid, lists, obtained, series
+from tasks.methods.raguel.reproduction.experiments import PEOPLE, Experiments, judged
 from tasks.proof import published
 from tasks.proof.lines import Cell, Figure, Verdict, compare
 
-GERMAN, CLIENTS = (SHARED / PEOPLE[name].source for name in ("german", "default-credit"))
+GERMAN, CLIENTS = (SHARED / PEOPLE[name].sources[0] for name in ("german", "default-credit"))
 
 here = pytest.mark.skipif(not GERMAN.is_file(), reason="shared/data/german_credit is not there")
 clients_here = pytest.mark.skipif(not CLIENTS.is_file(), reason="shared/data/default_credit_card is not there")
@@ -40,7 +40,7 @@ def test_what_is_asked_is_counted_apart_from_what_is_printed():
 def test_a_row_is_a_group_and_where_the_figure_is():
     table = {"datasets": ["d"], "source": "T", "quantities": ["x", "y"], "rows": [["a", [1, 2]], ["b", 5, 0.5, [3, 4]]]}
     said = {"table": [table, {"datasets": ["other"]}]}
-    found = [(figure.cell, figure.value, figure.tolerance) for figure in printed.figures(said, "d")]
+    found = [(figure.cell, figure.value, figure.tolerance) for figure in published.figures(said, "d")]
     assert found == [
         (Cell("x", "a"), 1.0, 0.0),
         (Cell("y", "a"), 2.0, 0.0),
@@ -49,20 +49,20 @@ def test_a_row_is_a_group_and_where_the_figure_is():
     ]
 
 
-@pytest.mark.parametrize("dataset", Experiments().datasets())
+@pytest.mark.parametrize("dataset", Experiments.experiments)
 def test_every_figure_is_judged_or_has_a_reason(dataset):
     said = published.read("raguel")
-    remarks, figures = published.remarks(said, dataset), list(printed.figures(said, dataset))
+    remarks, figures = published.remarks(said, dataset), list(published.figures(said, dataset))
     assert figures or dataset == "german"
     for figure in figures:
         judged_here = figure.tolerance > 0 or figure.at_least
         assert judged_here == (dataset in ("example", "hmda"))
-        assert judged_here != any(remark.fits(figure, NOT_RUN) for remark in remarks)
+        assert judged_here != any(remark.fits(figure, published.NOT_RUN) for remark in remarks)
     assert all(remark.verdict is Verdict.INFORMATION for remark in remarks)
 
 
 def test_table_6_is_the_grid():
-    cells = {f.cell.at for f in printed.figures(published.read("raguel"), "default-credit") if f.source == "Table 6"}
+    cells = {f.cell.at for f in published.figures(published.read("raguel"), "default-credit") if f.source == "Table 6"}
     assert cells == {(float(blocks), t) for t in grid.TOLERANCES for blocks in grid.BLOCKS}
 
 
@@ -168,7 +168,7 @@ def test_german_credit_in_full_differs_nowhere():
     assert counts[published.ASKED, Verdict.AGREES] == 96
     assert not any(verdict in (Verdict.DIFFERS, Verdict.OTHERWISE) for _, verdict in counts)
     by = {line.figure.cell: line for line in lines}
-    assert by[Cell("rkl", "protected", ("FoEiR-DP",))].obtained == NOT_RUN
+    assert by[Cell("rkl", "protected", ("FoEiR-DP",))].obtained == published.NOT_RUN
     assert by[Cell("rkl", "protected", ("initial",))].why.startswith("weights, features and the list")
 
 
@@ -199,9 +199,8 @@ def test_the_paper_s_own_rules_would_be_judged_differently():
     """The law is about the default: with any group moved, as printed, drawn lists do end lower."""
     falls = 0
     for seed in range(12):
-        drawn = series.hmda_series.draw(400, series.HmdaSeries(ratio=0.97, spread=1.0), np.random.default_rng(seed))
-        records = series.of_costs(drawn.cost, drawn.group)
-        held = series.representation(drawn.group, 2, 0, 1 / 8)
+        records = series.hmda_series.draw(400, np.random.default_rng(seed), ratio=0.97, spread=1.0)
+        held = series.representation(records.group, 2, 0, 1 / 8)
         ended = series.rerank_blocks(records, held, 20, BlockRules(direction="both"))
-        falls += ratios.overall(ended.cost, drawn.group) < ratios.overall(drawn.cost, drawn.group) - 1e-6
+        falls += ratios.overall(ended.cost, records.group) < ratios.overall(records.cost, records.group) - 1e-6
     assert falls > 0

@@ -30,7 +30,7 @@ columns:
   history: {type: ordinal, order: [bad, fair, good], constraint: up}
 causal_graph: {edges: [[race, income], [race, history], [income, amount]]}
 model: {kind: logistic_regression, folds: 2}
-methods: {fgce: null}
+methods: {adjusted: null, fgce: null}
 thresholds:
   - {measure: approval_rate_ratio, decision_maker: lender, minimum: 0.4}
 disclosure: {profile: public}

@@ -79,7 +79,7 @@ def hang_up(handler: "_Handler", _published: Published) -> bool:
     return True
 
 
-def becomes(body: bytes, etag: str) -> Trouble:
+def becomes(body: bytes, etag: str | None) -> Trouble:
     """The file is another one from this request on."""
 
     def replace(_handler: "_Handler", published: Published) -> bool:

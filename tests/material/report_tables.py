@@ -22,6 +22,7 @@ from schemas.tables.measures import MEASURES
 from schemas.tables.missingness import ANY, MISSINGNESS
 from schemas.tables.source import DECISION_DIRECTION, SOURCE_READ
 from schemas.tables.validations import VALIDATIONS
+from tasks.pipeline.registry import tables_shown
 from tasks.pipeline.specs import validated
 from tasks.reporting.material import ReportSettings
 from tasks.reporting.stage import report
@@ -277,4 +278,5 @@ def tables(approval: dict[str, float] | None = None) -> tuple[pa.Table, ...]:
         GENERATOR_HISTORY.empty(),
         direction(),
         source_read(),
+        *(table.empty() for table in tables_shown()),
     )

@@ -15,7 +15,7 @@ from typing import Any
 
 import psutil
 import pytest
-from conftest import REPOSITORY, SPEC, loans
+from conftest import PROFILE, REPOSITORY, SPEC, loans
 
 LIMIT = 30.0
 """Seconds that a loaded machine may take from the signal to the end."""
@@ -82,13 +82,15 @@ class Stops:
         assert late <= max(1, len(self.seconds) // 10), sorted(self.seconds)
 
 
-def few_of(moments: Sequence[Any], few: int) -> list[Any]:
-    """The moments as parameters: a few of them, drawn with a fixed seed, in the usual run, and all others as slow."""
-    drawn = random.Random(0).sample(range(len(moments)), few)
-    return [pytest.param(each, marks=() if i in drawn else pytest.mark.slow) for i, each in enumerate(moments)]
+def few_of(moments: Sequence[Any], usual: int, slow: int) -> list[Any]:
+    """The moments as parameters, drawn with a fixed seed: some in the usual run, more of them slow, all by night."""
+    drawn = random.Random(0).sample(range(len(moments)), len(moments))
+    some = drawn if PROFILE == "nightly" else drawn[: usual + slow]
+    marks = {place: () if place in drawn[:usual] else pytest.mark.slow for place in sorted(some)}
+    return [pytest.param(moments[place], marks=mark) for place, mark in marks.items()]
 
 
-AFTERWARDS = ("a few moments", pytest.param("all others", marks=pytest.mark.slow))
+AFTERWARDS = ("a few moments", pytest.param("more of them", marks=pytest.mark.slow))
 """After which moments something holds, as parameters."""
 
 

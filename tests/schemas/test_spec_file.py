@@ -120,6 +120,7 @@ def test_methods_are_dumped_in_the_order_of_reports_and_null_where_left_out() ->
     spec = read_spec(SPEC.replace("methods:\n  fgce:", "methods:\n  raguel: {}\n  fgce:"), "loans.yaml").spec
     said = spec.model_dump(mode="json")["methods"]
     assert [(name, own is None) for name, own in said.items()] == [
+        ("adjusted", False),
         ("fgce", False),
         ("cst", False),
         ("cec", True),
@@ -133,7 +134,7 @@ def test_an_audit_that_names_no_method_runs_the_default_one_with_the_values_of_i
     text = SPEC[: SPEC.index("methods:")] + SPEC[SPEC.index("thresholds:") :]
     for profile, strict in (("default", False), ("paper", True)):
         spec = read_spec(text + f"profile: {profile}\n", "loans.yaml").spec
-        assert spec.methods.running() == ("fgce",)
+        assert spec.methods.running() == ("adjusted", "fgce")
         fgce = spec.methods.of(FgceSettings)
         assert fgce is not None
         assert fgce.strict is strict

@@ -1,7 +1,7 @@
 """Distributions of the features of a group, real and counterfactual: quantiles and shares of categories.
 
-No applicant can be read out of these: the outermost quantiles are the first and the last tenth, and who prints them
-withholds those of small groups.
+Values of single applicants cannot be inferred: the outermost quantiles are the first and the last decile, and
+publication withholds small groups.
 """
 
 from collections.abc import Iterator

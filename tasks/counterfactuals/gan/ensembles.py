@@ -1,6 +1,6 @@
 """Ensembles of generators of mediators for the rows of an audit: training rows, and generated mediators.
 
-Every stage that asks generators makes them here, so that all imagine the same mediators. Importing this loads torch.
+Every stage that uses generators builds them here, so that all get the same mediators. Importing this loads torch.
 """
 
 from collections.abc import Iterator
@@ -70,7 +70,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Generated:
-    """What generators imagine of the applicants of a case."""
+    """Generated mediators of the applicants of a case."""
 
     imagined: Floats
     """``(s, k, n, p)``."""
@@ -102,7 +102,7 @@ def fewest(settings: GeneratorSettings) -> int:
 
 
 def generate(case: Case, scratch: Scratch) -> Generated:
-    """Train or fit generators, and let them imagine.
+    """Train or fit generators, and generate mediators.
 
     Raises:
         DataQualityError: Training diverged; the last good state is kept in ``scratch``.
@@ -111,24 +111,24 @@ def generate(case: Case, scratch: Scratch) -> Generated:
     rows, seed = case.rows.rows(case.trained), case.settings.seed
     if case.settings.gan.generator == "quantile":
         return Generated(fit_quantiles(rows, seed).imagine(case.rows))
-    told = gan_settings(case.settings)
+    gan = gan_settings(case.settings)
     file = f"generators {case.number}.safetensors"
     with progress(_TOLD, f"generators for {case.protected.name}") as tell:
 
         def on_epoch(state: Checkpoint) -> None:
             scratch.write(file, to_bytes(state))
-            if state.epoch * _TOLD // told.epochs > (state.epoch - 1) * _TOLD // told.epochs:
-                tell(_said(state, told.epochs))
+            if state.epoch * _TOLD // gan.epochs > (state.epoch - 1) * _TOLD // gan.epochs:
+                tell(_epoch_line(state, gan.epochs))
 
         with _explained(scratch, file, case.protected.name):
-            found = train(rows, told, on_epoch, scratch.whole(file, of_bytes))
+            found = train(rows, gan, on_epoch, scratch.whole(file, of_bytes))
     settled = convergence(found.checkpoint, found.imaginer.encoder.width, log_loss_alone(rows, seed))
     return Generated(found.imaginer.imagine(case.rows), found.checkpoint, settled)
 
 
 @contextmanager
 def _explained(scratch: Scratch, file: str, name: str) -> Iterator[None]:
-    """Tell errors of a training with the attribute and the place of its state; keep the last good one."""
+    """Add the attribute and the place of the state to errors of a training; keep the last good state."""
     try:
         yield
     except GanDivergedError as error:
@@ -155,12 +155,12 @@ def regenerated(case: Case, content: bytes | None) -> Floats:
 
 
 def gan_settings(settings: GeneratorSettings) -> GanSettings:
-    """What a training is told: settings of the same names."""
-    told = {field.name: getattr(settings.gan, field.name, None) for field in fields(GanSettings)}
-    return GanSettings(**{name: value for name, value in told.items() if value is not None}, seed=settings.seed)
+    """Settings of a training: the fields of the same names."""
+    values = {field.name: getattr(settings.gan, field.name, None) for field in fields(GanSettings)}
+    return GanSettings(**{name: value for name, value in values.items() if value is not None}, seed=settings.seed)
 
 
-def _said(state: Checkpoint, epochs: int) -> str:
+def _epoch_line(state: Checkpoint, epochs: int) -> str:
     """An epoch in a line."""
     missed, _, accuracy = state.history[-1].mean(0).tolist()
     return f"epoch {state.epoch} of {epochs}: reconstruction {missed:.3f}, discriminators right in {accuracy:.2f}"

@@ -1,8 +1,8 @@
 """Settings of generators of mediators: the base of the settings of each method that trains its own.
 
-Scope: what a user chooses. Settings of the networks: ``tasks.counterfactuals.algorithm.gan.settings``. Adversarial
-generators (``gan``) are the method; the map of conditional quantiles (``quantile``) is the exact answer where every
-mediator is continuous and keeps its rank.
+Adversarial generators (``gan``) are the paper's method. The map of conditional quantiles (``quantile``) is exact where
+every mediator is continuous and keeps its rank. Scope: what a user chooses. Settings of the networks:
+``tasks.counterfactuals.algorithm.gan.settings``.
 """
 
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""What decides generators of mediators, in every stage that uses them."""
+"""Settings of stages that use generators of mediators."""
 
 from schemas.audit.spec import AuditSpec, Protected, StageSettings
 from schemas.errors import SpecError
@@ -7,7 +7,7 @@ from tasks.counterfactuals.gan.settings import MediatorSettings
 
 
 class GeneratorSettings(StageSettings):
-    """What decides the generators, in every stage that uses them."""
+    """Settings of the generators in a stage."""
 
     protected: tuple[Protected, ...]
     mediators: tuple[str, ...]
@@ -21,7 +21,7 @@ class GeneratorSettings(StageSettings):
         return tuple(name for name in self.mediators if name not in attribute.columns)
 
     def covariates_of(self, attribute: Protected) -> tuple[str, ...]:
-        """What an attribute does not influence."""
+        """The covariates of an attribute, which it does not influence."""
         return tuple(name for name in self.covariates if name not in attribute.columns)
 
 
@@ -34,11 +34,7 @@ def generator_settings(spec: AuditSpec, asked: MediatorSettings) -> dict[str, ob
     mediators = tuple(name for name, column in spec.features().items() if Role.MEDIATOR in column.role)
     said = tuple(name for name, column in spec.features().items() if Role.COVARIATE in column.role)
     others = tuple(name for name in spec.features() if name not in mediators)
-    own = {
-        "mediators": mediators,
-        "covariates": said or others,
-        "gan": MediatorSettings.part_of(asked),
-    }
+    own = {"mediators": mediators, "covariates": said or others, "gan": MediatorSettings.part_of(asked)}
     _check(GeneratorSettings.of(spec, **own), spec)
     return own
 

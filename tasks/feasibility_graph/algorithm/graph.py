@@ -1,11 +1,10 @@
 """The feasibility graph: which applicants are one feasible step apart, and how long a step may be.
 
-Equal rows are collapsed into one node; columns that must stay equal split the nodes into independent buckets; within a
-bucket, two nodes are joined when they are no further than epsilon apart and no constraint is broken (FGCE, section
-III). Epsilon follows our rule, not the paper's: the paper's smallest value without an isolated row need not exist once
-there are constraints (docs/methods/fgce.md).
+Equal rows form one node. Columns that must stay equal split the nodes into independent buckets. Within a bucket, an
+edge joins two nodes at a distance of at most epsilon if no constraint is broken (FGCE, section III). Epsilon follows
+our rule: the paper's smallest value without an isolated row need not exist under constraints (docs/methods/fgce.md).
 
-Here belong rules, collapse, epsilon and graph. The loops over pairs are in ``radius``.
+Scope: rules, collapse, epsilon and graph. Loops over pairs: ``radius``.
 """
 
 from collections.abc import Iterable
@@ -66,7 +65,7 @@ class Epsilon:
 
 @dataclass(frozen=True)
 class Built:
-    """A feasibility graph and what a reader must know of how it was made."""
+    """A feasibility graph, with facts about its construction."""
 
     graph: FeasibilityGraph
     edges: int

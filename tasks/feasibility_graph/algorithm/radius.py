@@ -1,10 +1,10 @@
 """Radius search under constraints: pairs of distinct rows within epsilon that a permitted move joins.
 
-Fused loops compiled by numba: one pair of rows at a time, left as soon as a constraint breaks or the accumulated
-squared distance is too large. Nothing of size n x n is ever held (FGCE, section III; trees and dense distances were
-slower on every data set tried, because equality constraints already cut the rows into small buckets).
+Fused loops compiled by numba: one pair of rows at a time, abandoned as soon as a constraint breaks or the squared
+distance is too large. No array is n x n (FGCE, section III). Trees and dense distances were slower on every data set
+tried, because equality constraints already cut the rows into small buckets.
 
-Here belong the compiled kernels. What epsilon is and when the graph is cut down is decided in ``graph``.
+Scope: the kernels. The choice of epsilon: ``graph``.
 """
 
 from typing import NamedTuple

@@ -1,12 +1,11 @@
 """Which candidates a factual can reach: directed paths inside the graph that a group's nodes induce.
 
-A candidate is feasible for a factual iff a directed path of the induced graph leads to it (FGCE, section III); a path
-of length 0 counts, an identical application being the cheapest of counterfactuals. The weakly connected components are
-the paper's subgroups. Reach is found once per group: strongly connected components are condensed, and sets of
-candidates, as bits, are passed backwards along the edges, sinks first.
+A candidate is feasible for a factual iff a directed path of the induced graph leads to it (FGCE, section III). A path
+of length 0 counts: an identical application is the cheapest counterfactual. The weakly connected components are the
+paper's subgroups. Reach is computed once per group: strongly connected components are condensed, and candidates, as
+bits, are passed backwards along the edges, sinks first.
 
-Here belong induced graphs, components and reach. What a move costs:
-``tasks.methods.fgce.algorithm.costs``.
+Scope: induced graphs, components and reach. Costs: ``tasks.methods.fgce.algorithm.costs``.
 """
 
 from dataclasses import dataclass

@@ -1,14 +1,14 @@
 """Downloads one file over HTTP, whole and as expected, and resumes an interrupted download.
 
-Here belongs how often to ask and when to give up. One question and its answer is in ``transfer``, what an answer is in
-``answers``, what is on disk meanwhile in ``partial``. Nothing has the name of the target before every byte came and
-agreed with what was expected.
+Scope: retries, and the checks of the whole file. One request: ``transfer``; what is on disk meanwhile: ``partial``.
 """
 
+import errno
 import logging
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,17 +17,12 @@ import httpx
 from schemas.errors import InfrastructureError, IntegrityError, SpecError
 from tasks.ingest.download.answers import Interrupted
 from tasks.ingest.download.partial import Partial
-from tasks.ingest.download.transfer import Tell, Transfer, disk_errors
+from tasks.ingest.download.transfer import Tell, transfer
+from tasks.lake.local_directory import sha256_of
 
 log = logging.getLogger("evenhand")
 
-
-@dataclass(frozen=True)
-class Expected:
-    """What is known of a file beforehand."""
-
-    sha256: str | None = None
-    bytes: int | None = None
+_CONNECT_SECONDS, _SILENT_SECONDS = 10.0, 60.0
 
 
 @dataclass(frozen=True)
@@ -39,8 +34,6 @@ class Patience:
     """At most, even if each one brings some bytes."""
     first_pause: float = 1.0
     longest_pause: float = 60.0
-    connect_seconds: float = 10.0
-    silent_seconds: float = 60.0
     sleep: Callable[[float], None] = time.sleep
     jitter: random.Random = field(default_factory=random.Random)
 
@@ -64,89 +57,83 @@ class Downloaded:
     """Last-Modified, as the server wrote it."""
 
 
-ANYTHING = Expected()
-
-
 def download(
     url: str,
     target: Path,
-    expected: Expected = ANYTHING,
+    sha256: str | None = None,
     patience: Patience | None = None,
     tell: Tell = lambda _done, _whole: None,
 ) -> Downloaded:
     """Fetch ``url`` to ``target``, over what is there.
 
-    What came before a failure stays beside the target as ``NAME.part``, where the server lets a later call go on with
-    it. One process at a time may fetch to a target.
+    What came before a failure stays beside the target as ``NAME.part`` if the server lets a later call resume it. One
+    process at a time may fetch to a target.
 
     Raises:
         SpecError: the address is none, or the server does not take the query.
         InfrastructureError: no network, no such file, a page instead of it, a full disk, or a transfer that keeps
             breaking off.
-        IntegrityError: the file is not of the expected length or digest.
+        IntegrityError: the file has not the digest ``sha256``.
     """
     if not url.startswith(("https://", "http://")):
         raise SpecError(f"{url!r} is no address of a file; it begins with https:// or http://")
     patience = patience or Patience()
-    with disk_errors(target.parent), _client(patience) as client, Partial(target, url) as part:
+    with _disk_errors(target.parent), _client() as client, Partial(target, url) as part:
         if not part.complete:
-            _persist(Transfer(client, url, part, expected.bytes, tell), patience)
-        _agree(part, expected)
+            _retry(client, url, part, tell, patience)
+        if part.size == 0:
+            raise InfrastructureError(
+                f"{target.name}: the server sent no bytes; open the address in a browser to see why"
+            )
+        found = sha256_of(part.flush())
+        if sha256 not in (None, found):
+            part.clear()  # to resume would not mend it
+            raise IntegrityError(
+                f"{target.name}: sha256 is {found} and not the {sha256} expected; the publisher has another edition "
+                "there, or the file was altered on its way"
+            )
         part.finish()
-        return Downloaded(target, part.sha256(), part.size, part.whole.modified if part.whole else None)
+        return Downloaded(target, found, part.size, part.remote.modified if part.remote else None)
 
 
-def _client(patience: Patience) -> httpx.Client:
+def _client() -> httpx.Client:
     # a piece of a body that is compressed for the way cannot be asked for
     headers = {"Accept-Encoding": "identity", "User-Agent": "evenhand"}
-    timeout = httpx.Timeout(patience.silent_seconds, connect=patience.connect_seconds)
+    timeout = httpx.Timeout(_SILENT_SECONDS, connect=_CONNECT_SECONDS)
     return httpx.Client(follow_redirects=True, timeout=timeout, headers=headers)
 
 
-def _persist(transfer: Transfer, patience: Patience) -> None:
-    """Ask until all came, or until asking is of no use any more.
+def _retry(client: httpx.Client, url: str, part: Partial, tell: Tell, patience: Patience) -> None:
+    """Ask until all came, or until the patience is at its end.
 
     Raises:
         InfrastructureError: it kept breaking off.
     """
-    failures, most, why = 0, transfer.part.size, ""
-    for _ in range(patience.tries):
+    failures, most, why = 0, part.size, ""
+    for attempt in range(patience.tries):
         try:
-            return transfer.step()
+            return transfer(client, url, part, tell, met=attempt > 0)
         except Interrupted as stop:
-            failures = 1 if transfer.part.size > most else failures + 1
-            most, why = max(most, transfer.part.size), str(stop)
+            failures = 1 if part.size > most else failures + 1
+            most, why = max(most, part.size), str(stop)
             if failures >= patience.failures:
                 break
             seconds = patience.pause(failures, stop.wait)
-            log.warning("%s: %s; trying again in %.0f s", transfer.url, why, seconds)
+            log.warning("%s: %s; trying again in %.0f s", url, why, seconds)
             patience.sleep(seconds)
-    raise _gave_up(transfer, why, most)
+    of = "" if part.length is None else f" of {part.length:,}"
+    then = "run again to go on from there" if part.resumable else "run again to start anew"
+    raise InfrastructureError(f"{url}: {why}; {most:,}{of} bytes came. Later, {then}")
 
 
-def _gave_up(transfer: Transfer, why: str, most: int) -> InfrastructureError:
-    of = "" if transfer.length is None else f" of {transfer.length:,}"
-    then = "run again to go on from there" if transfer.part.kept else "run again to start anew"
-    return InfrastructureError(f"{transfer.url}: {why}; {most:,}{of} bytes came. Later, {then}")
-
-
-def _agree(part: Partial, expected: Expected) -> None:
-    """Refuse a file that is not the one expected; nothing of it is kept, for going on would not mend it.
-
-    Raises:
-        InfrastructureError: it is empty.
-        IntegrityError: it has another length or digest.
-    """
-    found = Expected(part.sha256(), part.size)
-    for name in ("bytes", "sha256"):
-        wanted, got = getattr(expected, name), getattr(found, name)
-        if wanted is not None and wanted != got:
-            part.clear()
-            raise IntegrityError(
-                f"{part.path.name}: {name} is {got} and not the {wanted} expected; the publisher has another edition "
-                "there, or the file was altered on its way"
-            )
-    if part.size == 0:
-        raise InfrastructureError(
-            f"{part.path.name}: the server sent no bytes; open the address in a browser to see why"
-        )
+@contextmanager
+def _disk_errors(folder: Path) -> Iterator[None]:
+    """Raise InfrastructureError for what a full or failing disk does."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise InfrastructureError(
+                f"the disk of {folder} is full; free some space and run again: what came is kept"
+            ) from error
+        raise InfrastructureError(f"{folder} could not be written: {error.strerror or error}") from error

@@ -9,25 +9,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from schemas.errors import DataQualityError, InfrastructureError
-from schemas.tables.hmda import HMDA_APPLICATIONS
 from schemas.terms import Refusal
 from tasks.ingest.hmda.canonical.cells import quoted
+from tasks.ingest.hmda.canonical.codes import CANONICAL
 from tasks.ingest.hmda.canonical.columns import lacking
-from tasks.ingest.hmda.files.lines import broken, open_raw, source_rows
 from tasks.ingest.hmda.files.recognition import Recognised, recognise
+from tasks.ingest.hmda.lines import broken_rows, open_raw, source_rows
 from tasks.ingest.sources.raw import Unread
 
 if TYPE_CHECKING:
     import duckdb
-
-CANONICAL: Final = {column.name: column for column in HMDA_APPLICATIONS.columns}
-"""The columns of the canonical table by name."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +72,12 @@ class OpenFile:
         """Number of the row in the file -> cell of a column that its layout does not know."""
         if self.recognised is None:
             raise ValueError("a vintage has canonical columns alone")
-        open_raw(self.connection, self.recognised)
+        pieces = open_raw(self.connection, self.recognised)
         cells = self.connection.sql(
             f"SELECT source_row, coalesce({quoted(name)}, '') AS cell FROM raw"  # noqa: S608 it is quoted
         ).to_arrow_table()
-        numbers = source_rows(cells["source_row"].to_numpy(), broken(self.connection, self.recognised, cells.num_rows))
+        broken = broken_rows(self.connection, self.recognised, pieces, cells.num_rows)
+        numbers = source_rows(cells["source_row"].to_numpy(), pieces, broken)
         return dict(zip(numbers.tolist(), cells["cell"].to_pylist(), strict=True))
 
 

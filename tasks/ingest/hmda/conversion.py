@@ -2,7 +2,7 @@
 
 DuckDB streams: once over the file where every row is an application, and once more for those that are not. Nothing is
 lost: rows in are rows written plus rows refused, by reason, and what is written is held against its declaration before
-it gets its name. Here belong that order and the counts; what becomes of a cell is in ``canonical``.
+it gets its name. Scope: that order and the counts. What becomes of a cell: ``canonical``.
 """
 # ruff: noqa: S608 what goes into the SQL is quoted, or a name of ours
 
@@ -23,11 +23,12 @@ from numpy.typing import NDArray
 from schemas.errors import InfrastructureError
 from schemas.tables.hmda import HMDA_APPLICATIONS, HMDA_REFUSALS
 from schemas.terms import Refusal
-from tasks.ingest.hmda.canonical.cells import literal, quoted
+from tasks.ingest.hmda.canonical.cells import literal, parquet, quoted
 from tasks.ingest.hmda.canonical.columns import select
 from tasks.ingest.hmda.expectations import check
 from tasks.ingest.hmda.files.recognition import Recognised
-from tasks.ingest.hmda.pieces import Piece, broken_rows, open_raw, source_rows
+from tasks.ingest.hmda.lines import broken_rows, open_raw, source_rows
+from tasks.ingest.hmda.pieces import Piece
 
 APPLICATIONS_FILE, REFUSALS_FILE = "applications.parquet", "refusals.parquet"
 _MEMORY = "1200MB"
@@ -144,7 +145,7 @@ def _add_broken(connection: duckdb.DuckDBPyConnection, refusals: Path, broken: N
     connection.register("broken", pa.table({"source_row": broken}))
     said = f"SELECT source_row, {literal(Refusal.MALFORMED_LINE)} AS reason, NULL::VARCHAR, NULL::VARCHAR FROM broken"
     try:
-        _written(connection, f"FROM (FROM {_parquet(refusals)} UNION ALL {said}) ORDER BY source_row", more)
+        _written(connection, f"FROM (FROM {parquet(refusals)} UNION ALL {said}) ORDER BY source_row", more)
         more.replace(refusals)
     finally:
         more.unlink(missing_ok=True)
@@ -169,14 +170,14 @@ def _counts(connection: duckdb.DuckDBPyConnection, draft: Path, column: str) -> 
     name = quoted(column)
     return dict(
         connection.execute(
-            f"SELECT {name}, count(*) FROM {_parquet(draft)} WHERE {name} IS NOT NULL GROUP BY ALL ORDER BY ALL"
+            f"SELECT {name}, count(*) FROM {parquet(draft)} WHERE {name} IS NOT NULL GROUP BY ALL ORDER BY ALL"
         ).fetchall()
     )
 
 
 def _unknown_codes(connection: duckdb.DuckDBPyConnection, draft: Path) -> dict[str, dict[str, int]]:
     found = connection.execute(
-        f"SELECT each.key, each.value ->> '$', count(*) FROM {_parquet(draft)}, json_each(unknown_codes) AS each "
+        f"SELECT each.key, each.value ->> '$', count(*) FROM {parquet(draft)}, json_each(unknown_codes) AS each "
         "WHERE unknown_codes IS NOT NULL GROUP BY ALL ORDER BY ALL"
     ).fetchall()
     out: dict[str, dict[str, int]] = {}
@@ -189,10 +190,6 @@ def _flags(connection: duckdb.DuckDBPyConnection, draft: Path) -> dict[str, int]
     return dict(
         connection.execute(
             "SELECT flag, count(*) FROM (SELECT unnest(string_split(unit_flag, ',')) AS flag "
-            f"FROM {_parquet(draft)} WHERE unit_flag IS NOT NULL) GROUP BY ALL ORDER BY ALL"
+            f"FROM {parquet(draft)} WHERE unit_flag IS NOT NULL) GROUP BY ALL ORDER BY ALL"
         ).fetchall()
     )
-
-
-def _parquet(file: Path) -> str:
-    return f"read_parquet({literal(str(file))})"

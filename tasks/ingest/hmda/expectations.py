@@ -13,9 +13,7 @@ import duckdb
 
 from schemas.errors import SuiteError
 from schemas.table import Column, Table
-from tasks.ingest.hmda.canonical.cells import enumeration, literal, quoted
-
-_TYPES = {"string": "VARCHAR", "double": "DOUBLE", "int64": "BIGINT", "int32": "INTEGER", "bool": "BOOLEAN"}
+from tasks.ingest.hmda.canonical.cells import SQL_TYPES, enumeration, parquet, quoted
 
 
 def check(connection: duckdb.DuckDBPyConnection, file: Path, declared: Table) -> None:
@@ -24,7 +22,7 @@ def check(connection: duckdb.DuckDBPyConnection, file: Path, declared: Table) ->
     Raises:
         SuiteError: it does not keep it; the column and the number of rows are named.
     """
-    table = f"read_parquet({literal(str(file))})"
+    table = parquet(file)
     _check_types(connection, table, declared)
     rules = [(column, rule) for column in declared.columns for rule in _broken(column)]
     counts = connection.execute(f"SELECT {', '.join(rule for _, rule in rules)} FROM {table}").fetchone() or ()
@@ -41,7 +39,7 @@ def check(connection: duckdb.DuckDBPyConnection, file: Path, declared: Table) ->
 
 def _check_types(connection: duckdb.DuckDBPyConnection, table: str, declared: Table) -> None:
     found = [(name, kind) for name, kind, *_ in connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()]
-    wanted = [(column.name, _TYPES[column.type]) for column in declared.columns]
+    wanted = [(column.name, SQL_TYPES[column.type]) for column in declared.columns]
     if found != wanted:
         wrong = sorted(set(found) ^ set(wanted)) or "their order"
         raise SuiteError(f"{declared.name}: columns are not as declared: {wrong}; nothing is published")

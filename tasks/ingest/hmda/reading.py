@@ -6,6 +6,7 @@ Where a file departs from its layout, the policy of the spec decides, here. What
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +17,13 @@ from schemas.errors import DataQualityError, SpecError, nearest
 from schemas.tables.hmda import EXEMPT_CODE
 from schemas.terms import Refusal
 from tasks.ingest import year_of_rows
-from tasks.ingest.hmda.applications import CANONICAL, OpenFile, columns_of, open_file
-from tasks.ingest.hmda.canonical.cells import literal, quoted
+from tasks.ingest.hmda.applications import OpenFile, columns_of, open_file
+from tasks.ingest.hmda.canonical.cells import literal, parquet, quoted
+from tasks.ingest.hmda.canonical.codes import CANONICAL
 from tasks.ingest.hmda.canonical.derived import DERIVED
 from tasks.ingest.hmda.identity import identity
 from tasks.ingest.sources import delimited
-from tasks.ingest.sources.raw import Raw, Unread
+from tasks.ingest.sources.raw import Raw
 
 _PLACE, _YEAR = "its place", "its year"  # beside the columns of the spec, which may name source_row and activity_year
 
@@ -73,8 +75,8 @@ def read(source: Source, columns: Sequence[str]) -> Raw:
     for path in delimited.locate(_placed(source)):
         with open_file(path) as file:
             _check_unknown_columns(file.name, file.own, source)
-            part = _read(file, source, columns)
-        parts.append(_moved(part, before))
+            part = _read(file, source, columns, before)
+        parts.append(part)
         before += part.table.num_rows + len(part.unread)
     return _joined(parts)
 
@@ -99,15 +101,15 @@ def _placed(source: Source) -> Source:
     return source
 
 
-def _read(file: OpenFile, source: Source, columns: Sequence[str]) -> Raw:
-    """The rows of one file, in its order."""
+def _read(file: OpenFile, source: Source, columns: Sequence[str], before: int) -> Raw:
+    """The rows of one file in its order, numbered after those of the files before it."""
     _check_known(file, columns)
     named = [name for name in columns if name in CANONICAL]
     cells = "".join(f", {_text(name, source)} AS {quoted(name)}" for name in named)
     flags = "".join(f", {_unknown(name)} AS {quoted(_flag(name))}" for name in named)
     rows = file.connection.sql(
         f"SELECT source_row AS {quoted(_PLACE)}, activity_year AS {quoted(_YEAR)}{cells}{flags} "
-        f"FROM read_parquet({literal(str(file.rows))}) ORDER BY {quoted(_PLACE)}"
+        f"FROM {parquet(file.rows)} ORDER BY {quoted(_PLACE)}"
     ).to_arrow_table()
     _check_year(file.name, source, rows[_YEAR])
     numbers, table = rows[_PLACE].to_pylist(), rows.select(named)
@@ -115,7 +117,9 @@ def _read(file: OpenFile, source: Source, columns: Sequence[str]) -> Raw:
         if name not in CANONICAL:
             cell_of = file.own_column(name)
             table = table.append_column(name, pa.array([cell_of[number] for number in numbers], pa.string()))
-    return Raw(table.select(list(columns)), numbers, [], file.unread(), _quarantined(file, source, columns, rows))
+    unread = [replace(each, row=before + each.row) for each in file.unread()]
+    quarantined = _quarantined(file, source, columns, rows)
+    return Raw(table.select(list(columns)), [before + number for number in numbers], unread, quarantined)
 
 
 def _text(name: str, source: Source) -> str:
@@ -197,26 +201,12 @@ def _check_year(name: str, source: Source, years: pa.ChunkedArray) -> None:
         year_of_rows.year_of(name, column, found, source.year)
 
 
-def _moved(part: Raw, before: int) -> Raw:
-    """The rows of a file, numbered after those of the files before it."""
-    return Raw(
-        part.table,
-        [before + row for row in part.source_row],
-        [],
-        [Unread(before + each.row, each.reason, each.column, each.detail) for each in part.unread],
-        part.quarantined,
-    )
-
-
 def _joined(parts: Sequence[Raw]) -> Raw:
-    if len(parts) == 1:
-        return parts[0]
     keys = dict.fromkeys(key for part in parts for key in part.quarantined)
     none = [np.zeros(part.table.num_rows, bool) for part in parts]
     return Raw(
         pa.concat_tables([part.table for part in parts]),
         [row for part in parts for row in part.source_row],
-        [],
         [each for part in parts for each in part.unread],
         {k: np.concatenate([p.quarantined.get(k, no) for p, no in zip(parts, none, strict=True)]) for k in keys},
     )

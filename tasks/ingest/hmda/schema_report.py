@@ -1,17 +1,18 @@
 """Schema report: departures of a file from its layout, and what its layout cannot give, one line each.
 
-Nothing here decides about rows. The policy of the spec does, and is told beside each finding.
+Nothing here decides about rows: the policy of an audit's spec does.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from schemas.audit.hmda import HmdaPolicy, Treatment
-from schemas.tables.hmda import HMDA_APPLICATIONS
 from schemas.terms import Refusal
+from tasks.ingest.hmda.canonical.codes import CANONICAL
 from tasks.ingest.hmda.canonical.columns import lacking
+from tasks.ingest.hmda.conversion import Converted
 from tasks.ingest.hmda.files.recognition import Recognised
 
 Departure = Literal[
@@ -29,28 +30,7 @@ Severity = Literal["note", "warning", "error"]
 """A note costs nothing; a warning means that something is not there or not known; an error, that rows are lost."""
 
 
-class Counted(Protocol):
-    """What was counted while a file was converted."""
-
-    @property
-    def rows_in(self) -> int:
-        """Rows of the file, broken ones included."""
-
-    @property
-    def rows(self) -> int:
-        """Rows that were converted."""
-
-    @property
-    def refused(self) -> Mapping[str, int]:
-        """Reason -> rows."""
-
-    @property
-    def unknown_codes(self) -> Mapping[str, Mapping[str, int]]:
-        """Column -> code -> rows."""
-
-    @property
-    def flags(self) -> Mapping[str, int]:
-        """Rule for errors of units -> rows that break it."""
+_POLICY = HmdaPolicy()
 
 
 class Finding(BaseModel):
@@ -64,7 +44,7 @@ class Finding(BaseModel):
     code: str | None = None
     rows: int = 0
     policy: Treatment = "accept"
-    """What the spec wants done about it, where it bears on a column that the spec names."""
+    """What an audit does about it where its spec names the column and sets no policy."""
     text: str
 
 
@@ -83,34 +63,28 @@ class SchemaReport(BaseModel):
     findings: tuple[Finding, ...]
 
 
-def schema_report(recognised: Recognised, counted: Counted, policy: HmdaPolicy | None = None) -> dict[str, Any]:
-    """The report on a file as JSON takes it."""
-    return report_on(recognised, counted, policy).model_dump(mode="json")
-
-
-def report_on(recognised: Recognised, counted: Counted, policy: HmdaPolicy | None = None) -> SchemaReport:
+def report_on(recognised: Recognised, converted: Converted) -> SchemaReport:
     """The report on a file: its columns, its rows, and what its layout lacks."""
-    policy = policy or HmdaPolicy()
     return SchemaReport(
         layout=recognised.layout.name,
         delimiter=recognised.delimiter,
         encoding=recognised.encoding,
         columns=len(recognised.columns),
-        rows_in=counted.rows_in,
-        rows=counted.rows,
-        refused=dict(counted.refused),
-        findings=(*_of_columns(recognised, policy), *_of_rows(counted, policy), *_lacks(recognised)),
+        rows_in=converted.rows_in,
+        rows=converted.rows,
+        refused=dict(converted.refused),
+        findings=(*_of_columns(recognised), *_of_rows(converted), *_lacks(recognised)),
     )
 
 
-def _of_columns(recognised: Recognised, policy: HmdaPolicy) -> Iterator[Finding]:
+def _of_columns(recognised: Recognised) -> Iterator[Finding]:
     layout = recognised.layout
     for name in recognised.missing:
         text = f"layout {layout.name} has the column {name!r}, and the file has not"
-        yield Finding(kind="missing_column", severity="warning", column=name, policy=policy.missing_columns, text=text)
+        yield Finding(kind="missing_column", severity="warning", column=name, policy=_POLICY.missing_columns, text=text)
     for name in recognised.unknown:
         text = f"layout {layout.name} has no column {name!r}; {_use(name)}"
-        yield Finding(kind="unknown_column", severity="warning", column=name, policy=policy.unknown_columns, text=text)
+        yield Finding(kind="unknown_column", severity="warning", column=name, policy=_POLICY.unknown_columns, text=text)
     expected = [name for name in layout.columns if name in recognised.columns]
     if [name for name in recognised.columns if name in layout.columns] != expected:
         yield Finding(kind="other_order", severity="note", text="the columns come in another order; they go by name")
@@ -120,24 +94,24 @@ def _of_columns(recognised: Recognised, policy: HmdaPolicy) -> Iterator[Finding]
 
 def _use(unknown: str) -> str:
     """What the spec can do with a column that the layout does not know."""
-    if unknown in {column.name for column in HMDA_APPLICATIONS.columns}:
+    if unknown in CANONICAL:
         return "a canonical column of that name is not taken from it unless it means the same; rename it to name it"
     return "it can be named in the spec as it is"
 
 
-def _of_rows(counted: Counted, policy: HmdaPolicy) -> Iterator[Finding]:
-    for column, codes in counted.unknown_codes.items():
+def _of_rows(converted: Converted) -> Iterator[Finding]:
+    for column, codes in converted.unknown_codes.items():
         for code, rows in codes.items():
             text = f"{column} is {code!r}, which no filing guide lists"
-            form: dict[str, Any] = {"column": column, "code": code, "rows": rows, "policy": policy.unknown_codes}
+            form: dict[str, Any] = {"column": column, "code": code, "rows": rows, "policy": _POLICY.unknown_codes}
             yield Finding(kind="unknown_code", severity="warning", text=text, **form)
-    for reason, rows in counted.refused.items():
+    for reason, rows in converted.refused.items():
         broken = reason == Refusal.MALFORMED_LINE
         what = "could not be split into columns" if broken else "are no applications"
         text = f"{rows:,} rows {what}, and are refused: {reason}"
         kind: Departure = "malformed_line" if broken else "refused_row"
         yield Finding(kind=kind, severity="error", rows=rows, policy="quarantine", text=text)
-    for rule, rows in counted.flags.items():
+    for rule, rows in converted.flags.items():
         if rows:
             text = f"{rows:,} rows look as if in another unit: {rule}; they are kept and flagged"
             yield Finding(kind="unit_error", severity="warning", rows=rows, text=text)

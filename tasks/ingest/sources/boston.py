@@ -53,4 +53,4 @@ def read(source: Source, columns: Sequence[str]) -> Raw:  # noqa: ARG001
     dummies = {race: raw.table[column].to_pylist() for column, race in _RACES.items()}
     races = [next((race for race, flags in dummies.items() if flags[i] == "1"), "") for i in range(raw.table.num_rows)]
     table = raw.table.append_column("race", pa.array(races, pa.string()))
-    return Raw(table.select(list(columns)), raw.source_row, raw.malformed)
+    return Raw(table.select(list(columns)), raw.source_row, raw.unread)

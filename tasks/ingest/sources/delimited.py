@@ -1,7 +1,7 @@
 """Sources in files: one file, or several of one layout that are read one after the other.
 
-Here belong finding the files, their digest and their common header; how the rows of one file are read is in ``text``
-and ``parquet``. Rows are numbered through from 1: those of a second file go on where the first one ended.
+Rows are numbered through from 1: those of a second file go on where the first one ended. Scope: finding the files,
+their digest and their common header. Rows of one file: ``text`` and ``parquet``.
 """
 
 import hashlib
@@ -13,9 +13,10 @@ import pyarrow as pa
 
 from schemas.audit.source import Source
 from schemas.errors import DataQualityError, InfrastructureError
+from schemas.terms import Refusal
 from tasks.ingest.regular_file import check_regular
 from tasks.ingest.sources import parquet, text
-from tasks.ingest.sources.raw import Raw
+from tasks.ingest.sources.raw import Raw, Unread
 from tasks.lake.store import sha256_of
 
 _FORMATS: dict[str, ModuleType] = {"csv": text, "parquet": parquet}
@@ -75,12 +76,12 @@ def read(source: Source, columns: Sequence[str]) -> Raw:
     Raises:
         DataQualityError: a file is not in its declared encoding, or is no table at all.
     """
-    tables, numbers, malformed, before = [], [], [], 0
+    tables, numbers, unread, before = [], [], [], 0
     for path in locate(source):
         table, broken = _FORMATS[source.kind].table(source, path, columns)
         gone, rows = set(broken), table.num_rows + len(broken)
         tables.append(table)
         numbers += [before + i for i in range(1, rows + 1) if i not in gone]
-        malformed += [before + i for i in broken]
+        unread += [Unread(before + i, Refusal.MALFORMED_LINE) for i in broken]
         before += rows
-    return Raw(pa.concat_tables(tables), numbers, malformed)
+    return Raw(pa.concat_tables(tables), numbers, unread)

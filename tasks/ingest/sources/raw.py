@@ -1,4 +1,4 @@
-"""Raw rows of a source: text, row numbers, unreadable lines, and rows that are set aside."""
+"""Raw rows of a source: text, row numbers, unreadable rows, and rows that are set aside."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,9 +29,7 @@ class Raw:
     """String columns, one row each."""
     source_row: list[int]
     """``(rows,)`` number of each row in the source, from 1."""
-    malformed: list[int]
-    """Numbers of the rows whose line could not be split into the columns of the header."""
     unread: Sequence[Unread] = ()
-    """Rows that are refused for another reason before anything is typed."""
+    """Rows that are refused before anything is typed."""
     quarantined: Mapping[tuple[Refusal, str], NDArray[np.bool_]] = field(default_factory=dict)
     """Reason and column -> ``(rows,)`` whether the policy of the source refuses the row of the table for it."""

@@ -1,8 +1,7 @@
 """Source of drawn applicants, by a generator whose every coefficient the audit spec may set.
 
 The truth about them is known, so that a method can be shown where there is something to find and where there is not.
-Here belongs how drawn arrays become columns of text, as any other source gives; draws:
-``tasks.ingest.synthetic.algorithm``.
+Scope: drawn arrays as columns of text, as any other source gives. Draws: ``tasks.ingest.synthetic.algorithm``.
 """
 
 import hashlib
@@ -41,7 +40,7 @@ class _Generator(NamedTuple):
 def digest(source: Source) -> str:
     """sha256 of generator, seed and all coefficients: with the code, what decides the rows."""
     asked = _asked(source)
-    said = [asked.generator, asked.seed, asdict(_coefficients(asked))]
+    said = [asked.generator, asked.seed, asdict(coefficients(source))]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
@@ -52,28 +51,19 @@ def header(source: Source) -> list[str]:
         SpecError: there is no such generator, or it has no such parameter.
     """
     asked = _asked(source)
-    return _generator(asked).names(_coefficients(asked))
+    return _generator(asked).names(coefficients(source))
 
 
 def read(source: Source, columns: Sequence[str]) -> Raw:
     """The named columns of the drawn rows, as text that gives back the same numbers."""
     asked = _asked(source)
     try:
-        drawn = _generator(asked).draw(_coefficients(asked), np.random.default_rng(asked.seed))
+        drawn = _generator(asked).draw(coefficients(source), np.random.default_rng(asked.seed))
     except ValueError as error:
         raise SpecError(str(error), (*_WHERE, "parameters")) from error
     text = {name: pa.array(list(map(str, drawn[name].tolist())), pa.string()) for name in columns}
     table = pa.table(text)
-    return Raw(table, list(range(1, table.num_rows + 1)), [])
-
-
-def coefficients(source: Source) -> Any:
-    """The frozen object of the generator's coefficients, those that the spec leaves out at their defaults.
-
-    Raises:
-        SpecError: there is no such generator, or it has no such parameter.
-    """
-    return _coefficients(_asked(source))
+    return Raw(table, list(range(1, table.num_rows + 1)))
 
 
 def _asked(source: Source) -> Synthetic:
@@ -89,8 +79,13 @@ def _generator(asked: Synthetic) -> _Generator:
     return GENERATORS[asked.generator]
 
 
-def _coefficients(asked: Synthetic) -> Any:
-    """The coefficients, those left out at their defaults."""
+def coefficients(source: Source) -> Any:
+    """The frozen object of the generator's coefficients, those that the spec leaves out at their defaults.
+
+    Raises:
+        SpecError: there is no such generator, or it has no such parameter.
+    """
+    asked = _asked(source)
     kind = _generator(asked).parameters
     known = [field.name for field in fields(kind)]
     for name in asked.parameters:

@@ -1,7 +1,6 @@
 """Accepts a delivered file: recognises it, converts it, and checks the year that it was said to be of.
 
-Here belongs what happens to the file before the lake sees it. What a vintage is, and where it lies, is in
-``store``.
+Scope: what happens to the file before the lake sees it. What a vintage is, and where it lies: ``store``.
 """
 
 import shutil
@@ -24,8 +23,6 @@ class TakenIn:
     report: SchemaReport
     years: dict[int, int]
     """Year of activity -> rows."""
-    flags: dict[str, int]
-    """Rule -> rows that look as if in another unit."""
 
 
 def take_in(file: Path, folder: Path, year: int | None = None) -> TakenIn:
@@ -50,7 +47,7 @@ def take_in(file: Path, folder: Path, year: int | None = None) -> TakenIn:
         _require_year(file.name, converted, year)
     report = report_on(recognised, converted)
     (folder / REPORT_FILE).write_text(report.model_dump_json(indent=1))
-    return TakenIn(report, dict(converted.years), dict(converted.flags))
+    return TakenIn(report, dict(converted.years))
 
 
 def examine(file: Path) -> TakenIn:

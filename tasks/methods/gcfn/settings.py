@@ -65,3 +65,8 @@ class GcfnSettings(MediatorSettings):
     prediction: GcfnPrediction | None = Field(
         None, description="predictors that are trained to be fair by these mediators; none if null: it takes minutes"
     )
+
+    @property
+    def several(self) -> bool:
+        """Whether several generators are trained, whose spread shows who is not identified."""
+        return self.generator == "gan" and self.networks > 1

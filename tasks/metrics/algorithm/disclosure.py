@@ -1,15 +1,14 @@
-"""Withholds cells from everything published, so that no small group of people can be read out of it.
+"""Withholds cells from everything published, so that no small group of people can be identified.
 
-A count is withheld when it is small, and a further one with it when it could be had by subtraction from a printed
-total (complementary suppression). Profiles and their origin: docs/methods/index.md.
+A small count is withheld, and a further one with it if it could be computed by subtraction from a printed total
+(complementary suppression). Profiles and their origin: docs/methods/index.md.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Bools = NDArray[np.bool_]
+from tasks.numerics.arrays import Bools, Longs
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ def rounded(policy: Policy, count: int) -> int:
     return round(count / policy.round_to) * policy.round_to
 
 
-def complement(withheld: Bools, counts: NDArray[np.int64], smallest: int = 0) -> Bools:
+def complement(withheld: Bools, counts: Longs, smallest: int = 0) -> Bools:
     """Withhold more where what is withheld could be had by subtraction from the total of ``counts``.
 
     A single withheld count can be, and so can the sum of several, which must not be small either (below ``smallest``).
@@ -54,7 +53,7 @@ def complement(withheld: Bools, counts: NDArray[np.int64], smallest: int = 0) ->
     return out
 
 
-def withhold_table(policy: Policy, counts: NDArray[np.int64]) -> Bools:
+def withhold_table(policy: Policy, counts: Longs) -> Bools:
     """Which cells of an ``(r, c)`` table of counts with printed margins to withhold.
 
     Rows and columns are visited until no row and no column holds a single withheld cell that its total gives away.

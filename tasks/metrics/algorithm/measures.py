@@ -1,10 +1,10 @@
 """Computes measures from tallies: estimates by group, comparisons with the reference, size-matched reference.
 
-Nothing here knows a method. A tally is the distribution of a statistic over the units of a group; its mean is the
-measure. A headline tally of another group is compared with the reference group's (difference, ratio), and every tally
-for which the reference group was redrawn at the group's size is printed beside that size-matched value (specs of FGCE,
-'Epsilon and size'): a small group has a thinner graph, and that alone raises its infeasible share. A tally that was
-made again with permuted labels is printed beside what is then found, where there is nothing to find.
+A tally is the distribution of a statistic over the units of a group; its mean is the measure. A headline tally of
+another group is compared with the reference group's (difference, ratio). A tally that was redrawn on the reference
+group at the group's size is printed beside that size-matched value (specs of FGCE, 'Epsilon and size'): a small group
+has a thinner graph, which alone raises its infeasible share. A tally on permuted labels is printed as the value under
+the null hypothesis. No method is known here.
 """
 
 import math
@@ -14,9 +14,9 @@ from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
 from schemas.terms import Note, State
+from tasks.numerics.arrays import Floats, Longs
 from tasks.numerics.statistics import compared_intervals
 from tasks.numerics.statistics.intervals import (
     ENOUGH,
@@ -30,8 +30,6 @@ from tasks.numerics.statistics.intervals import (
     with_width,
 )
 
-Floats = NDArray[np.float64]
-
 NOTHING: Floats = np.zeros(0)
 
 SUFFIXES = ("_size_matched_difference", "_size_matched", "_null_difference", "_null", "_difference", "_ratio")
@@ -40,7 +38,7 @@ SUFFIXES = ("_size_matched_difference", "_size_matched", "_null_difference", "_n
 
 @dataclass(frozen=True, order=True)
 class Family:
-    """What a statistic is of: all that identifies it but the group."""
+    """Identity of a statistic, apart from its group."""
 
     method: str
     decision_maker: str
@@ -57,7 +55,7 @@ class Statistic:
     family: Family
     group: str
     values: Floats
-    counts: NDArray[np.int64]
+    counts: Longs
     headline: bool
     """Whether its difference from the reference is tested."""
     compared: bool = True
@@ -68,7 +66,7 @@ class Statistic:
 
 @dataclass(frozen=True)
 class Given:
-    """A measure that is no mean over units: its method gives the value and the replicates."""
+    """A measure that is no mean over units: its method gives the value, and the replicates or the interval."""
 
     family: Family
     group: str
@@ -80,6 +78,8 @@ class Given:
     note: str
     events: int | None = None
     """Units that the value counts, where it counts units."""
+    ends: Interval | None = None
+    """The interval by a formula of the method; None where the replicates make it."""
 
 
 class Drawn(NamedTuple):
@@ -118,7 +118,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Plan:
-    """How measures are made: references, intervals and their seed."""
+    """Settings of measures: references, intervals and their seed."""
 
     references: Mapping[str, str]
     """Protected attribute -> its reference group."""
@@ -190,10 +190,12 @@ def _estimate_given(g: Given, level: float) -> Estimate:
     """An aggregate has a value for the group as a whole, and so no units without one.
 
     Resamples hold fewer distinct rows than the sample, which moves an extreme one way only; the interval then reaches
-    to the value itself.
+    to the value itself. An interval by a formula is taken as it is.
     """
     low, high = percentile_interval(g.replicates, level)
     low, high, note = with_width(min(low, g.value), max(high, g.value))  # NaN stays: there is no interval
+    if g.ends is not None:
+        low, high, note = with_width(g.ends.low, g.ends.high)
     defined = g.n if math.isfinite(g.value) else 0
     return Estimate(g.value, low, high, g.n, defined, g.events, g.replicates, note)
 

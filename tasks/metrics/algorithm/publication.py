@@ -1,7 +1,7 @@
-"""Disclosure control of measures: withholds small cells and what would give them away, and coarsens counts.
+"""Disclosure control of measures: withholds small cells and what would reveal them, and coarsens counts.
 
-Whether a cell is small is decided on the exact counts. Under a policy that rounds, every share is then computed anew
-from rounded counts, interval and p included, so that nothing printed leads back to an exact count.
+Exact counts decide whether a cell is small. Under a policy that rounds, every share, interval and p-value is recomputed
+from rounded counts, so that no printed number reveals an exact count.
 """
 
 import json

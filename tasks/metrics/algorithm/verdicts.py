@@ -1,7 +1,6 @@
 """Verdicts: each measure against its thresholds. Only a whole interval on the right side of a limit is a pass.
 
-Too few units, no interval, a number that is not finite, a group in which there was nothing to measure: all of these are
-too little evidence, and said so.
+Too few units, no interval, a number that is not finite or an empty group is insufficient evidence, and reported so.
 """
 
 import json
@@ -15,6 +14,7 @@ from tasks.metrics.algorithm.measures import SUFFIXES, Family, Measure, Plan, ba
 _WHY = {
     Note.RANGE: "a range of draws is no interval",
     Note.NO_SPREAD: "no interval: values that do not differ say nothing of sampling error",
+    Note.POOR_SUPPORT: "too few of the group are where applicants of both groups are found",
 }
 """Why a measure with such a note is not judged."""
 
@@ -35,7 +35,9 @@ class Limit:
 def judge(measures: Sequence[Measure], limits: Sequence[Limit], minimum_n: int) -> list[Measure]:
     """Give each measure its state: a verdict needs enough units and a whole interval on one side of the limit."""
     headlines = _headlines(measures)
-    return [_judged(m, [limit for limit in limits if _applies(limit, m, headlines)], minimum_n) for m in measures]
+    applying = [[limit for limit in limits if _applies(limit, m, headlines)] for m in measures]
+    states = [_verdict(m, own, minimum_n) for m, own in zip(measures, applying, strict=True)]
+    return [replace(m, state=state, reason=reason) for m, (state, reason) in zip(measures, states, strict=True)]
 
 
 def _headlines(measures: Iterable[Measure]) -> set[tuple[str, str]]:
@@ -113,29 +115,28 @@ def _applies(limit: Limit, m: Measure, headlines: Collection[tuple[str, str]]) -
     )
 
 
-def _judged(m: Measure, limits: Sequence[Limit], minimum_n: int) -> Measure:
+def _verdict(m: Measure, limits: Sequence[Limit], minimum_n: int) -> tuple[State, str]:
+    """State of a measure and the reason for it."""
     if not limits:
-        return replace(m, state=State.NOT_RUN, reason="no threshold set")
+        return State.NOT_RUN, "no threshold set"
+    if math.isnan(m.value) and m.note and m.n is not None and m.n >= minimum_n:
+        return State.INSUFFICIENT_EVIDENCE, f"not measured: {m.note}"
     if m.fewest < minimum_n:
-        return replace(
-            m, state=State.INSUFFICIENT_EVIDENCE, reason=f"fewer than the {minimum_n} units that a verdict needs"
-        )
+        return State.INSUFFICIENT_EVIDENCE, f"fewer than the {minimum_n} units that a verdict needs"
     why = next((reason for note, reason in _WHY.items() if note in m.note.split("; ")), "")
     if why:
-        return replace(m, state=State.INSUFFICIENT_EVIDENCE, reason=why)
+        return State.INSUFFICIENT_EVIDENCE, why
     if not all(math.isfinite(x) for x in (m.value, m.low, m.high)):
-        return replace(m, state=State.INSUFFICIENT_EVIDENCE, reason="the measure or its interval is not defined")
+        return State.INSUFFICIENT_EVIDENCE, "the measure or its interval is not defined"
     if m.note:
-        return replace(m, state=State.INSUFFICIENT_EVIDENCE, reason="the value is no more than a bound")
+        return State.INSUFFICIENT_EVIDENCE, "the value is no more than a bound"
     low, high = max(limit.minimum for limit in limits), min(limit.maximum for limit in limits)
     side = _limit_in_words(low, high)
     if m.high < low or m.low > high:
-        return replace(m, state=State.BREACH, reason=f"the whole interval lies beyond the limit ({side})")
+        return State.BREACH, f"the whole interval lies beyond the limit ({side})"
     if low <= m.low and m.high <= high:
-        return replace(m, state=State.WITHIN, reason=f"the whole interval keeps the limit ({side})")
-    return replace(
-        m, state=State.INSUFFICIENT_EVIDENCE, reason=f"the interval lies on both sides of the limit ({side})"
-    )
+        return State.WITHIN, f"the whole interval keeps the limit ({side})"
+    return State.INSUFFICIENT_EVIDENCE, f"the interval lies on both sides of the limit ({side})"
 
 
 def _limit_in_words(low: float, high: float) -> str:

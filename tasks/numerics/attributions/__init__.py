@@ -1,8 +1,8 @@
-"""Attributions: how much of a model's logit is owed to each feature, on the straight path from a baseline to a row.
+"""Attributions: the contribution of each feature to a model's logit, on the straight path from a baseline to a row.
 
 Integrated gradients (Sundararajan, Taly and Yan 2017; CEC, Principle 1) of feature ``j`` are ``(x_j - b_j)`` times the
-mean over the path of the logit's derivative by ``x_j``. Each kind of model has its own way to them: ``linear`` and
-``piecewise`` in closed form, ``quadrature`` for whatever has a gradient; ``differences`` stands in where there is none.
+mean over the path of the logit's derivative by ``x_j``. They have a closed form in ``linear`` and ``piecewise``;
+``quadrature`` serves any model with a gradient, and ``differences`` substitutes where there is none.
 
 Scope: the choice among them for a network.
 """
@@ -15,7 +15,7 @@ __all__ = ["Piecewise", "Quadrature", "Rule", "of_network"]
 
 
 def of_network(network: Network, rule: Rule | None = None) -> Piecewise | Quadrature:
-    """The attributor of a network: the closed form of a ReLU network unless a rule is asked for, else a quadrature."""
+    """The attributor of a network: the closed form of a ReLU network without a rule, else a quadrature."""
     if network.activation == "relu" and rule is None:
         return Piecewise(network)
     return Quadrature(network, rule or Rule())

@@ -1,8 +1,8 @@
 """A substitute for integrated gradients, for models without a gradient: forests, boosted trees, black boxes.
 
 The path from baseline to row is cut into equal steps. On each step features go to their next value one at a time, once
-in the order of the columns and once against it; what the logit gains as a feature goes is that feature's, and the two
-orders are averaged. The steps are summed.
+in the order of the columns and once in reverse. The gain of the logit is attributed to the feature that moves, averaged
+over the two orders and summed over the steps.
 
 * The gains of a step telescope, so attributions sum to ``f(x) - f(b)`` but for rounding: completeness always holds, and
   says nothing of their quality.
@@ -12,8 +12,6 @@ orders are averaged. The steps are summed.
 * Within a step the average is the Shapley value where no more than two features interact; beyond, it depends on the
   order of the columns, by amounts that vanish with the steps where the model is smooth.
 * The model is asked about points off the straight line, and about values between those of a category.
-
-Here belong the substitute and the log odds that it is taken on.
 """
 
 from collections.abc import Callable
@@ -80,5 +78,4 @@ def _between(one: Floats, inner: Floats, other: Floats) -> Floats:
 def log_odds(probability: Floats) -> Floats:
     """Log odds of probabilities held between ``CLIP`` and ``1 - CLIP``; of the same shape."""
     inside = np.clip(probability, CLIP, 1 - CLIP)
-    odds: Floats = np.log(inside / (1 - inside))
-    return odds
+    return np.log(inside / (1 - inside))

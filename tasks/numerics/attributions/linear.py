@@ -1,7 +1,4 @@
-"""Integrated gradients of linear models: the gradient is the same everywhere, so nothing is integrated.
-
-Here belong linear models of the logit, and the features they see if those are standardised first.
-"""
+"""Integrated gradients of linear models of the logit, with or without standardised features: a constant gradient."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -24,13 +21,11 @@ class Linear:
 
     def logit(self, x: Floats) -> Floats:
         """``(r,)`` logits of rows ``(r, p)``."""
-        logits: Floats = x @ self.coefficients + self.intercept
-        return logits
+        return x @ self.coefficients + self.intercept
 
     def attribute(self, x: Floats, baseline: Floats) -> Floats:
         """``(r, p)`` attributions of rows ``(r, p)``, each from its own baseline ``(r, p)``."""
-        attributions: Floats = (x - baseline) * self.coefficients
-        return attributions
+        return (x - baseline) * self.coefficients
 
     def before_scaling(self, centre: Floats, scale: Floats) -> "Linear":
         """The same model as a function of features that are scaled on the way to it: ``(x - centre) / scale``."""

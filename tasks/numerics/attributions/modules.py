@@ -1,7 +1,4 @@
-"""Any torch module that gives one number per row, with its gradient by automatic differentiation.
-
-Here belongs what turns a module into a logit with a gradient. What may be read from a file is decided at the edge.
-"""
+"""Logit and gradient, by automatic differentiation, of any torch module that gives one number per row."""
 
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,6 +1,6 @@
 """Integrated gradients of ReLU networks in closed form.
 
-Here belongs the attributor. The loops that find the stretches of constant gradient are in ``piecewise_kernel``.
+Scope: the attributor. The loops over stretches of constant gradient: ``piecewise_kernel``.
 """
 
 from concurrent.futures import ThreadPoolExecutor

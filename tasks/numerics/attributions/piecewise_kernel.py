@@ -1,12 +1,11 @@
 """Exact integrals of the gradient of a ReLU network along straight lines, compiled.
 
 On a line the pre-activations of the first layer are affine, so each of its units switches at most once. Between two
-switches those of the second layer are affine too, and so on down to the stretches on which the gradient is constant. A
-switch changes one unit, so the next layer moves by a multiple of one column of weights; and what the logit owes to a
-unit is a cumulative sum, read where it switches. Nothing is evaluated twice, and nothing is approximated.
+switches those of the second layer are affine too, and so on down to stretches of constant gradient. A switch changes
+one unit, so the next layer moves by a multiple of one column of weights; the contribution of a unit to the logit is a
+cumulative sum, read where it switches. Nothing is evaluated twice, and nothing is approximated.
 
-The walk over stretches within stretches keeps a stack of its own: numba cannot keep compiled functions that call
-themselves. Here belong the compiled loops. What they are asked is in ``piecewise``.
+The walk over nested stretches has its own stack, because numba cannot cache recursive functions.
 """
 
 from typing import NamedTuple

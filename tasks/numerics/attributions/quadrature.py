@@ -1,11 +1,10 @@
 """Integrated gradients by quadrature, for any model that has a gradient.
 
-Nodes are added where the attributions do not sum to what the logit gains: by Gauss-Legendre panels, which a smooth
-model needs few of, or by the midpoint rule of the paper. A row that stays incomplete keeps its last values; how far off
-it is, is told by the error of completeness.
+Nodes are added where the attributions do not sum to the difference of the logits: by Gauss-Legendre panels, which need
+few nodes for a smooth model, or by the midpoint rule of the paper. A row that stays incomplete keeps its last values,
+with its error of completeness.
 
-Here belong the rules and their refinement. Gradients come from ``modules`` and
-``tasks.numerics.networks.parameters``.
+Scope: rules and refinement. Gradients: ``modules`` and ``tasks.numerics.networks.parameters``.
 """
 
 from dataclasses import dataclass
@@ -27,11 +26,9 @@ class Differentiable(Protocol):
 
     def logit(self, x: Floats) -> Floats:
         """``(m,)`` logits of points ``(m, p)``."""
-        ...
 
     def gradient(self, x: Floats) -> Floats:
         """``(m, p)`` gradients of the logit at points ``(m, p)``."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,7 @@
 """State of a training run after an epoch, from which it resumes as if it had never stopped.
 
-A checkpoint is tensors by name and a few words, which is what a safetensors file holds. Random numbers are no part of
-it: those of an epoch are drawn from the seed and the epoch's number alone.
-
-Scope: the state and its bytes. Where they are kept is up to a ``Keeper``.
+A checkpoint is tensors by name and a few words, as in a safetensors file. It holds no state of random numbers: those of
+an epoch depend on the seed and the epoch alone. Scope: the state and its bytes. A ``Keeper`` stores them.
 """
 
 import json
@@ -47,11 +45,9 @@ class Keeper(Protocol):
 
     def kept(self, run: str) -> Checkpoint | None:
         """The last state of a run, by its name; None where there is none."""
-        ...
 
     def keep(self, run: str, state: Checkpoint) -> None:
         """Keep a state in place of the one before."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The three terms that training minimises (Algorithm 2): prediction, equalised odds, consistency of explanations.
 
-What a batch contributes is prepared as weights of rows, so that a cell that a batch lacks, or a row without a match,
-is a weight of 0 and no special case: every term is a plain product of arrays.
+Batches are prepared as weights of rows: a missing cell, or a row without a match, has weight 0 and is no special case.
+Every term is a plain product of arrays.
 """
 
 import numpy as np

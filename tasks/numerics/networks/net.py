@@ -1,8 +1,7 @@
 """The network that is trained: linear layers, one activation, dropout after each, one logit at the end.
 
-Weights and dropout are drawn from a NumPy generator that is handed in, so that torch's global state is neither read
-nor changed and every device sees the same draws. The net itself is an ordinary ``nn.Sequential``: whoever scores or
-stores it needs nothing of this package.
+Weights and dropout are drawn from a NumPy generator that the caller passes, so that every device sees the same draws
+and torch's global state is neither read nor changed. The net is an ordinary ``nn.Sequential``.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,9 @@
 """Fully connected networks with one output, the logit: their parameters as arrays, apart from any library.
 
-A network comes from a torch ``nn.Sequential`` and goes back to one, and is kept as safetensors, a format of arrays that
-runs no code when it is read. In evaluation mode dropout does nothing, so it is no part of a network here.
+A network comes from a torch ``nn.Sequential`` and goes back to one. It is stored as safetensors, a format of arrays
+that runs no code when it is read. Dropout is left out, as it does nothing in evaluation mode.
 
-Here belong the network, its logit and the gradient of it. What the logit owes to each feature:
-``tasks.numerics.attributions``.
+Scope: the network, its logit and its gradient. Attributions: ``tasks.numerics.attributions``.
 """
 
 import json

@@ -1,9 +1,8 @@
-"""Integrated gradients of the logit that can themselves be trained through (Sundararajan et al. 2017, equation 1).
+"""Differentiable integrated gradients of the logit, for training (Sundararajan et al. 2017, equation 1).
 
 Attributions of row x from baseline b are ``(x - b)`` times the mean gradient of the logit at T midpoints of the
-straight path from b to x, without dropout. Of a ReLU net with two hidden layers the mean gradient has a closed form
-(``switches``) whose derivative by the weights needs no second pass; of other nets the gradient is differentiated
-again, as autograd does it.
+straight path from b to x, without dropout. For a ReLU net with two hidden layers the mean gradient has a closed form
+(``switches``) whose derivative by the weights needs no second pass; other nets use autograd twice.
 """
 
 import torch

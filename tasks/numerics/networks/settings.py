@@ -1,7 +1,7 @@
 """Settings of a training run, frozen. Defaults are the paper's but for two, which are cheaper and train as well.
 
 The paper takes 32 steps along every path and all matched pairs of a batch. Eight steps on half of the pairs reach the
-same consistency in a fraction of the time; ``PAPER`` has what to replace for the paper's own.
+same consistency in a fraction of the time. ``PAPER`` restores the paper's values.
 """
 
 from dataclasses import dataclass

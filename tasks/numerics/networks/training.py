@@ -1,8 +1,8 @@
 """Training by the three-term loss (Algorithm 2), the same on every run and after every interruption.
 
-Each epoch shuffles the rows and draws dropout from the seed and its own number. On the CPU torch works on one thread
-while it trains: batches of 64 gain nothing from more, and the result does not hang on how many cores there are. The
-number of threads and torch's global generator are left as they were found.
+Each epoch shuffles the rows and draws dropout from the seed and its own number. On the CPU torch trains on one thread:
+batches of 64 gain nothing from more, and the result does not depend on the number of cores. The number of threads and
+torch's global generator are restored afterwards.
 """
 
 from collections.abc import Callable, Iterator

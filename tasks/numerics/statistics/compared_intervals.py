@@ -1,9 +1,9 @@
 """Intervals of comparisons of two groups: a difference, a ratio, and a difference from draws.
 
 Two shares have score intervals: Newcombe's of the difference (1998, method 10), Miettinen and Nurminen's of the ratio.
-Newcombe adds the distances from each value to the end of its own interval as squares. That holds for whatever intervals
-the two have (Zou and Donner 2008), so that a share less a mean of other values takes it too. Two means resample both
-groups independently. Where the spread of either group is not known, that of the comparison is not.
+Newcombe adds the distances from each value to the end of its own interval as squares. That holds for any two intervals
+(Zou and Donner 2008), and so for a share less a mean as well. Two means are resampled independently. Without a spread
+of both groups the comparison has none.
 """
 
 import math

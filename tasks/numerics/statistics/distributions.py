@@ -1,7 +1,6 @@
-"""Distribution of a statistic over the rows of a group, from which it is printed and resampled.
+"""Distribution of a statistic over the rows of a group: the ``Tally`` that is printed and resampled.
 
-What the methods tally is either a share, of 0 and 1, or a mean of whatever values; rows on which it says nothing have
-NaN. Here belongs how that becomes a ``Tally``. What is tallied is in the modules of the methods.
+Methods tally shares, of 0 and 1, and means of any values; rows without a value are NaN.
 """
 
 from collections.abc import Iterator, Mapping

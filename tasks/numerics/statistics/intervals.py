@@ -1,10 +1,10 @@
 """Intervals: Wilson's score interval of a share, and a bootstrap of a mean (percentile method, Efron 1979).
 
-A statistic is the mean of values over units, where a unit may have none (NaN) and is then resampled with the others
-but left out of the mean. A share has one that is never without width. Resamples of a mean do not differ where all
-values are the same, one unit included: that says nothing of sampling error, and there is no interval then.
+A statistic is the mean of values over units. A unit without a value (NaN) is resampled with the others but left out of
+the mean. The interval of a share always has a width. If all values of a mean are equal, resamples do not differ; that
+says nothing about sampling error, and there is no interval.
 
-Here belong intervals of one statistic. Those of comparisons are in ``compared_intervals``.
+Scope: intervals of one statistic. Comparisons: ``compared_intervals``.
 """
 
 import math
@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 from scipy.stats import false_discovery_control, fisher_exact
 
 from schemas.terms import Note
+from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.statistics.proportions import quantile, wilson
-
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
 
 ENOUGH = 0.9
 """Share of the resamples that must have a value for an interval."""
@@ -150,7 +148,7 @@ def _resample(values: Floats, counts: Longs, rng: np.random.Generator, draws: in
     return np.concatenate([_mean_of_drawn(worth, known, rng.integers(0, n, (size, n))) for size in sizes])
 
 
-def _mean_of_drawn(worth: Floats, known: NDArray[np.bool_], drawn: Longs) -> Floats:
+def _mean_of_drawn(worth: Floats, known: Bools, drawn: Longs) -> Floats:
     """Means of the ``(r, n)`` drawn units that have a value, NaN where none has."""
     total, n = worth[drawn].sum(axis=1), known[drawn].sum(axis=1)
     means: Floats = np.divide(total, n, out=np.full(len(drawn), np.nan), where=n > 0)

@@ -1,13 +1,13 @@
 """Two shares and their difference: intervals and one-sided tests, for many complainants at once.
 
-Three intervals of the difference of two independent shares are offered. Wald's (Alvarez and Ruggieri 2023, Eq. 5, read
-with the sum of the two variances; with the minus printed there some published rows would need the root of a negative
-number) has no width when both shares are 0 or 1. Newcombe's hybrid score interval (1998, method 10) and that of Agresti
-and Caffo (2000) do not have that fault.
+There are three intervals of the difference of two independent shares. Wald's (Alvarez and Ruggieri 2023, Eq. 5, read
+with the sum of the two variances; with the printed minus some published rows would need the root of a negative number)
+has no width when both shares are 0 or 1. Newcombe's hybrid score interval (1998, method 10) and that of Agresti and
+Caffo (2000) do not have that fault.
 
-Each is written as a lower bound at a normal quantile z, falling in z; at -z the same expression is the upper bound.
-The p-value of 'the difference is no larger than tau' is the level at which that lower bound is tau, so that p < alpha
-says the same as a lower bound above tau.
+Each is a lower bound at a normal quantile z, falling in z; at -z the same expression is the upper bound. The p-value of
+'the difference is at most tau' is the level at which the lower bound is tau, so that p < alpha iff the lower bound
+exceeds tau.
 """
 
 from typing import Literal, NamedTuple
@@ -97,15 +97,13 @@ def _newcombe(z: Floats | np.float64, control: Floats, control_n: Floats, test: 
     """Newcombe's lower bound; the upper one where ``z`` is negative."""
     down = control / control_n - _wilson(z, control, control_n)
     up = _wilson(-z, test, test_n) - test / test_n
-    bound: Floats = Pair(control, control_n, test, test_n).delta - np.copysign(np.hypot(down, up), z)
-    return bound
+    return Pair(control, control_n, test, test_n).delta - np.copysign(np.hypot(down, up), z)
 
 
 def _wilson(z: Floats | np.float64, events: Floats, n: Floats) -> Floats:
     """Wilson's lower bound of one share; the upper one where ``z`` is negative."""
     spread = np.sqrt(events * (n - events) / n + z**2 / 4)
-    bound: Floats = (events + z**2 / 2 - z * spread) / (n + z**2)
-    return bound
+    return (events + z**2 / 2 - z * spread) / (n + z**2)
 
 
 def _newcombe_p(pair: Pair, tau: float) -> Floats:

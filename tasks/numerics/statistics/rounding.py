@@ -1,4 +1,4 @@
-"""Rounding of limits on cost, so that the printed limit is the one that was used."""
+"""Rounding of limits on cost, so that the printed limit equals the one in use."""
 
 
 def as_said(limit: float) -> float:

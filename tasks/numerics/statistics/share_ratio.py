@@ -1,10 +1,10 @@
 """Score interval of the ratio of two independent shares (Koopman 1984; Miettinen and Nurminen 1985), many at once.
 
-A ratio is inside as long as the score test does not reject it: the distance of the two shares from that ratio, over its
-standard error where the shares are the most likely ones that have it. Miettinen and Nurminen multiply the variance by
-N / (N - 1). The ends are found by root search on the logarithm of the ratio, once for every distinct pair of counts.
+A ratio is inside if the score test does not reject it: the distance of the two shares from that ratio, over its
+standard error at the most likely shares with that ratio. Miettinen and Nurminen multiply the variance by N / (N - 1).
+The ends are roots on the logarithm of the ratio, found once for every distinct pair of counts.
 
-A bootstrap of the ratio has no width where a share is 0 and covers too seldom where counts are small.
+A bootstrap of the ratio has no width where a share is 0 and too low a coverage where counts are small.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
-"""Shapes of files from one process to the next: to parse some 400 files takes two seconds, to read what was kept none.
+"""Cache of the shapes of source files between processes: parsing some 400 files takes two seconds.
 
-The file lies with Python's own compiled files, and may be deleted at any time. What it says of a source is found by the
-sha256 of that source, and only if the same Python and the same reading of files wrote it. A file that is not whole, or
-that another user could have changed, is as none.
+The cache lies with Python's own compiled files, and may be deleted at any time. Entries are keyed by the sha256 of the
+source, and valid only for the same Python and the same reader. A damaged file, or one that another user could have
+changed, is ignored.
 """
 
 import hashlib
@@ -53,7 +53,7 @@ class Kept:
         self._is_new = True
 
     def save(self) -> None:
-        """Write the file anew in one step, if there is something to add; without a place to write, nothing is kept."""
+        """Replace the file atomically if there is something to add; do nothing if it cannot be written."""
         if not self._is_new:
             return
         shapes = self._kept if len(self._kept) <= _MOST else self._asked

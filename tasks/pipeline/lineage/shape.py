@@ -1,10 +1,10 @@
-"""One file of Python as keys see it: its syntax tree without docstrings, layout, and the places of first-party modules.
+"""Shape of one Python file for keys: its syntax tree without docstrings, layout, and paths of first-party modules.
 
-An import of a first-party module leaves the tree and is listed. Where the file uses the name that it binds, the tree
-has the number of that import, in the order of first use. So neither the path of an imported module, nor what it is
-called here, nor the place of the statement is part of the tree; what was imported is for ``sources`` to say.
+An import of a first-party module leaves the tree and is listed. Uses of the name that it binds become the number of
+that import, in the order of first use. So the tree depends neither on the path of an imported module, nor on its local
+name, nor on the place of the statement. ``sources`` adds the content of the imports.
 
-A name that is bound in another way too is left in the tree as it is, with the place of each of its imports.
+A name with a second binding stays in the tree, with the place of each of its imports.
 """
 
 import ast

@@ -1,7 +1,7 @@
-"""The digest of a module: its own shape, with the digests of the first-party modules that it imports for their names.
+"""Digest of a module: its own shape, and the digests of the first-party modules that it imports instead of names.
 
-So a module may be moved or renamed and no key changes, and a fix changes the key of whatever reaches it. Modules must
-not import each other in a circle.
+Moving or renaming a module changes no key, and a fix changes the keys of everything that reaches it. Circular imports
+are an error.
 """
 
 import hashlib
@@ -72,16 +72,16 @@ class Sources:
             shape, path = self._shape(name), (*path, name)
             said = [
                 shape.tree,
-                *(" ".join(self._said(each, path, named=False)) for each in shape.used),
+                *(" ".join(self._import_words(each, path, named=False)) for each in shape.used),
                 "placed",
-                *(" ".join(self._said(each, path)) for each in shape.placed),
+                *(" ".join(self._import_words(each, path)) for each in shape.placed),
                 "unused",
-                *sorted(" ".join(self._said(each, path)) for each in shape.unused),
+                *sorted(" ".join(self._import_words(each, path)) for each in shape.unused),
             ]
             self._digests[name] = hashlib.sha256("\n".join(said).encode()).hexdigest()
         return self._digests[name]
 
-    def _said(self, asked: Import, path: tuple[str, ...], *, named: bool = True) -> Iterator[str]:
+    def _import_words(self, asked: Import, path: tuple[str, ...], *, named: bool = True) -> Iterator[str]:
         """What an import brings: a module by its digest alone, or a name of one; and what that is called here.
 
         A package's own file counts where a name is taken from it, not where a module is: else whatever it imports

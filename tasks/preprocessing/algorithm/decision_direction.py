@@ -1,9 +1,9 @@
-"""Check that the decision is read the right way round: do columns with a known direction rank it as they should?
+"""Check of the direction of the decision: do columns with a known direction rank it as they should?
 
-Each column with a direction (more is better, or less is better) gives every application a rank between 0 and 1. Their
-sum is held against the favourable decision as an area under the ROC curve (AUC). Favourable and unfavourable decisions
-that were exchanged turn an AUC of 0.7 into one of 0.3. Rates of groups cannot tell this: half of all honest lenders
-approve their reference group least often of two.
+Each column with a direction (more is better, or less is better) gives every application a rank between 0 and 1. The sum
+of the ranks is compared with the favourable decision by the area under the ROC curve (AUC). Swapped decisions turn an
+AUC of 0.7 into one of 0.3. Rates of groups cannot show this: half of all honest lenders approve their reference group
+least often of two.
 """
 
 from collections.abc import Sequence

@@ -1,19 +1,17 @@
 """Tests whether missing values predict the decision: decisions by missing column, and the AUC of all flags.
 
-A lender may stop asking once it denies, or deny whoever does not answer. A value is then missing because of the
-decision, and a model that sees missingness, or what was filled in for it, reads the decision off it (label leakage).
+A lender may stop asking once it denies, or deny applicants who do not answer. A value is then missing because of the
+decision, and a model that sees missingness or imputed values learns the decision from it (label leakage).
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
-from tasks.numerics.arrays import Bools
+from tasks.numerics.arrays import Bools, Longs
 
-Longs = NDArray[np.int64]
 FOLDS = 5
 _NORMAL = 1.96
 

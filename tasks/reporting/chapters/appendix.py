@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tasks.metrics.algorithm.disclosure import rounded
+from tasks.reporting.chapters.waterfall import count_cell
 from tasks.reporting.material import Material
 from tasks.reporting.numbers import count, number_cell, significant
 from tasks.reporting.section import Cell, Row, Section, TableView
@@ -45,7 +45,7 @@ def _summary(material: Material, validations: Sequence[Mapping[str, Any]], stage
     held = sum(v["success"] for v in mine)
     aside = sum(v["unexpected"] for v in mine if v["quarantined"])
     numbers = (number_cell(count(n)) for n in (len(mine), held, len(mine) - held))
-    return (Cell(stage), Cell(table), *numbers, _withheld(material, aside))
+    return (Cell(stage), Cell(table), *numbers, count_cell(aside, material.policy))
 
 
 def expectations(material: Material, validations: Sequence[Mapping[str, Any]]) -> tuple[TableView, ...]:
@@ -71,8 +71,8 @@ def _expectation(material: Material, v: Mapping[str, Any]) -> Row:
         Cell(v["expectation"].removeprefix("expect_").replace("_", " ")),
         Cell(v["column"] or "–"),
         Cell(_expected(v["expected"])),
-        _withheld(material, v["elements"]),
-        _withheld(material, v["unexpected"]),
+        count_cell(v["elements"], material.policy),
+        count_cell(v["unexpected"], material.policy),
     )
 
 
@@ -82,12 +82,6 @@ def _expected(text: str) -> str:
     said = {k: v for k, v in json.loads(text or "{}").items() if v is not None and k not in quiet}
     words = {k.replace("_", " "): ", ".join(map(str, v)) if isinstance(v, list) else str(v) for k, v in said.items()}
     return "; ".join(f"{key}: {value}" for key, value in words.items())
-
-
-def _withheld(material: Material, n: int) -> Cell:
-    if 0 < n < material.policy.smallest:
-        return Cell("withheld", "none")
-    return number_cell(count(rounded(material.policy, n)))
 
 
 def encodings(material: Material, rows: Sequence[Mapping[str, Any]]) -> Section:
@@ -129,7 +123,7 @@ def _encoding(material: Material, name: str, rows: Sequence[Mapping[str, Any]]) 
         *(_end(row[end], personal) for end in ("low", "high")),
         Cell("–", "none") if row["bins"] is None else number_cell(count(row["bins"])),
         *(
-            _withheld(material, row[name]) if row["kind"] == "continuous" else Cell("–", "none")
+            count_cell(row[name], material.policy) if row["kind"] == "continuous" else Cell("–", "none")
             for name in ("clipped", "implausible")
         ),
         Cell(", ".join(map(str, categories)) or "–"),

@@ -86,7 +86,7 @@ def _strip(material: Material) -> tuple[tuple[str, str], ...]:
 def _read(material: Material) -> Iterator[tuple[str, str]]:
     """What the source itself says of its rows."""
     for row in material.source_read:
-        yield "Rows read", count_cell(row["rows"], material.policy, hidden=False).whole
+        yield "Rows read", count_cell(row["rows"], material.policy).whole
         yield "Year by the rows", "not in the rows" if row["year"] is None else str(row["year"])
 
 

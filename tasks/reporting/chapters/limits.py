@@ -40,7 +40,7 @@ def limits(
     of_the_rows = (*_of_the_year(material), *_of_the_rows(material, falls))
     of_the_groups = (*_of_the_groups(material), *_of_the_reference(material))
     of_the_data = (*of_the_rows, *of_the_groups, *_of_the_run(material))
-    of_methods = ((METHODS[name].title, modules[name].limits(material)) for name in modules if name in METHODS)
+    of_methods = ((METHODS[n].title, tuple(module.limits(material))) for n, module in modules.items() if n in METHODS)
     found = (("These data", of_the_data), *of_methods, ("Any audit of this kind", tuple(_always(material))))
     return tuple(Limits(title, points) for title, points in found if points)
 

@@ -3,8 +3,11 @@
 Rates are measures of the stage ``measure``; this module orders and words them.
 """
 
+from collections.abc import Callable
+
 from tasks.metrics.algorithm.disclosure import rounded
 from tasks.reporting.charts import vega
+from tasks.reporting.comparison import capital
 from tasks.reporting.material import Material, Shown, View, anchor, undrawn
 from tasks.reporting.numbers import count, n_cell, number_cell, p_cell, percent, significant, value, value_cell
 from tasks.reporting.section import Cell, Figure, Row, Section, Swatch, TableView
@@ -40,33 +43,24 @@ def limits(_: Material) -> tuple[str, ...]:
 
 def chapter(material: Material) -> Section:
     """Rates by group, first for the model, then for the lender's own decisions."""
-    parts = tuple(_maker(material, maker) for maker in material.makers("outcomes"))
     words = (
         "Rates are compared as they are: nothing is held constant between the groups. A difference may have causes "
         "that the data do not show. The lender's rates count every application with a decision, those of the "
         f"{material.model} only the rows that it could score.",
     )
+    parts = tuple(_maker(material, maker) for maker in material.makers("outcomes"))
     return Section("Decisions by group", "outcomes", words, parts=parts)
 
 
 def _maker(material: Material, maker: str) -> Section:
-    views = material.views("outcomes", maker)
-    title = material.whose(maker)
-    parts = tuple(_attribute(material, view) for view in views)
-    return Section(title[0].upper() + title[1:], f"outcomes-{maker}", parts=parts)
+    parts = tuple(_attribute(material, view) for view in material.views("outcomes", maker))
+    return Section(capital(material.whose(maker)), f"outcomes-{maker}", parts=parts)
 
 
 def _attribute(material: Material, view: View) -> Section:
-    title = f"By {view.attribute}"
-    tables = [_rates(view), _comparisons(view)]
-    if view.maker == "model":
-        tables += _metrics(material, view)
-    return Section(
-        title,
-        anchor("outcomes", view.maker, view.attribute),
-        figures=_figures(material, view),
-        tables=tuple(tables),
-    )
+    tables = (_rates(view), _comparisons(view), *(_metrics(material, view) if view.maker == "model" else ()))
+    name = anchor("outcomes", view.maker, view.attribute)
+    return Section(f"By {view.attribute}", name, figures=_figures(material, view), tables=tables)
 
 
 def _figures(material: Material, view: View) -> tuple[Figure, ...]:
@@ -88,14 +82,13 @@ def _figures(material: Material, view: View) -> tuple[Figure, ...]:
 
 
 def _rates(view: View) -> TableView:
-    rows: list[Row] = []
-    for group in view.groups:
-        approval, denial = view.get(group, "approval_rate"), view.get(group, "denial_rate")
-        rows.append(
-            (Cell(view.named(group)), n_cell(approval), value_cell(approval, "rate"), value_cell(denial, "rate"))
-        )
-    header = ("Group", "Applications", "Approval rate", "Denial rate")
-    return TableView(f"Applications and rates by {view.attribute}: {view.whose}", header, tuple(rows))
+    columns: dict[str, Callable[[str], Cell]] = {
+        "Group": lambda group: Cell(view.named(group)),
+        "Applications": lambda group: n_cell(view.get(group, "approval_rate")),
+        "Approval rate": lambda group: value_cell(view.get(group, "approval_rate"), "rate"),
+        "Denial rate": lambda group: value_cell(view.get(group, "denial_rate"), "rate"),
+    }
+    return TableView.of(f"Applications and rates by {view.attribute}: {view.whose}", view.groups, columns)
 
 
 def _comparisons(view: View) -> TableView:

@@ -151,7 +151,7 @@ def _line(words: str, counts: Longs, policy: Policy, hidden: Bools | None = None
     return (Cell(words), *cells)
 
 
-def count_cell(n: int, policy: Policy, hidden: bool) -> Cell:
+def count_cell(n: int, policy: Policy, hidden: bool = False) -> Cell:
     """A number of people as published."""
     if hidden or 0 < n < policy.smallest:
         return Cell("withheld", "none")

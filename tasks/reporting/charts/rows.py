@@ -1,7 +1,7 @@
 """Charts with a row for each thing that is compared: bars and dots along one scale.
 
-Here belong rows that are no groups: attributes, subgroups and lifted rules. Charts with a row for each group, and
-curves, are in ``vega``.
+Scope: rows that are no groups, such as attributes, bins, subgroups and lifted rules. Charts with a row for each group,
+and curves: ``vega``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,21 +9,18 @@ from typing import Any
 
 import altair as alt
 
-from tasks.reporting.charts.vega import ACCENT, MATCHED, OWN, QUIET, ROWS, panel
-from tasks.reporting.section import Panel
+from tasks.reporting.charts.panels import Rows
+from tasks.reporting.charts.vega import ACCENT, MATCHED, OWN, QUIET, ROWS, colour, names, panel, shape
+from tasks.reporting.section import Panel, Span, Swatch
 
 _LABELS = 260
 """Pixels that the name of a row may take."""
 
 
-def bars(title: str, label: str, rows: Sequence[Mapping[str, Any]], order: Sequence[str]) -> Panel:
+def bars(title: str, label: str, rows: Rows, order: Sequence[str]) -> Panel:
     """Shares as bars with their intervals, and the size-matched reference as a mark with its range under each.
 
-    Args:
-        title: of the panel.
-        label: for a screen reader.
-        rows: ``row``, ``what``, ``value``, ``low``, ``high`` and ``shown``.
-        order: the rows from top to bottom.
+    ``rows`` hold ``row``, ``what``, ``value``, ``low``, ``high`` and ``shown``.
     """
     base = _base(order).encode(
         yOffset=alt.YOffset("what:N", scale=alt.Scale(domain=[OWN, MATCHED])),
@@ -44,7 +41,7 @@ def bars(title: str, label: str, rows: Sequence[Mapping[str, Any]], order: Seque
 def dots(
     title: str,
     label: str,
-    rows: Sequence[Mapping[str, Any]],
+    rows: Rows,
     order: Sequence[str],
     kinds: Mapping[str, tuple[str, str]],
 ) -> Panel:
@@ -68,7 +65,7 @@ def dots(
     return panel(title, label, mark, rows, 55 + 18 * len(order), span="half")
 
 
-def against(title: str, label: str, rows: Sequence[Mapping[str, Any]], order: Sequence[str], most: float) -> Panel:
+def against(title: str, label: str, rows: Rows, order: Sequence[str], most: float) -> Panel:
     """Shares as dots with their intervals, and one share, the first row's, as a line through all the rows.
 
     ``rows`` hold ``row``, ``value``, ``low``, ``high`` and ``shown``; the scale ends at ``most``.
@@ -86,11 +83,57 @@ def against(title: str, label: str, rows: Sequence[Mapping[str, Any]], order: Se
     return panel(title, label, rule + _whiskers(base) + dot, rows, 45 + 20 * len(order), span="half")
 
 
+def beside(
+    title: str,
+    label: str,
+    rows: Rows,
+    order: alt.Y,
+    kinds: Mapping[str, Swatch],
+    value: alt.X,
+    said: Sequence[alt.Tooltip],
+    height: int,
+    span: Span = "half",
+) -> Panel:
+    """Marks with their intervals: a line for each row, and in it the kinds under each other.
+
+    ``rows`` hold ``what`` (one of ``kinds``), ``value``, ``low`` and ``high`` (null: no interval), and the fields of
+    ``order`` and of the tooltips ``said``.
+    """
+    base = beneath(order, kinds).encode(tooltip=said)
+    whisker = base.mark_rule(strokeWidth=3, opacity=0.5).encode(x=alt.X("low:Q", title=value["title"]), x2="high:Q")
+    mark = base.mark_point(filled=True, size=60, opacity=1).encode(x=value, shape=shape(kinds))
+    return panel(title, label, whisker + mark, rows, height, span)
+
+
+def beneath(order: alt.Y, kinds: Mapping[str, Swatch]) -> alt.Chart:
+    """A chart with a line for each row, and in it the kinds under each other, each in its colour."""
+    offset = alt.YOffset("what:N", sort=list(kinds), scale=alt.Scale(domain=list(kinds)))
+    return alt.Chart(ROWS).encode(y=order, yOffset=offset, color=colour(kinds))
+
+
+def bins(
+    title: str, label: str, rows: Rows, order: Sequence[str], kinds: Mapping[str, Swatch], most: float, of: str
+) -> Panel:
+    """Shares of people by bins of ``of``, as bars with intervals.
+
+    ``rows`` hold ``bin``, ``kind`` and as a share's; ``order`` gives the bins from top to bottom; the scale ends at
+    ``most``.
+    """
+    share = alt.X("value:Q", title=None, axis=alt.Axis(format="%", tickCount=4), scale=alt.Scale(domain=[0, most]))
+    base = alt.Chart(ROWS).encode(
+        y=names("bin", order),
+        color=colour(kinds, "kind"),
+        tooltip=[alt.Tooltip("bin:N", title=of), alt.Tooltip("shown:N", title="share")],
+    )
+    whisker = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=None), x2="high:Q")
+    return panel(title, label, base.mark_bar(opacity=0.5).encode(x=share) + whisker, rows, 45 + 20 * len(order))
+
+
 def _base(order: Sequence[str]) -> Any:
-    names = alt.Y(
+    rows = alt.Y(
         "row:N", title=None, sort=list(order), scale=alt.Scale(domain=list(order)), axis=alt.Axis(labelLimit=_LABELS)
     )
-    return alt.Chart(ROWS).encode(y=names)
+    return alt.Chart(ROWS).encode(y=rows)
 
 
 def _whiskers(base: Any) -> Any:

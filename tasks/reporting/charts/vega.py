@@ -1,8 +1,9 @@
 """Charts: Vega-Lite specs built with Altair, and their static SVG, which needs no script, font or network.
 
 Every chart is one panel of a third, a half or all of the page, so that panels flow beside or under each other on any
-screen. Legends are HTML. Group names enter as data only. The reference group is dark grey, and no line is told by
-colour alone.
+screen. It takes the title of its panel, the label that a screen reader says, and rows. Where there are rows of a list
+or kinds of marks, ``order`` names those from top to bottom, and ``kinds`` say how each is drawn. Legends are HTML.
+Group names enter as data only. The reference group is dark grey, and no line is told by colour alone.
 """
 
 import re
@@ -97,14 +98,9 @@ def curves(
 ) -> Panel:
     """One group's curves, and in grey those of the size-matched reference with its range.
 
-    Args:
-        title: of the panel.
-        label: for a screen reader.
-        rows: ``line`` (at most as many as there are dashes), ``what`` (``OWN`` or ``MATCHED``), ``x`` and ``value``;
-            for the own ``shown``, the value in words, and for the matched ``low`` and ``high``.
-        x: title of the axis.
-        reach: least and greatest value on the scale.
-        share: whether values are shares, written as percent.
+    ``rows`` hold ``line`` (at most as many as there are dashes), ``what`` (``OWN`` or ``MATCHED``), ``x`` and
+    ``value``; for the own ``shown``, the value in words, and for the matched ``low`` and ``high``. ``x``: title of the
+    axis. ``reach``: least and greatest value on the scale. ``share``: whether values are shares, written as percent.
     """
     span = [end(row["x"] for row in rows) for end in (min, max)]
     lines = list(dict.fromkeys(row["line"] for row in rows if row["what"] == OWN))
@@ -132,12 +128,8 @@ def curves(
 def intervals(title: str, label: str, rows: Sequence[Mapping[str, Any]], groups: Sequence[str], share: bool) -> Panel:
     """Dots with intervals, one line a group, and under each the size-matched reference where there is one.
 
-    Args:
-        title: of the panel.
-        label: for a screen reader.
-        rows: ``group``, ``what`` (``OWN`` or ``MATCHED``), ``value``, ``low``, ``high`` and ``shown``.
-        groups: order of the lines.
-        share: whether values are shares, written as percent.
+    ``rows`` hold ``group``, ``what`` (``OWN`` or ``MATCHED``), ``value``, ``low``, ``high`` and ``shown``. ``groups``:
+    order of the lines. ``share``: whether values are shares, written as percent.
     """
     axis = alt.Axis(format="%", tickCount=4) if share else alt.Axis(tickCount=5)
     base = alt.Chart(ROWS).encode(

@@ -66,13 +66,9 @@ def panel(
 ) -> Panel:
     """One measure over the years, one line a group.
 
-    Args:
-        title: of the panel.
-        rows: as ``drawn`` gives them.
-        swatches: group -> its colour and dash.
-        shapes: edition -> shape of its dots.
-        broken: first year after a break -> what is another thing from then on.
-        share: whether values are shares, written as percent.
+    ``rows`` are as ``drawn`` gives them. ``swatches``: group -> its colour and dash. ``shapes``: edition -> shape of
+    its dots. ``broken``: first year after a break -> what is another thing from then on. ``share``: whether values are
+    shares, written as percent.
     """
     data = [*rows, *({"what": "break", "x": year - 0.5, "shown": words} for year, words in broken.items())]
     ticks = sorted({row["year"] for row in rows})

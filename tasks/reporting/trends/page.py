@@ -3,7 +3,7 @@
 Static like the report: it asks the network for nothing and needs no script.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from schemas.tables.trends import Told
 from schemas.terms import State
@@ -60,20 +60,16 @@ def words() -> dict[str, Shown]:
 
 
 def _years(years: Sequence[YearResult]) -> TableView:
-    rows = tuple(
-        (
-            number_cell(str(year.year)),
-            _state(year.state),
-            Cell(year.vintage or "–"),
-            Cell("–", "none") if year.rows is None else number_cell(count(year.rows)),
-            Cell(", ".join(year.lacking) or "–"),
-            Cell(year.run or "–"),
-            Cell(year.why or "–"),
-        )
-        for year in years
-    )
-    header = ("Year", "State", "Edition of the data", "Rows", "Lacks", "Run", "Why")
-    return TableView("The years", header, rows, "Rows are those of the source, before any is refused.")
+    columns: dict[str, Callable[[YearResult], Cell]] = {
+        "Year": lambda year: number_cell(str(year.year)),
+        "State": lambda year: _state(year.state),
+        "Edition of the data": lambda year: Cell(year.vintage or "–"),
+        "Rows": lambda year: Cell("–", "none") if year.rows is None else number_cell(count(year.rows)),
+        "Lacks": lambda year: Cell(", ".join(year.lacking) or "–"),
+        "Run": lambda year: Cell(year.run or "–"),
+        "Why": lambda year: Cell(year.why or "–"),
+    }
+    return TableView.of("The years", years, columns, "Rows are those of the source, before any is refused.")
 
 
 def _state(state: str) -> Cell:

@@ -9,16 +9,18 @@ from conftest import SHARED, evenhand, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from schemas.terms import Kind
 from tasks.feasibility_graph.algorithm.graph import DOWN, FREE, IMMUTABLE, UP, Rules
 from tasks.methods.cst.bench import bench as bench_cst
 from tasks.methods.cst.bench import work as cst_stages
-from tasks.methods.cst.bench.work import Case
 from tasks.methods.cst.settings import CstSettings
 from tasks.methods.fgce.bench import plain
 from tasks.methods.fgce.bench import work as fgce_stages
-from tasks.methods.fgce.bench.bench import SOURCES
+from tasks.methods.fgce.bench.bench import BENCH
 from tasks.methods.fgce.bench.work import Scored
 from tasks.methods.fgce.settings import FgceSettings
+from tasks.numerics.columns import Columns
+from tasks.numerics.problem import Applicants, Counterfactuals, FeasibilityGraph, Problem
 
 STAGES = (
     *(fgce_stages.COLLAPSE, fgce_stages.GRAPH, fgce_stages.COMPONENTS, fgce_stages.REACH),
@@ -93,7 +95,7 @@ def test_greedy_breaks_ties_by_total_cost_then_by_number():
 
 @pytest.mark.slow
 def test_command_on_few_rows():
-    missing = [file for _, file in SOURCES.values() if not (SHARED / file).is_file()]
+    missing = [file for file in BENCH.files if not (SHARED / file).is_file()]
     if missing:
         pytest.skip(f"not in the shared folder: {missing}")
     done = evenhand("bench", "fgce", "--data", str(SHARED), "--rows", "300", "--json")
@@ -119,39 +121,43 @@ def case():
     values = np.column_stack([np.arange(n), rng.random(n), rng.integers(0, 3, n)]).astype(float)
     group = (rng.random(n) < 1 / 3).astype(np.int32)
     row = np.flatnonzero(group)
-    said = {
-        "columns": [["a", "b", "c"], ["continuous", "continuous", "nominal"], [[], [], ["x", "y", "z"]]],
-        "attribute_columns": ["g"],
-        "reference": 0,
-    }
-    return Case(
-        values, group, rng.random(n) < 0.5, row, values[row], rng.random(len(row)) < 0.7, np.array(json.dumps(said))
+    columns = Columns(
+        ("a", "b", "c"), (Kind.CONTINUOUS, Kind.CONTINUOUS, Kind.NOMINAL), ((), (), ("x", "y", "z")), values
+    )
+    made = Counterfactuals(row, values[row], rng.random(len(row)) < 0.7)
+    favourable = rng.random(n) < 0.5
+    applicants = Applicants(columns, favourable, ("g",), counterfactuals=made)
+    nothing = np.zeros(0, np.int32)
+    return Problem(
+        encoded=rng.random((n, 2)),
+        feature_of_column=np.arange(2, dtype=np.int32),
+        features=("x", "y"),
+        group=group,
+        groups=("others", "protected", "more"),
+        reference=0,
+        factual=~favourable,
+        candidate=favourable,
+        node=np.arange(n, dtype=np.int32),
+        graph=FeasibilityGraph(np.zeros(n + 1, np.int64), nothing, np.zeros(0)),
+        applicants=applicants,
     )
 
 
-def test_a_case_survives_its_file(case, tmp_path):
-    case.write(tmp_path / "case.npz")
-    for each in (Case.read(tmp_path / "case.npz"), Case.of(case.problem)):
-        for field in ("values", "group", "favourable", "imagined_row", "imagined_values", "imagined_favourable"):
-            assert np.array_equal(getattr(each, field), getattr(case, field)), field
-        assert json.loads(str(each.said)) == json.loads(str(case.said))
-
-
 def test_a_sample_keeps_rows_and_what_they_would_have_been_together(case):
-    part = case.sample(80)
-    assert len(part.values) == len(part.group) == len(part.favourable) == 80
-    assert np.array_equal(part.values[part.imagined_row, 0], part.imagined_values[:, 0])
-    assert np.array_equal(np.flatnonzero(part.group), part.imagined_row)
-    assert len(case.sample(1000).values) == 200
+    part = cst_stages.sample(cst_stages.case_of(case), 80)
+    values, made = part.applicants.columns.values, part.applicants.counterfactuals
+    assert len(values) == len(part.group) == len(part.applicants.favourable) == len(part.factual) == 80
+    assert np.array_equal(values[made.row, 0], made.values[:, 0])
+    assert np.array_equal(np.flatnonzero(part.group), made.row)
+    assert len(cst_stages.sample(case, 1000).group) == 200
 
 
-def test_detection_counts_complainants_of_all_groups(case, tmp_path):
+def test_detection_counts_complainants_of_all_groups(case):
     """With half of the complainants moved to a group of their own, both groups are counted."""
     asked = CstSettings(k=3, ks=(3, 5), null_permutations=0, sensitivity=False)
-    split = replace(case, group=np.where(case.values[:, 1] < 0.5, 2 * case.group, case.group))
-    split.write(tmp_path / "case.npz")
-    said = cst_stages.detect(str(tmp_path / "case.npz"), asked.model_dump_json(), str(10**6))
-    found = cst_stages.cst.detect(split.problem, asked, np.random.default_rng(0)).findings
+    split = replace(case, group=np.where(case.applicants.columns.values[:, 1] < 0.5, 2 * case.group, case.group))
+    said = cst_stages.detect(split, asked.model_dump_json(), str(10**6))
+    found = cst_stages.cst.detect(split, asked, np.random.default_rng(0)).findings
     assert (said["rows"], said["complainants"], said["refused"]) == (200, int((case.group > 0).sum()), 0)
     assert said["detected"]["cst"][0] == (found.verdict == "detected").sum()
     assert {variant: len(counts) for variant, counts in said["detected"].items()} == {
@@ -170,7 +176,7 @@ def test_neighbours_are_those_of_scikit_learn():
 
 @pytest.mark.slow
 def test_cst_command_on_few_rows():
-    grids = [experiment.source for experiment in bench_cst.experiments.EXPERIMENTS.values()]
+    grids = [each.sources[0] for each in bench_cst.EXPERIMENTS.values()]
     missing = [file for file in (*grids, bench_cst.TEXAS_FILE) if not (SHARED / file).is_file()]
     if missing:
         pytest.skip(f"not in the shared folder: {missing}")
@@ -207,8 +213,11 @@ def test_missing_files_and_names(tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("overhead", "--data", "."), "bench overhead takes no --data; bench fgce does, and takes --data and --rows"),
-        (("overhead", "--rows", "5"), "bench overhead takes no --rows; bench fgce does"),
+        (
+            ("overhead", "--data", "."),
+            "bench overhead takes no --data; bench adjusted does, and takes --data and --rows",
+        ),
+        (("overhead", "--rows", "5"), "bench overhead takes no --rows; bench adjusted does"),
         (("cst", "--data", ".", "--set", "year=1990"), "bench cst takes no --set; bench overhead does"),
         (("fgce", "--data", ".", "--set", "year=1990"), "bench fgce takes no --set; bench overhead does"),
     ],

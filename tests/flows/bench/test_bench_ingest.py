@@ -61,7 +61,7 @@ def test_targets_are_held_against_what_was_measured(monkeypatch, tmp_path, secon
         return {"rows": rows, "seconds": spent, "cpu_s": spent, "peak_mb": peak[int(longer)]}
 
     monkeypatch.setattr(ingest, "_run", run)
-    said = list(ingest._lines(tmp_path, 1000, 3000))
+    said = list(ingest._conversions(tmp_path, 1000, 3000))
     assert [row["met"] for row in said if row["target"]] == met
     assert said[2]["ratio"] == pytest.approx(1 / seconds[1])
     assert said[2]["per_s"] == round(1000 / seconds[1])
@@ -79,4 +79,4 @@ def test_the_command_prints_it():
 
 def test_too_few_rows_say_nothing():
     with pytest.raises(SpecError, match="--rows 10: bench ingest needs 3000 rows at least"):
-        ingest.ingest(10)
+        ingest.BENCH.run(rows=10)

@@ -68,9 +68,9 @@ def test_rates_have_exact_intervals_and_targets():
 
 def test_a_quick_look_holds_nothing_against_targets(monkeypatch):
     monkeypatch.setattr(twin, "audit", lambda *_: said(True))
-    quick = twin.twin(1500)
+    quick = twin.BENCH.run(rows=1500)
     assert all(row["target"] is None and row["rows"] == 1500 for row in quick)
-    full = twin.twin()
+    full = twin.BENCH.run()
     assert len(full) == len(quick) == 3 * (1 + len(EXPECTED))
     assert [row["met"] for row in full if row["data"] == "twin, none"] == [None, *["missed"] * len(EXPECTED)]
 

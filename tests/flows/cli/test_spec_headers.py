@@ -18,7 +18,7 @@ from flows.cli.main import app
 from flows.cli.options import load_spec, overrides
 from flows.partitions.years import parse_years, spec_as_held, spec_of_year
 from flows.runs.index import runs_of
-from flows.runs.source import source_read
+from flows.runs.record import source_read
 from tasks.ingest.registry import check_columns
 from tasks.ingest.synthetic.twin import write
 from tasks.ingest.synthetic.twin.algorithm.settings import TwinSettings
@@ -55,7 +55,7 @@ def place(tmp_path_factory):
     (path / "data").mkdir()
     (path / "data" / "audits").symlink_to(AUDITS)
     twin = TwinSettings(rows=1000, year=YEAR, discrimination="direct")
-    write(path, twin, YEAR, "public_lar", 482).rows.rename(path / f"lar_{YEAR}.csv")
+    write(path, twin, 482).rows.rename(path / f"lar_{YEAR}.csv")
     return path
 
 
@@ -143,6 +143,7 @@ def test_what_the_heads_mention_is_a_command():
                     command = command.commands[word]
 
 
+@pytest.mark.slow
 def test_a_file_of_ones_own_is_audited_and_not_the_vintage(place, lake, server):
     (command,) = [c for c in COMMANDS if "source.path=lar_" in c]
     cheap = shlex.split("--method cst --set methods.cst.null_permutations=3 --set bootstrap.draws=100")

@@ -95,6 +95,7 @@ with prefect_api(Lake(sys.argv[1])):
 """
 
 
+@pytest.mark.slow
 def test_a_server_without_a_scheduler_is_found_out(tmp_path: Path) -> None:
     """The embedded API of a lake is one: Prefect starts it without the services that make runs."""
     words = [sys.executable, "-c", _WITHOUT_SCHEDULER, str(tmp_path / "lake")]

@@ -1,5 +1,6 @@
 """How years stand and what a back-fill would run, after each thing that can happen to a year."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -123,6 +124,18 @@ def test_another_library_makes_a_year_stale(place, lake, monkeypatch):
     found = planned(place, lake, WITHIN)
     assert states(found) == ["stale code"] * 5
     assert "numpy" in found.stages[0].reason
+
+
+def test_a_run_whose_spec_this_version_does_not_know_says_so(place, tmp_path):
+    shutil.copytree(place / "lake", tmp_path / "lake")
+    (file,) = (tmp_path / "lake").glob(f"runs/yearly-{WITHIN}-*/manifest.json")
+    manifest = json.loads(file.read_text())
+    manifest["spec"]["bootstrap"]["smoothed"] = True
+    del manifest["sha256"]
+    sealed = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+    file.write_text(json.dumps({**manifest, "sha256": sealed}))
+    told = standing_of(Lake(tmp_path / "lake"), WITHIN)
+    assert told.message == "not to be audited again as things are: its spec is not one of this version"
 
 
 def test_a_year_with_nothing_to_compare_is_insufficient_and_no_pass(place, lake):

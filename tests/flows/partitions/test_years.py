@@ -14,6 +14,8 @@ from schemas.errors import InfrastructureError, SpecError, TooFewError
 from schemas.years import FIRST_YEAR, latest_year
 from tasks.ingest.registry import check_columns
 from tasks.lake.store import Lake
+from tasks.methods.adjusted.adjust.settings import settings_of
+from tasks.methods.adjusted.settings import AdjustedSettings
 from tasks.methods.cst.settings import CstSettings
 from tasks.methods.raguel.settings import RaguelSettings
 from tasks.pipeline.specs import read_spec
@@ -102,6 +104,19 @@ def test_a_method_whose_only_columns_are_lacking_is_left_out(place, lake):
     of_year = spec_of_year(spec, LACKING, lake)
     assert of_year.methods.of(CstSettings) is None
     assert of_year.methods.of(RaguelSettings) == spec.methods.of(RaguelSettings)
+
+
+def test_a_block_of_controls_goes_when_none_of_them_is_left(place, lake):
+    spec = yearly_spec(place, methods__adjusted="{blocks: {mine: [income, amount], past: [history]}}")
+    of_year = spec_of_year(spec, LACKING, lake)
+    assert of_year.methods.of(AdjustedSettings).blocks == {"mine": ("income", "amount")}
+
+
+def test_a_year_without_any_named_control_does_not_take_others_in_their_place(place, lake):
+    spec = yearly_spec(place, methods__adjusted="{blocks: {past: [history]}, primary: past}")
+    of_year = spec_of_year(spec, LACKING, lake)
+    asked = settings_of(of_year)
+    assert (asked.blocks, asked.primary) == ((), "past")
 
 
 def test_a_column_that_no_year_has_is_misspelt_and_not_lacking(place, lake):

@@ -2,11 +2,17 @@
 
 import json
 import shutil
+from dataclasses import fields
 from pathlib import Path
+from typing import get_type_hints
 
 import pandas as pd
 import pytest
 from conftest import SHARED, evenhand
+
+from flows.cli.proof import reproduce as command
+from flows.reproduce.run import papers_taking
+from tasks.pipeline.registry import METHODS
 
 pytestmark = pytest.mark.skipif(
     not (SHARED / "golden" / "fgce").is_dir(), reason="the shared folder with data and reference outputs is not here"
@@ -81,6 +87,15 @@ def test_an_unknown_name_offers_the_nearest(words: tuple[str, ...], hint: str) -
     done = evenhand("reproduce", *words, "--data", str(SHARED))
     assert done.returncode == 2
     assert hint in done.stderr
+
+
+def test_an_option_is_a_field_of_the_experiments_that_its_help_names() -> None:
+    hints = get_type_hints(command, include_extras=True)
+    helps = {name: hint.__metadata__[0].help for name, hint in hints.items() if name != "return"}
+    papers = {name: said.partition(":")[0] for name, said in helps.items() if ":" in said}
+    assert {name: papers_taking(name) for name in papers} == {name: [paper] for name, paper in papers.items()}
+    sized = {paper for paper in METHODS if fields(METHODS[paper].module("reproduction.experiments").Experiments)}
+    assert set(papers.values()) == sized
 
 
 @needs_cst

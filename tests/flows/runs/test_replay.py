@@ -23,7 +23,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """An audit without a method, run stage by stage: where its data and its lake are, and its run id."""
     place = tmp_path_factory.mktemp("replay")
     loans(200).to_csv(place / "loans.csv", index=False)
-    text = SPEC.replace(METHODS, "methods: {fgce: null}\n")
+    text = SPEC.replace(METHODS, "methods: {adjusted: null, fgce: null}\n")
     planned = plan(read_spec(text, "loans.yaml", {"source.path": str(place / "loans.csv")}).spec)
     lake = Lake(place / "lake")
     publish(lake, planned, walk(planned.steps, lambda s, given: s.stage.run(lake, given, s.settings, s.modules)))

@@ -51,6 +51,7 @@ def doctor(root, *words, server="http://127.0.0.1:9/api", **settings):
     return check, done
 
 
+@pytest.mark.slow
 def test_after_an_audit_nothing_in_the_lake_is_open_to_others(audited):
     names = {path.relative_to(audited).parts[0] for path in modes(audited) if path != audited}
     assert {"stages", "runs", "reports", "prefect", "locks", "tmp"} <= names
@@ -58,6 +59,7 @@ def test_after_an_audit_nothing_in_the_lake_is_open_to_others(audited):
     assert doctor(audited)[0]["ok"]
 
 
+@pytest.mark.slow
 def test_doctor_counts_open_files_and_closes_them(audited, server):
     page = next((audited / "reports").glob("*/report.html"))
     page.chmod(0o644)
@@ -71,6 +73,7 @@ def test_doctor_counts_open_files_and_closes_them(audited, server):
     assert set(modes(audited).values()) == {0o600, 0o700}
 
 
+@pytest.mark.slow
 def test_a_group_may_read_on_request_but_not_reviewers_packs(audited):
     pack = audited / "restricted" / "run" / "pack.csv"
     pack.parent.mkdir(parents=True)

@@ -47,7 +47,7 @@ def test_there_are_thirty_moments() -> None:
     assert len(MOMENTS) == 30
 
 
-@pytest.mark.parametrize("moment", few_of(MOMENTS, 4), ids=str)
+@pytest.mark.parametrize("moment", few_of(MOMENTS, usual=3, slow=8), ids=str)
 def test_ctrl_c_inside_a_stage(moment: tuple[str, float], warm: Warm, stops: Stops, tmp_path: Path) -> None:
     stops.add(_stopped(warm, stops.words, tmp_path, *moment))
 
@@ -70,8 +70,8 @@ def test_the_ends_came_within_five_seconds(after: str, stops: Stops) -> None:
     stops.check_promise()
 
 
-@pytest.mark.parametrize("after", AFTERWARDS)
-def test_the_audit_that_was_stopped_so_often_ends_as_ever(after: str, stops: Stops, server: str) -> None:
+@pytest.mark.slow
+def test_the_audit_that_was_stopped_so_often_ends_as_ever(stops: Stops, server: str) -> None:
     done = evenhand(*stops.words, server=server)
     assert done.returncode == ExitCode.BREACH, done.stderr
     assert Lake(stops.lake).storage.glob("runs/*/manifest.json")

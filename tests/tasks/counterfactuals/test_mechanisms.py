@@ -11,6 +11,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from schemas.audit.causal import Mechanism
 from tasks.counterfactuals.algorithm.scm.mechanisms import Count, Ordinal, fit_mechanism
+from tasks.counterfactuals.algorithm.scm.mechanisms.additive import fit_additive
 from tasks.counterfactuals.algorithm.scm.mechanisms.coupling import gumbel_argmax, gumbel_noise, passed, quantile_score
 
 FORMS = {"linear": 0, "forest": 0, "boosting": 0, "count": 0, "ordinal": 4, "nominal": 4}
@@ -75,7 +76,7 @@ def test_another_cause_gives_other_values(form):
 @pytest.mark.parametrize("regressor", [Ridge(), DecisionTreeRegressor(max_depth=3)])
 def test_any_regressor_can_carry_additive_noise(regressor):
     causes, values = sample("linear")
-    mechanism = fit_mechanism("linear", Mechanism(), causes, values, 0, seed=1, regressor=regressor)
+    mechanism = fit_additive(regressor, causes, values, seed=1)
     expected = type(regressor)(**regressor.get_params()).fit(causes, values).predict(causes)
     assert mechanism.abduct(causes, values, np.empty((len(values), 0)))[:, 0] == pytest.approx(values - expected)
     assert not hasattr(regressor, "n_features_in_"), "the regressor that was given stays unfitted"

@@ -15,6 +15,7 @@ from schemas.errors import DataQualityError, SpecError
 from schemas.terms import Kind
 from tasks.counterfactuals.algorithm.scm import abduction
 from tasks.counterfactuals.algorithm.scm.abduction import Roots
+from tasks.counterfactuals.algorithm.scm.mechanisms.additive import REGRESSORS
 from tasks.counterfactuals.algorithm.scm.nodes import Unimaginable
 from tasks.numerics.columns import Columns
 
@@ -118,13 +119,14 @@ def test_the_worked_example():
         assert found.noise["X3"][:, 0] == pytest.approx(u3, abs=1e-12)
 
 
-def test_a_model_that_is_not_linear_gives_the_known_counterfactual():
+def test_a_model_that_is_not_linear_gives_the_known_counterfactual(monkeypatch):
     """Y = X^2 + noise, X = 1 + A: a tree over the four causes is saturated, and its noise is exact."""
     codes, step = np.tile([0, 1], 8), np.repeat([0.0, 2.0], 8)
     x, u = 1 + codes + step, np.tile(np.repeat([0.25, -0.25], 2), 4)
     columns, roots = numbers(X=x, Y=x**2 + u), group(codes)
-    graph = CausalGraph(edges=[("A", "X"), ("X", "Y")])
-    fitted = abduction.fit(graph, columns, roots, rng(), {"Y": DecisionTreeRegressor()})
+    monkeypatch.setitem(REGRESSORS, "forest", DecisionTreeRegressor())
+    graph = CausalGraph(edges=[("A", "X"), ("X", "Y")], mechanisms={"Y": {"kind": "forest"}})
+    fitted = abduction.fit(graph, columns, roots, rng())
     found = abduction.counterfactuals(fitted, columns, roots, np.flatnonzero(codes), {"A": 0})
     assert found.values[:, 1] == pytest.approx(((x - 1) ** 2 + u)[codes == 1], abs=1e-9)
 

@@ -7,11 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeRegressor
 
-from schemas.audit.causal import CausalGraph
+from schemas.audit.causal import CausalGraph, Mechanism
 from schemas.errors import DataQualityError
 from schemas.terms import Kind
 from tasks.counterfactuals.algorithm.scm.checks import ALPHA, check_model
 from tasks.counterfactuals.algorithm.scm.independence import Claim, covariance_test, implied, normal_scores
+from tasks.counterfactuals.algorithm.scm.mechanisms.additive import REGRESSORS
 from tasks.counterfactuals.algorithm.scm.nodes import Cause, Roots
 from tasks.numerics.columns import Columns
 
@@ -167,11 +168,13 @@ def test_a_group_too_small_to_compare_is_left_out_and_so_is_a_column_that_does_n
     assert all(c.p == 1 for c in checks if c.name == "independence" and "y" in (c.node, c.other))
 
 
-def test_fits_are_told_of_rows_that_they_have_not_seen():
+def test_fits_are_told_of_rows_that_they_have_not_seen(monkeypatch):
     """A full tree learns the rows that it is fitted to by heart: on them its R2 would be 1."""
     columns, roots = world(6, n=400)
     columns.values[:, 1] = rng().normal(size=400)
-    checks = check_model(RIGHT, columns, roots, rng(), {"y": DecisionTreeRegressor()})
+    monkeypatch.setitem(REGRESSORS, "forest", DecisionTreeRegressor())
+    forest = RIGHT.model_copy(update={"mechanisms": {"y": Mechanism(kind="forest")}})
+    checks = check_model(forest, columns, roots, rng())
     assert next(c.statistic for c in checks if (c.name, c.node) == ("held_out_fit", "y")) < 0
 
 

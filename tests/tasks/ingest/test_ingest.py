@@ -201,7 +201,7 @@ def test_rows_keep_their_numbers_whatever_lies_between_them(files) -> None:  # t
         for path, lines in zip(paths, files, strict=True):
             path.write_text("\n".join(["x,y", *lines]) + "\n")
         raw = delimited.read(Source(kind="csv", path=tuple(map(str, paths)), comment="#"), ["y", "x"])
-    assert (raw.source_row, raw.malformed) == (good, broken)
+    assert (raw.source_row, [each.row for each in raw.unread]) == (good, broken)
     assert raw.table.to_pydict() == {"y": ["b"] * len(good), "x": ["a"] * len(good)}
 
 

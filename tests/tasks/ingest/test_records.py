@@ -93,7 +93,7 @@ def test_every_record_is_a_row_a_malformed_row_or_an_error(text: str, end: str, 
     good = [i for i, row in enumerate(wanted, start=1) if len(row) == 2]
     assert [list(row.values()) for row in raw.table.to_pylist()] == [wanted[i - 1] for i in good]
     assert raw.source_row == good
-    assert raw.malformed == [i for i in range(1, len(wanted) + 1) if i not in good]
+    assert [each.row for each in raw.unread] == [i for i in range(1, len(wanted) + 1) if i not in good]
 
 
 @settings(deadline=None, max_examples=examples(50))
@@ -106,7 +106,7 @@ def test_rows_across_the_parsers_blocks_are_those_within_one(lines: list[str]) -
         raw = delimited.read(Source(kind="csv", path=str(path), multiline=True), ["x", "y"])
     wanted = parsed("\n".join(["x,y", *lines]))[1:]
     assert [list(row.values()) for row in raw.table.to_pylist()] == [row for row in wanted if len(row) == 2]
-    assert raw.table.num_rows + len(raw.malformed) == len(wanted)
+    assert raw.table.num_rows + len(raw.unread) == len(wanted)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])

@@ -147,7 +147,7 @@ def test_a_written_vintage_drops_no_path_of_the_spec() -> None:
 
 def test_a_vintage_is_named_and_an_earlier_manifest_is_read(tmp_path: Path) -> None:
     lake, frozen = Lake(tmp_path / "lake"), date(2023, 5, 1)
-    twin = write(tmp_path, TwinSettings(rows=300, year=2022), 2022, "public_lar", 482).rows
+    twin = write(tmp_path, TwinSettings(rows=300, year=2022), 482).rows
     held = add(lake, twin, year=2022, dataset="snapshot", geography="TX", frozen=frozen)
     spec = spec_as_held(read_spec(HMDA, "hmda.yaml", {"year": "2022"}).spec, lake)
     words = f"snapshot, TX, frozen 2023-05-01 ({held.sha256[:12]})"

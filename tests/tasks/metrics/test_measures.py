@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.terms import State
+from schemas.terms import Note, State
 from tasks.metrics.algorithm import publication
 from tasks.metrics.algorithm.disclosure import POLICIES, complement, withhold_table
 from tasks.metrics.algorithm.measures import Drawn, Family, Given, Measure, Plan, Statistic, summarise
 from tasks.metrics.algorithm.verdicts import Limit, judge, known_names, overall, unmeasured
+from tasks.numerics.statistics.intervals import Interval
 
 PLAN = Plan({"race": "white"}, 300, 0.95, 1)
 FAMILY = Family("fgce", "lender", "race", "infeasible_share", "{}")
@@ -332,3 +333,40 @@ def test_a_share_is_not_to_be_had_from_the_others_that_add_up_to_one_with_it() -
     together = publication.withheld(made, POLICIES["strict"], {"regime_share": ("regime",)})
     assert {f.parameters for f, _ in together} == {'{"regime": "C"}', '{"regime": "D"}'}
     assert publication.withheld(made, POLICIES["public"], {"regime_share": ("regime",)}) == set()
+
+
+def of_formula(value: float, low: float, high: float, note: str = "") -> Given:
+    family = replace(FAMILY, measure="adjusted_effect")
+    return Given(family, "Black", value, 200, np.zeros(0), False, False, note, ends=Interval(low, high))
+
+
+def test_an_aggregate_brings_its_own_interval_and_is_judged_by_it() -> None:
+    limit = Limit("adjusted_effect", None, None, -math.inf, 0.05)
+    for value, low, high, state in (
+        (0.13, 0.06, 0.19, State.BREACH),
+        (0.02, 0.01, 0.04, State.WITHIN),
+        (0.04, 0.01, 0.07, State.INSUFFICIENT_EVIDENCE),
+        (0.13, math.nan, math.nan, State.INSUFFICIENT_EVIDENCE),
+    ):
+        (found,) = judge(summarise([], {}, PLAN, [of_formula(value, low, high)]), [limit], 30)
+        assert found.state is state
+        assert (found.value, str(found.low), str(found.high)) == (value, str(low), str(high))
+
+
+def test_an_interval_of_a_formula_need_not_hold_the_value_of_resamples_and_has_width() -> None:
+    (found,) = summarise([], {}, PLAN, [of_formula(0.1, 0.1, 0.1)])
+    assert math.isnan(found.low)
+    assert found.note == "no spread"
+
+
+def test_poor_support_is_too_little_evidence_whatever_the_interval() -> None:
+    limit = Limit("adjusted_effect", None, None, -math.inf, 0.05)
+    (found,) = judge(summarise([], {}, PLAN, [of_formula(0.13, 0.06, 0.19, Note.POOR_SUPPORT)]), [limit], 30)
+    assert found.state is State.INSUFFICIENT_EVIDENCE
+    assert found.reason == "too few of the group are where applicants of both groups are found"
+
+
+def test_an_interval_of_a_formula_is_rounded_where_disclosure_rounds() -> None:
+    (found,) = summarise([], {}, PLAN, [of_formula(0.126, 0.061, 0.192)])
+    (shown,) = publication.published([found], set(), POLICIES["strict"])
+    assert (shown.value, shown.low, shown.high) == (0.13, 0.06, 0.19)

@@ -1,10 +1,10 @@
-"""Conditional mean and spread of mediators: E[M | x, a], and the distance of applicants from it.
+"""Conditional mean and spread of mediators: E[M | x, a], and the standardised residuals of applicants.
 
-A linear regression with the category in every slope, and gradient-boosted trees of what it leaves. Where the truth is
-linear the trees find little to add and stop early; where it is not they make up for it.
+The model is a linear regression with category-specific slopes, and gradient-boosted trees on its residuals. On linear
+data the trees stop early.
 
-Generators of counterfactual mediators standardise what they are given by this, and are held against the mean: one that
-finds no more than it has learnt nothing of the applicant.
+Generators standardise mediators by these moments. Their results are compared with the mean: a generator that does no
+better has learnt nothing about the applicant.
 """
 
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ class ConditionalMean:
 
 @dataclass(frozen=True)
 class Moments:
-    """Where ``q`` mediators lie among people alike, and how far they spread there."""
+    """Conditional mean and spread of ``q`` mediators."""
 
     mean: ConditionalMean
     spread: ConditionalMean
@@ -96,8 +96,7 @@ def fit_moments(mediation: Mediation, seed: int) -> "Moments":
 
 def own(potential: Floats, category: Longs) -> Floats:
     """``(n, q)`` of each row in its own category, out of ``(k, n, q)``."""
-    found: Floats = potential[category, np.arange(len(category))]
-    return found
+    return potential[category, np.arange(len(category))]
 
 
 def residuals(potential: Floats, category: Longs, values: Floats) -> Floats:

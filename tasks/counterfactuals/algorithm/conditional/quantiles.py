@@ -1,12 +1,12 @@
 """The counterfactual of a scalar continuous mediator by quantiles (Ma et al., Lemma 1; Nasr-Esfahany et al. 2023).
 
-Had an applicant been of category a', their mediator would have kept its rank among those with the same covariates:
-F^-1(F(m | x, a) | x, a'). That is exact where more noise means a higher mediator whatever the category. Lemma 1 allows
-for one other answer, in which ranks are turned round: F^-1(1 - F(m | x, a) | x, a').
+In category a', a mediator keeps its rank among those with the same covariates: F^-1(F(m | x, a) | x, a'). That is exact
+where the mediator increases with its noise in every category. Lemma 1 allows one other solution, with reversed ranks:
+F^-1(1 - F(m | x, a) | x, a').
 
-The conditional distribution is a location and a spread, both regressed on covariates and category, and within each
-category one shape of what is left. A shape that changes with the covariates is not followed; ``ranks`` show it, as they
-are then not uniform among applicants alike. Each mediator is mapped for itself.
+The conditional distribution has a location and a spread, both regressed on covariates and category, and one shape of
+the residuals per category. If the shape depends on the covariates, ``ranks`` are not uniform among similar applicants.
+Each mediator is mapped separately.
 """
 
 from dataclasses import dataclass
@@ -107,7 +107,8 @@ def fit_quantiles(rows: Mediation, seed: int) -> QuantileMap:
     require_trainable(rows, FEWEST_ROWS)
     moments = fit_moments(rows, seed)
     values = _standardised(moments, rows)
-    shapes = tuple(_shapes(values[rows.category == number]) for number in range(len(rows.categories)))
+    by_category = (values[rows.category == number] for number in range(len(rows.categories)))
+    shapes = tuple(tuple(_shape(column) for column in own.T) for own in by_category)
     return QuantileMap(rows.template, moments, shapes)
 
 
@@ -115,10 +116,6 @@ def _standardised(moments: Moments, rows: Mediation) -> Floats:
     """Mediators ``(n, p)`` less their mean among people alike, over the spread there."""
     location, spread = moments.potential(rows.covariates)
     return (rows.mediators.values - own(location, rows.category)) / own(spread, rows.category)
-
-
-def _shapes(values: Floats) -> tuple[Shape, ...]:
-    return tuple(_shape(column) for column in values.T)
 
 
 def _shape(values: Floats) -> Shape:

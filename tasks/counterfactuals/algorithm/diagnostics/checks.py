@@ -1,8 +1,8 @@
 """Checks of generated mediators without the truth: how much of a person they keep, and leaks of the category.
 
-A generator that returns the conditional mean passes every check of its distribution and knows nothing of the person.
-So the mean is the yardstick, and where mediators are continuous the map of conditional quantiles is another. Here
-belong the numbers and when they are a reason to doubt.
+A generator that returns the conditional mean passes every check of its distribution and says nothing about the person.
+So results are compared with the mean and, for continuous mediators, with the map of conditional quantiles. Scope: the
+numbers, and the limits beyond which they are doubtful.
 """
 
 from collections.abc import Iterator

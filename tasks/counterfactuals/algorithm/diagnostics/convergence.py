@@ -1,7 +1,7 @@
-"""Convergence of an adversarial training, from its history and from what covariates tell of the category.
+"""Convergence of adversarial training: the discriminator's advantage over a model of the covariates.
 
-At the end of the game the discriminator knows the category no better than somebody who sees the covariates alone: the
-mediators of both categories look alike to it (section 4.1.3). What it knows beyond that, in nats, is its advantage.
+At equilibrium the discriminator predicts the category no better than a model of the covariates alone, because generated
+and observed mediators look alike (section 4.1.3). Its excess knowledge, in nats, is its advantage.
 """
 
 from dataclasses import dataclass

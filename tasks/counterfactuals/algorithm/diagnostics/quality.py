@@ -1,10 +1,10 @@
 """Quality of counterfactual mediators: against the truth where it is known, else among each other.
 
-The normalised errors of the paper's Table 3 are kept, and are no proof: a regression of the mediator on covariates and
-category passes them too. What tells is the slope of the generated on the true mediator about the conditional mean: 1
-for the right person, 0 for the mean of people alike, -1 for the other solution of Lemma 1.
+The normalised errors of the paper's Table 3 are no proof: a regression of the mediator on covariates and category
+passes them too. The informative number is the slope of the generated on the true mediator about the conditional mean: 1
+for the right person, 0 for the mean of similar people, -1 for the other solution of Lemma 1.
 
-Imagined mediators are ``(s, k, n, p)``, of networks, categories, applicants and mediators, whoever imagined them.
+Generated mediators are ``(s, k, n, p)``: networks, categories, applicants and mediators.
 """
 
 from dataclasses import dataclass

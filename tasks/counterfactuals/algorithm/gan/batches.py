@@ -1,4 +1,4 @@
-"""Batches of rows for an ensemble of networks: features before rows, every network in an order of its own."""
+"""Batches of rows for an ensemble of networks: features before rows, each network in its own order."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""Groups and rows that generators of mediators learn from, and the groups in which each applicant is generated.
+"""Groups and rows that generators of mediators learn from, and the target groups of each applicant.
 
-A group with fewer rows than a batch, or in which a mediator never varies, is no category of a generator: its members
-are refused, with the reason. Here belong choices of rows, groups and columns; what is imagined is made elsewhere.
+A group with fewer rows than a batch, or with a constant mediator, is no category of a generator: its members are
+refused, with the reason. Scope: choices of rows, groups and columns. Generation: ``imaginer``.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Losses of generators and discriminators (equations 4, 7 and 8; Algorithm 1, lines 10 and 16), by network.
 
-Losses are sums over networks of means over rows: no network's gradient holds anything of another's.
+Losses are sums over networks of means over rows, so the gradients of networks are independent.
 """
 
 import torch

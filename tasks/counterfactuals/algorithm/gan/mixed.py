@@ -1,7 +1,7 @@
 """Encodes mediators of mixed types as numbers for networks, and decodes them.
 
-Numbers, and categories with an order as their number, come first, on a scale of 1. Each of the other mediators follows
-with one input per category, its head.
+Numbers and ordered categories come first, on a scale of 1. Each of the other mediators follows as a head: one input per
+category.
 """
 
 from dataclasses import dataclass

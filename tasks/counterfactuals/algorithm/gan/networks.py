@@ -1,8 +1,8 @@
 """Generators and discriminators with one hidden layer each (appendix 14.1), all of an ensemble in one set of tensors.
 
-The first axis of every weight is the network, so that one batched product serves all; features come before rows. What a
-network computes does not depend on the others. Weights are drawn from NumPy generators that are handed in, and torch's
-global state is neither read nor changed.
+The first axis of every weight is the network, so that one batched product serves all; features come before rows.
+Networks do not depend on each other. Weights are drawn from NumPy generators that the caller passes; torch's global
+state is neither read nor changed.
 """
 
 from collections.abc import Sequence

@@ -1,11 +1,10 @@
 """Settings of the training of generators, frozen.
 
-The defaults depart from the paper in three things, without which its networks lose the person: on its synthetic data
-they return little more than the conditional mean of a mediator. Numeric mediators are standardised among people alike,
-by mean and spread given covariates and category, so that what sets an applicant apart is as large to the discriminator
-as anything else. The generators' loss does not saturate. And the learning rate falls in the last third of the epochs,
-so that the end does not hang on when one stops.
-``PAPER`` puts all back.
+The defaults depart from the paper in three points; with the paper's own, ``PAPER``, the networks return little more
+than the conditional mean on its synthetic data. Numeric mediators are standardised by mean and spread given covariates
+and category, so that the individual part is as visible to the discriminator as the rest. The generators' loss does not
+saturate. The learning rate falls in the last third of the epochs, so that the result depends less on when training
+stops.
 """
 
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ prints it, log D_A + log(1 - D_A'), which is twice log D_A where there are two c
 
 @dataclass(frozen=True)
 class GanSettings:
-    """Section 5.1 and appendix 14.1, but for what is said to be ours."""
+    """Section 5.1 and appendix 14.1, except where a field says otherwise."""
 
     networks: int = 10
     """Generators, and as many discriminators, in one batch."""
@@ -42,10 +41,5 @@ class GanSettings:
     """``auto`` takes CUDA where there is a device. What is drawn does not depend on it; the last digits do."""
 
 
-PAPER: Final[dict[str, Any]] = {
-    "alpha": 1.0,
-    "adversarial": "algorithm_1",
-    "among_alike": False,
-    "decay_from": 1.0,
-}
+PAPER: Final[dict[str, Any]] = {"alpha": 1.0, "adversarial": "algorithm_1", "among_alike": False, "decay_from": 1.0}
 """What the paper's networks do and the defaults do not: ``replace(settings, **PAPER)``."""

@@ -1,7 +1,7 @@
 """Adversarial training (Algorithm 1), the same on every run and after every interruption.
 
-An epoch shuffles the rows of each network by seed, network and epoch. Discriminator and generator take turns on the
-same batch. Rows that do not fill a last batch wait for the next epoch: batch normalisation of one row is no number.
+Seed, network and epoch determine the order of the rows of each network. Discriminator and generator alternate on the
+same batch. An incomplete last batch is left for the next epoch, because batch normalisation of one row is undefined.
 """
 
 from collections.abc import Callable

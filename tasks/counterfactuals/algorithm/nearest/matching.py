@@ -1,11 +1,10 @@
 """Counterfactuals that are real applicants: the most comparable member of another group with the same outcome.
 
 Label-stratified nearest neighbours (Popoola and Sheppard 2026, Algorithm 1): Euclidean distance on standardised
-financial features, searched among the rows of one label and one group at a time. It needs no causal graph, and it
-claims no cause: a match is a person like this one, and not what this one would have been.
+financial features, searched among the rows of one label and one group at a time. It needs no causal graph and makes no
+causal claim: a match is a similar person, not what this person would have been.
 
-Here belong standardising and matching with replacement. Matching without is in ``without_replacement``; a generator for
-any method that takes counterfactuals.
+Scope: standardisation and matching with replacement. Matching without: ``without_replacement``.
 """
 
 from collections.abc import Mapping

@@ -1,11 +1,8 @@
-"""Matching without replacement: the nearest pair first, then the nearest of those who are left, and so on.
+"""Greedy matching without replacement: the nearest pair first, then the nearest of the remaining rows, and so on.
 
-Greedy and not optimal on purpose. An assignment with the least total distance (the Hungarian method) may give a person
-a worse match than a free one nearby for the good of the sum, and its table of all distances does not fit 20,000 rows.
-Here nobody is passed over but for a nearer pair, and rows that are left over are those whom nobody is left for.
-
-Pairs that are each other's nearest are what the greedy order must come to, in whatever turn: so whole rounds of them
-are matched at once.
+An optimal assignment (the Hungarian method) may give a person a worse match than a free one nearby, and its table of
+distances does not fit 20,000 rows. In the greedy matching a row is passed over only for a nearer pair. Pairs that are
+each other's nearest are matched in any order, so that whole rounds of them are matched at once.
 """
 
 import numpy as np
@@ -53,5 +50,4 @@ def _each_others_nearest(
 def _runs(start: Longs, size: Longs) -> Longs:
     """The numbers ``start, start + 1, ...`` of each run, one run after the other."""
     ends = np.cumsum(size)
-    runs: Longs = np.repeat(start - ends + size, size) + np.arange(ends[-1])
-    return runs
+    return np.repeat(start - ends + size, size) + np.arange(ends[-1])

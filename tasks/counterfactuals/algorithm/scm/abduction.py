@@ -1,11 +1,11 @@
 """Structural causal model: counterfactual applicants by abduction, action and prediction.
 
-Three steps, each to be seen (Pearl 2009, section 7.1; CST, section 4.1). Abduction finds the noise of every column that
-the protected attributes can reach. Action sets protected attributes. Prediction makes the columns again, causes first,
+The three steps (Pearl 2009, section 7.1; CST, section 4.1) are separate. Abduction finds the noise of every column that
+the protected attributes can reach. Action sets protected attributes. Prediction recomputes these columns, causes first,
 from the new causes and the old noise.
 
-Mechanisms are fitted to all rows that can be used, whatever their group. A row with a missing value in the model is
-refused, never filled in. A column outside the graph, or that the action does not reach, keeps its factual value.
+Mechanisms are fitted to all usable rows of all groups. A row with a missing value in the model is refused, never
+imputed. A column outside the graph, or out of reach of the action, keeps its factual value.
 """
 
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Imagined:
-    """Rows as they would have been, beside the noise that was held fixed."""
+    """Counterfactual rows, with the noise that was held fixed."""
 
     row: Longs
     """``(c,)`` ascending."""
@@ -72,13 +72,7 @@ class Imagined:
     """Why, in the words of ``Unimaginable``."""
 
 
-def fit(
-    graph: CausalGraph,
-    columns: Columns,
-    roots: Roots,
-    rng: np.random.Generator,
-    regressors: Mapping[str, Any] | None = None,
-) -> Fitted:
+def fit(graph: CausalGraph, columns: Columns, roots: Roots, rng: np.random.Generator) -> Fitted:
     """Fit a mechanism to every column that a protected attribute can reach.
 
     Args:
@@ -86,7 +80,6 @@ def fit(
         columns: ``n`` applicants.
         roots: The protected attributes of the same rows.
         rng: Seeds what is drawn.
-        regressors: Column -> an unfitted scikit-learn regressor for its additive noise, instead of the one declared.
 
     Raises:
         SpecError: The graph does not fit the columns (``nodes.nodes_of``).
@@ -97,20 +90,20 @@ def fit(
     if not usable.any():
         raise DataQualityError("no row has a value in every column of the causal model; give it fewer columns")
     seed, known = int(rng.integers(2**31)), state[usable]
-    mechanisms = {node.name: fit_node(node, known, seed, (regressors or {}).get(node.name)) for node in nodes}
+    mechanisms = {node.name: fit_node(node, known, seed) for node in nodes}
     labels = [*(len(names) for names in columns.categories), *(len(names) for names in roots.groups)]
     seen = {place: np.isin(np.arange(size), known[:, place]) for place, size in enumerate(labels) if size}
     return Fitted(graph, root_causes(columns, roots), nodes, mechanisms, seen, int(usable.sum()), seed)
 
 
-def fit_node(node: Node, state: Floats, seed: int, regressor: Any = None) -> FittedMechanism:
+def fit_node(node: Node, state: Floats, seed: int) -> FittedMechanism:
     """Fit one mechanism to the rows of a state that can be used."""
     causes, values = node.encode(state), state[:, node.place]
-    return fit_mechanism(node.form, node.setting, causes, values, node.categories, seed, regressor)
+    return fit_mechanism(node.form, node.setting, causes, values, node.categories, seed)
 
 
 def counterfactuals(fitted: Fitted, columns: Columns, roots: Roots, rows: Longs, action: Mapping[str, int]) -> Imagined:
-    """Imagine ``rows`` under an action: abduction, action, prediction.
+    """Counterfactuals of ``rows`` under an action: abduction, action, prediction.
 
     Args:
         fitted: The model; of the same columns, though perhaps of other rows.
@@ -219,7 +212,7 @@ def _finish(values: Floats, setting: Mechanism) -> tuple[Floats, int]:
 
 
 def _uniforms(seed: int, place: int, rows: Longs, draws: int) -> Floats:
-    """Uniform numbers ``(r, draws)`` that depend on the row and the column, and not on which rows are asked for."""
+    """Uniform numbers ``(r, draws)`` that depend on the row and the column, but not on the other rows."""
     if not draws or not len(rows):
         return np.zeros((len(rows), draws))
     return np.random.default_rng([seed, place]).random((int(rows.max()) + 1, draws))[rows]

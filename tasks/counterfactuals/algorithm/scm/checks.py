@@ -1,13 +1,13 @@
 """Checks of a causal model against the data: fit of mechanisms, dependence of noise on causes, independences.
 
-No check can prove a graph. Each looks for one way in which the data would contradict it: a mechanism that predicts
-nothing, noise that still goes with a cause (then holding it fixed carries the cause along), or two columns that still
-move together where the graph says that nothing joins them. Few rows find little, so n stands beside every check.
+No check can prove a graph. Each looks for one contradiction with the data: a mechanism that predicts nothing, noise
+that depends on a cause (holding it fixed then carries the cause along), or two dependent columns that the graph does
+not connect. Small samples have little power, so every check prints n.
 
-Here belong the checks of mechanisms. Those of the graph's missing edges are in ``independence``.
+Scope: checks of mechanisms. Checks of missing edges: ``independence``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -62,12 +62,7 @@ class Check:
 
 
 def check_model(
-    graph: CausalGraph,
-    columns: Columns,
-    roots: Roots,
-    rng: np.random.Generator,
-    regressors: Mapping[str, Any] | None = None,
-    rows: int = ROWS,
+    graph: CausalGraph, columns: Columns, roots: Roots, rng: np.random.Generator, rows: int = ROWS
 ) -> tuple[Check, ...]:
     """All checks of a causal model, by name, on at most ``rows`` rows drawn at random.
 
@@ -76,7 +71,6 @@ def check_model(
         columns: ``n`` applicants.
         roots: The protected attributes of the same rows.
         rng: Draws rows, folds and the noise of categories and counts.
-        regressors: As for ``abduction.fit``.
         rows: Most rows used.
 
     Raises:
@@ -90,13 +84,13 @@ def check_model(
     sample = state[np.sort(rng.choice(usable, min(rows, len(usable)), replace=False))]
     found: list[Check] = []
     for node in nodes:
-        score, noise = _hold_out(node, sample, rng, (regressors or {}).get(node.name))
+        score, noise = _hold_out(node, sample, rng)
         found += [_fit_check(node, score, len(sample)), *_noise_checks(node, sample, noise)]
     found += _independence_checks(graph, columns, roots, sample, rng)
     return _with_q(found)
 
 
-def _hold_out(node: Node, state: Floats, rng: np.random.Generator, regressor: Any) -> tuple[float, Floats]:
+def _hold_out(node: Node, state: Floats, rng: np.random.Generator) -> tuple[float, Floats]:
     """Mean score over folds that the fit has not seen, and the noise ``(n, d)`` of every row by the fit of the others.
 
     Noise from a fit to the same rows would look more independent of the causes than it is.
@@ -104,7 +98,7 @@ def _hold_out(node: Node, state: Floats, rng: np.random.Generator, regressor: An
     seed, noise, scores = int(rng.integers(2**31)), [], []
     order: list[NDArray[np.intp]] = []
     for train, test in KFold(FOLDS, shuffle=True, random_state=seed).split(state):
-        mechanism = fit_node(node, state[train], seed, regressor)
+        mechanism = fit_node(node, state[train], seed)
         causes, values = node.encode(state[test]), state[test, node.place]
         noise.append(mechanism.abduct(causes, values, rng.random((len(test), mechanism.draws))))
         scores.append(_score(mechanism, causes, values, state[train, node.place]))

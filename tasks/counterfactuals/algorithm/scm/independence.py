@@ -1,9 +1,8 @@
 """Independences that a causal graph implies, and a test of each against the data.
 
-The graph denies an edge wherever it draws none. For a pair without an edge, the later one is independent of the
-earlier one given its own causes (local Markov property; Pearl 2009, section 1.2). The test is the generalised
-covariance measure (Shah and Peters 2020): both are regressed on the conditions, and what is left of the two must not
-be correlated. It sees no dependence that leaves that correlation at zero.
+For a pair without an edge, the later column is independent of the earlier one given its own causes (local Markov
+property; Pearl 2009, section 1.2). The test is the generalised covariance measure (Shah and Peters 2020): both columns
+are regressed on the conditions, and their residuals must be uncorrelated. It misses dependence with zero correlation.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
-"""The nodes of a causal model: the audit spec's graph matched with the columns and groups that there are.
+"""The nodes of a causal model: the graph of the audit spec, matched with the columns and groups of the data.
 
 A state is a matrix ``(n, p + r)``: the features as in ``Columns.values``, then the group numbers of the protected
-attributes. Every cause and effect is a column of it. Here belong what can be said before anything is fitted: which
-columns the protected attributes can reach, from what, by which form of mechanism, and which rows can be used.
+attributes. Every cause and effect is a column of it. Scope: what is known before a fit, i.e. columns in reach of the
+protected attributes, their causes, forms of mechanisms, and usable rows.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from tasks.numerics.columns import Columns
 
 
 class Unimaginable(StrEnum):
-    """Why a row cannot be imagined otherwise."""
+    """Why a row has no counterfactual."""
 
     MISSING_VALUE = "missing_value"
     NOT_A_COUNT = "not_a_count"

@@ -1,18 +1,22 @@
 """One cell of an HMDA file as SQL: its value, and the conditions under which it has none.
 
-Here belong codes, labels, numbers and fixed digits; which column is read how is in ``columns``. In the rows that are
-selected from, a blank cell is null. Nothing is cast in silence: a cell that gives no value is blank, a word of the
-filing guides, or told of as unknown or unusable.
+In the rows that are selected from, a blank cell is null. Nothing is cast in silence: a cell that gives no value is
+blank, a word of the filing guides, or told of as unknown or unusable. Scope: codes, labels, numbers and fixed digits.
+Which column is read how: ``columns``.
 """
 
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from schemas.table import Column
 from schemas.terms import Refusal
 from tasks.ingest.hmda.canonical.codes import EXEMPT, NOT_APPLICABLE
+
+SQL_TYPES = {"string": "VARCHAR", "double": "DOUBLE", "int64": "BIGINT", "int32": "INTEGER", "bool": "BOOLEAN"}
+"""Type of a declared column -> type of SQL."""
 
 
 def quoted(name: str) -> str:
@@ -23,6 +27,11 @@ def quoted(name: str) -> str:
 def literal(text: str) -> str:
     """A text as a literal of SQL."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def parquet(file: Path) -> str:
+    """A Parquet file as a table of SQL."""
+    return f"read_parquet({literal(str(file))})"
 
 
 def listed(texts: Iterable[str]) -> str:

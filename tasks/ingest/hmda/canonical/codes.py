@@ -1,7 +1,7 @@
 """The codes of HMDA by era, as its files hold them: which are known, what their labels are, and which are rolled up.
 
-Here belong facts; how cells are held against them is in ``cells``. Source: the filing guides of 2007 to 2025, and
-the labels as the historic files spell them.
+Scope: facts. How cells are held against them: ``cells``. Source: the filing guides of 2007 to 2025, and the labels as
+the historic files spell them.
 """
 
 from types import MappingProxyType
@@ -15,8 +15,8 @@ Labels = MappingProxyType[str, str]
 NOT_APPLICABLE: Final = "NA"
 EXEMPT: Final = "Exempt"
 
-KNOWN: Final = {column.name: column.codes for column in HMDA_APPLICATIONS.columns if column.codes}
-"""Canonical column -> codes that it holds: of a column that is rolled up, the codes after that."""
+CANONICAL: Final = {column.name: column for column in HMDA_APPLICATIONS.columns}
+"""Columns of the canonical table by name. The codes of a column that is rolled up are those after that."""
 
 HISTORIC: Final[dict[str, Codes]] = {
     "loan_purpose_raw": ("1", "2", "3"),

@@ -2,17 +2,26 @@
 
 The query has two layers. The inner one reads every cell by itself and hands on beside it what was filed; in the outer
 one codes are rolled up, and what concerns a whole row is told: what is exempt, blank, unknown or flagged, and whether
-the row is refused. Here belongs which column comes from where; how a cell is read is in ``cells`` and ``places``.
+the row is refused. Scope: which column comes from where. How a cell is read: ``cells`` and ``places``.
 """
 # ruff: noqa: S608 what goes into the SQL is quoted, or a name of ours
 
 from collections.abc import Iterator, Mapping
 
-from schemas.table import Column
-from schemas.tables.hmda import HMDA_APPLICATIONS
 from schemas.terms import Refusal
-from tasks.ingest.hmda.canonical.cells import Cell, any_of, code, enumeration, joined, label, literal, number, quoted
-from tasks.ingest.hmda.canonical.codes import HISTORIC, KNOWN, LABELS, MODERN, ROLLED_UP, WORDS
+from tasks.ingest.hmda.canonical.cells import (
+    SQL_TYPES,
+    Cell,
+    any_of,
+    code,
+    enumeration,
+    joined,
+    label,
+    literal,
+    number,
+    quoted,
+)
+from tasks.ingest.hmda.canonical.codes import CANONICAL, HISTORIC, LABELS, MODERN, ROLLED_UP, WORDS
 from tasks.ingest.hmda.canonical.derived import DERIVED
 from tasks.ingest.hmda.canonical.places import made_of_places, place_cells, place_texts
 from tasks.ingest.hmda.canonical.units import unit_flag
@@ -46,8 +55,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {  # canonical column -> what the files 
     ),
 }
 _ROUNDED = {"tract_minority_pct": 2, "tract_to_msa_income_pct": 2}
-_TYPES = {"string": "VARCHAR", "double": "DOUBLE", "int32": "INTEGER", "int64": "BIGINT"}
-_NULL = {column.name: f"NULL::{_TYPES[column.type]}" for column in HMDA_APPLICATIONS.columns}
+_NULL = {name: f"NULL::{SQL_TYPES[column.type]}" for name, column in CANONICAL.items()}
 _MARKS = {"exempt", "blank", "unknown_codes", "unit_flag"}
 """Canonical columns that say something of the others."""
 _OF_PLACES = {"state_code", "county_fips5", "tract_fips11"}
@@ -65,7 +73,7 @@ def select(recognised: Recognised) -> str:
     texts = place_texts(recognised)
     inner = ["source_row", *(cell.selected for cell in cells), *(f"{sql} AS {quoted(c)}" for c, sql in texts.items())]
     values = _values(recognised, cells, {*texts, "source_row"})
-    outer = [f"{values[column.name]} AS {quoted(column.name)}" for column in HMDA_APPLICATIONS.columns]
+    outer = [f"{values[name]} AS {quoted(name)}" for name in CANONICAL]
     return f"SELECT {', '.join(outer)}, {_refusal(cells)} AS refusal FROM (SELECT {', '.join(inner)} FROM raw)"
 
 
@@ -79,7 +87,7 @@ def _cells(recognised: Recognised) -> Iterator[Cell]:
     """How each canonical column that the file can give is read."""
     modern, has = recognised.layout.family == "modern", set(recognised.columns)
     yield from place_cells(recognised)
-    for column in HMDA_APPLICATIONS.columns:
+    for column in CANONICAL.values():
         if column.name in _MADE or not (column.codes or column.type != "string"):
             continue
         names = _NAMES.get(column.name, (column.name,))
@@ -89,7 +97,7 @@ def _cells(recognised: Recognised) -> Iterator[Cell]:
                 yield number(column.name, source, _scale(column.name, modern), _ROUNDED.get(column.name))
         elif source:
             era = MODERN if modern else HISTORIC
-            known, words = era.get(column.name, KNOWN[column.name]), WORDS.get(column.name, ())
+            known, words = era.get(column.name, column.codes), WORDS.get(column.name, ())
             yield code(column.name, source, known, words)
         else:
             yield from (label(column.name, s, LABELS[s]) for s in map(_label_of, names) if s in has)
@@ -134,7 +142,7 @@ def _text(column: str) -> str:
 
 
 def _as_code(column: str, sql: str) -> str:
-    return f"TRY_CAST({sql} AS {enumeration(KNOWN[column])})"
+    return f"TRY_CAST({sql} AS {enumeration(CANONICAL[column].codes)})"
 
 
 def _changed_in_2018(modern: bool, read: set[str]) -> dict[str, str]:
@@ -175,7 +183,6 @@ def _unknown(codes: list[Cell]) -> str:
 
 _REQUIRED = {"activity_year": Refusal.MISSING_VALUE, "action_taken": Refusal.MISSING_DECISION}
 """Columns that a file must fill in where it has them."""
-_DECLARED: dict[str, Column] = {column.name: column for column in HMDA_APPLICATIONS.columns}
 
 
 def _refusal(cells: list[Cell]) -> str:
@@ -189,8 +196,8 @@ def _refusal(cells: list[Cell]) -> str:
             faults.append((Refusal.NOT_A_NUMBER, cell, "activity_year <> floor(activity_year)"))
             any_fault.append("activity_year <> floor(activity_year)")
         if cell.kind == "number":
-            faults += [(reason, cell, test) for reason, test in cell.faults(_DECLARED[cell.column]).items()]
-            any_fault.append(cell.faulty(_DECLARED[cell.column]))
+            faults += [(reason, cell, test) for reason, test in cell.faults(CANONICAL[cell.column]).items()]
+            any_fault.append(cell.faulty(CANONICAL[cell.column]))
     said = " ".join(
         f"WHEN {test} THEN {{'reason': {literal(reason)}, 'column': {literal(cell.column)}, 'detail': {cell.filed}}}"
         for reason, cell, test in faults

@@ -1,7 +1,7 @@
 """Location and lender of an application by era: state, county, tract, metropolitan area and lender.
 
 Until 2017 the parts of a place are columns of their own and the tract is a number such as 29.02; from 2018 county and
-tract are written whole. Here belongs that difference.
+tract are written whole. Scope: that difference.
 """
 
 from collections.abc import Iterator

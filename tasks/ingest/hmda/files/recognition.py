@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from schemas.errors import DataQualityError
-from tasks.ingest.hmda.files.layouts import LAYOUTS, Layout, normalised
+from tasks.ingest.hmda.files.layouts import BY_NAME, LAYOUTS, Layout, normalised
 from tasks.ingest.hmda.files.opening import Limits, Opened, opened
 
 _SAMPLE_ROWS = 2000
@@ -33,6 +33,8 @@ _SHAPES = {  # of the columns by which one layout is told from another; blank ce
     **dict.fromkeys(("loan_amount", "loan_amount_000s", "tract_population", "population"), r"[-+0-9.eE]+|NA|Exempt"),
 }
 _YEARS = ("activity_year", "as_of_year")
+_FIXED = BY_NAME["nara_fixed"]
+"""The one layout of fixed width."""
 
 
 @dataclass(frozen=True)
@@ -74,20 +76,12 @@ def recognise(path: Path, scratch: Path, limits: Limits | None = None) -> Recogn
     if file.head.lstrip()[:1] == b"<":
         raise DataQualityError(f"{path.name} is a web page and no data: the download failed, fetch it again")
     if _is_fixed(lines):
-        return _fixed(path.name, file, lines)
-    records = _records(path.name, lines, file.delimiter)
-    _check_no_submission(path.name, records[0])
-    names = [normalised(cell) or f"unnamed_{i}" for i, cell in enumerate(records[0], start=1)]
-    has_header = _is_header(names)
-    if has_header:
-        _check_body(path.name, names, records[1:])
-        layout = _by_names(path.name, names, records[1:])
+        layout, names, has_header = _fixed(path.name, lines), list(_FIXED.columns), False
     else:
-        layout = _by_count(path.name, records)
-        names = list(layout.columns)
+        layout, names, has_header = _delimited(path.name, _records(path.name, lines, file.delimiter))
     known, found = set(layout.columns), set(names)
     return Recognised(
-        *(file.path, layout, file.delimiter, file.encoding, tuple(names)),
+        *(file.path, layout, "" if layout.stops else file.delimiter, file.encoding, tuple(names)),
         missing=tuple(name for name in layout.columns if name not in found),
         unknown=tuple(name for name in names if name not in known),
         header=has_header,
@@ -113,26 +107,28 @@ def _records(name: str, lines: Sequence[str], delimiter: str) -> list[list[str]]
 
 def _is_fixed(lines: Sequence[str]) -> bool:
     """Whether most lines are as long as a record of the National Archives, and begin with a year."""
-    layout = _layout("nara_fixed")
-    record = layout.stops[-1]
+    record = _FIXED.stops[-1]
     fits = [record in (len(line), len(line.rstrip())) and re.match(_SHAPES["as_of_year"], line) for line in lines]
     return sum(map(bool, fits)) * 2 > len(lines)
 
 
-def _fixed(name: str, file: Opened, lines: Sequence[str]) -> Recognised:
-    layout = _layout("nara_fixed")
-    starts = (0, *layout.stops[:-1])
-    records = [[line[a:b].strip() for a, b in zip(starts, layout.stops, strict=True)] for line in lines]
-    wrong = _misfits(layout, layout.columns, records)
-    if wrong:
-        raise DataQualityError(f"{name} has lines of {layout.stops[-1]} characters, and yet {_told(wrong)}")
-    return Recognised(
-        *(file.path, layout, "", file.encoding, layout.columns),
-        header=False,
-        compression=file.compression,
-        line_end=file.line_end,
-        lines=file.lines,
-    )
+def _fixed(name: str, lines: Sequence[str]) -> Layout:
+    starts = (0, *_FIXED.stops[:-1])
+    records = [[line[a:b].strip() for a, b in zip(starts, _FIXED.stops, strict=True)] for line in lines]
+    if wrong := _misfits(_FIXED, _FIXED.columns, records):
+        raise DataQualityError(f"{name} has lines of {_FIXED.stops[-1]} characters, and yet {_told(wrong)}")
+    return _FIXED
+
+
+def _delimited(name: str, records: Sequence[Sequence[str]]) -> tuple[Layout, list[str], bool]:
+    """The layout, the names of the file's columns, and whether the first record is a header."""
+    _check_no_submission(name, records[0])
+    names = [normalised(cell) or f"unnamed_{i}" for i, cell in enumerate(records[0], start=1)]
+    if not _is_header(names):
+        layout = _by_count(name, records)
+        return layout, list(layout.columns), False
+    _check_body(name, names, records[1:])
+    return _by_names(name, names, records[1:]), names, True
 
 
 def _is_header(names: Sequence[str]) -> bool:
@@ -225,7 +221,3 @@ def _fits(layout: Layout, column: str, value: str) -> bool:
 
 def _told(wrong: Sequence[tuple[str, str]]) -> str:
     return "most values of " + ", ".join(f"{column} are like {value!r}" for column, value in wrong[:3])
-
-
-def _layout(name: str) -> Layout:
-    return next(layout for layout in LAYOUTS if layout.name == name)

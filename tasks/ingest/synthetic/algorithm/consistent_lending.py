@@ -45,7 +45,6 @@ class SyntheticRows:
     """Columns that the labels depend on."""
     weights: Floats
     """``(financial,)``."""
-    threshold: float
 
 
 def names(settings: SyntheticLending) -> list[str]:
@@ -71,4 +70,4 @@ def generate(settings: SyntheticLending, rng: np.random.Generator) -> SyntheticR
     merit = features[:, : settings.financial] @ weights
     merit += settings.label_noise * rng.standard_normal(settings.rows)
     threshold = float(np.median(merit)) if settings.threshold is None else settings.threshold
-    return SyntheticRows(features, protected, merit > threshold, tuple(range(settings.financial)), weights, threshold)
+    return SyntheticRows(features, protected, merit > threshold, tuple(range(settings.financial)), weights)

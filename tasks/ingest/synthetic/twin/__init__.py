@@ -3,7 +3,7 @@
 ``codes`` says groups and loans in the codes of HMDA, ``modern`` and ``historic`` are the two families of layouts,
 ``canonical`` is what a loader has to make of either, ``truth`` the counterfactuals, and ``writing`` the files.
 
-Here belongs how drawn rows are written down; what is drawn is in ``tasks.ingest.synthetic.twin.algorithm``.
+Scope: how drawn rows are written down. What is drawn: ``tasks.ingest.synthetic.twin.algorithm``.
 """
 
 from tasks.ingest.synthetic.twin.writing import Written, write

@@ -1,14 +1,12 @@
 """Counterfactual explanation consistency (CEC; Popoola and Sheppard 2026): the method.
 
 A model may give two comparable applicants of different groups the same answer for different reasons. Every row outside
-the reference group is matched with the most comparable member of the reference group who has the same outcome; the
-model's attributions for both, from one baseline, are reduced to directions and held against each other. The score is
-printed beside its matching floor, what a model that knows only the financial features scores on the very same pairs:
-no score says anything without it.
+the reference group is matched with the most comparable member of the reference group with the same outcome. The model's
+attributions for both, from one baseline, are reduced to directions and compared. The score is printed beside its
+matching floor: the score of a model of the financial features alone on the same pairs.
 
-Here belongs the order of the method. Pairs are in ``pairs``, the score in ``score``, tallies of a group in
-``tallies``, findings of each row in ``findings``, and training for consistency in ``training``. Matching:
-``tasks.counterfactuals.algorithm.nearest``.
+Scope: the order of the method. Steps: ``pairs``, ``score``, ``tallies`` by group, ``findings`` by row, and ``training``
+for consistency. Matching: ``tasks.counterfactuals.algorithm.nearest``.
 """
 
 from collections.abc import Iterator
@@ -80,7 +78,7 @@ def assess(audited: Audited, settings: CecSettings, rng: np.random.Generator) ->
     aggregates: list[Aggregate] = []
     for group, each in scored.items():
         within = _within(audited, seen, group)
-        tallies += [replace(t, group=group) for t in _told(each, within, audited, settings)]
+        tallies += [replace(t, group=group) for t in _tallies(each, within, audited, settings)]
         told = cec_tallies.aggregates(each, audited.explained.features, audited.resamples, rng)
         aggregates += [replace(a, group=group) for a in told]
     tallies += _of_other_pairs(audited, seen, settings)
@@ -103,7 +101,7 @@ def _within(audited: Audited, seen: tuple[View, ...], group: int) -> Scored | No
     return cec_pairs.score(audited.explained, seen, rows, group)
 
 
-def _told(scored: Scored, within: Scored | None, audited: Audited, settings: CecSettings) -> Iterator[Tally]:
+def _tallies(scored: Scored, within: Scored | None, audited: Audited, settings: CecSettings) -> Iterator[Tally]:
     yield from cec_tallies.scores(scored, settings, {}, headline=True)
     if within is not None:
         yield from cec_tallies.within(scored, within)

@@ -1,6 +1,6 @@
 """Findings of CEC: the score and verdict of each row, its match, and the features whose attributions differ.
 
-Here belong the rows of findings and evidence. Means over them are in ``tallies``.
+Scope: rows of findings and evidence. Means over them: ``tallies``.
 """
 
 from collections.abc import Sequence

@@ -1,15 +1,15 @@
 """Pairs of comparable applicants as a model explains them: matches, baselines, scores and the matching floor.
 
-For every row the model that explains it, the nearest row of another group that this model learnt from, and one baseline
-for the two: the mean input of the factual's own label and group (Popoola and Sheppard 2026, Principle 1). Two
-baselines would tell a difference of means as one of reasons. A score does not hang on which member of the pair is the
-first, but the baseline does: looked at from the other side it is another score.
+Each row is paired with the nearest training row of another group, under the model that explains it. Both share one
+baseline: the mean input of the factual's own label and group (Popoola and Sheppard 2026, Principle 1). With two
+baselines, a difference of means would look like a difference of reasons. The score is symmetric in the pair, but the
+baseline is not.
 
-The matching floor is ours. Members of a pair differ, so their explanations do, even by a model that knows nothing but
-the financial features. The same pairs are therefore scored once more with a logistic regression of the label on these
-features alone; what exceeds its score is the model's.
+The matching floor is ours. Members of a pair differ, so even a model of the financial features alone explains them
+differently. The floor is the score of a logistic regression of the label on these features on the same pairs; only the
+excess is due to the model.
 
-Here belongs what is made of one row and its match. What is said of a group is in ``tallies``.
+Scope: one row and its match. Groups: ``tallies``.
 """
 
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ class View:
 
 @dataclass(frozen=True)
 class Compared:
-    """What is told of each pair, ``(r,)``; NaN where there is no pair or, but for ``flip``, no direction."""
+    """Results of each pair, ``(r,)``; NaN where there is no pair or, except for ``flip``, no direction."""
 
     cec: Floats
     """In [0, 1]."""

@@ -1,10 +1,10 @@
 """The CEC score: distance of the directions of two explanations, and the regimes beside the decisions.
 
 Popoola and Sheppard (2026), sections on the CEC metric and on its regimes. An attribution is reduced to its direction,
-g = IG / (|IG| + 1e-8), so that only the balance of the reasons counts and not how much there is to explain; two
-directions are |g - g~| / 2 apart, which is in [0, 1]. Directions that are compared share one baseline (Principle 1).
+g = IG / (|IG| + 1e-8), so that only the balance of the reasons counts. The distance of two directions is |g - g~| / 2,
+in [0, 1]. Both directions share one baseline (Principle 1).
 
-Here belongs arithmetic on pairs of attributions. Whose attributions they are is in ``pairs``.
+Scope: arithmetic on pairs of attributions. Choice of pairs: ``pairs``.
 """
 
 import numpy as np
@@ -29,8 +29,7 @@ DRAWN_AT_ONCE = 16
 def directions(attributions: Floats) -> Floats:
     """Attributions ``(r, p)`` as directions ``(r, p)``: NaN in rows that have none, their input being the baseline."""
     length = np.linalg.norm(attributions, axis=1, keepdims=True)
-    directed: Floats = np.where(length > EPSILON, attributions / (length + EPSILON), np.nan)
-    return directed
+    return np.where(length > EPSILON, attributions / (length + EPSILON), np.nan)
 
 
 def apart(one: Floats, other: Floats) -> Floats:
@@ -99,7 +98,7 @@ def shares_of(parted: Floats) -> Floats:
 
 
 def resampled_shares(parted: Floats, draws: int, rng: np.random.Generator) -> Floats:
-    """``shares_of`` on pairs drawn anew with replacement, ``(draws, m)``."""
+    """``shares_of`` on bootstrap samples of the pairs, ``(draws, m)``."""
     known = parted[~np.isnan(parted).any(axis=1)]
     if not known.any():
         return np.full((draws, parted.shape[1]), np.nan)

@@ -1,9 +1,8 @@
 """Tallies of CEC for the rows of one group, matched with another: the values of each statistic over the rows.
 
-A row without a score has no value (NaN). Means are never compared with the reference group's: the scores of two groups
-are of different pairs, with different floors.
+A row without a score is NaN. Means are never compared with the reference group's: their pairs and floors differ.
 
-Here belong means over rows, and the few numbers that are none. The scores are in ``pairs``.
+Scope: means over rows, and the few other numbers. Scores: ``pairs``.
 """
 
 from collections.abc import Iterator

@@ -1,20 +1,36 @@
-"""``evenhand bench cec``: what consistency costs in training, and time and memory of matching and of scoring.
+"""Measures what consistency costs in CEC's training, and times matching and scoring.
 
-Rows are read once by the stages of an audit, which is told apart. Every measurement then runs in a process of its own
-(``work``). Ratios are of CPU seconds of an epoch, the least of several, for training works on one thread.
+Rows are read once by the stages of an audit, which is timed apart. Every measurement then runs in a process of its own
+(``work``). Ratios are of CPU seconds of an epoch, the least of several, as training works on one thread.
 
-Here belong what is run and the targets. What is timed is in ``work``.
+Scope: runs and targets. The timed work: ``work``.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tasks.methods.cec.reproduction.experiments import EXPERIMENTS
-from tasks.proof.benches import ALL, Row, apart, at_least, at_most, below, measured, per_second, row, took
-from tasks.proof.specs import paper_spec, require
-from tasks.proof.texas import TEXAS_FILE, texas_spec
+from tasks.proof.benches import (
+    ALL,
+    Bench,
+    Expected,
+    Room,
+    Row,
+    apart,
+    at_least,
+    at_most,
+    below,
+    per_second,
+    row,
+    timed_row,
+)
+from tasks.proof.specs import TEXAS_FILE, texas_spec
+from tasks.proof.work import Piped
+
+if TYPE_CHECKING:
+    from tasks.methods.cec.algorithm.training.held_out import Lending
 
 MOST_OF_PLAIN = 4.0
 MOST_APART = 0.01
@@ -39,58 +55,38 @@ TITLES = {
 _run = partial(apart, "tasks.methods.cec.bench.work")
 
 
-def cec(data: Path, rows: int | None = None) -> list[Row]:
-    """Times, memory and ratios, each beside its target.
-
-    Args:
-        data: Directory that holds ``data/``.
-        rows: At most so many rows of each data set, for a quick look; the targets, which are for all rows and for the
-            sizes said, are then not held against it.
-
-    Raises:
-        InfrastructureError: A file is missing, memory is short, or the disk is too full.
-    """
-    german = data / EXPERIMENTS["german"].sources[0]
-    require(data, [data / TEXAS_FILE, german])
-
-    def lines(place: Path) -> Iterator[Row]:
-        limit = rows or ALL
-        yield _prepared(data, german, place)
-        yield from _training(place, limit)
-        yield from _quality(place, limit)
-        yield from _scoring(place, limit)
-        yield from _matching(limit)
-        yield from _accelerator(place, limit)
-
-    return measured(lines, rows, FREE_MB)
-
-
-def _prepared(data: Path, german: Path, place: Path) -> Row:
-    """Both data sets read, encoded and left in files."""
-    from tasks.methods.cec.bench import work as cec_stages  # torch takes seconds to import
-    from tasks.methods.cec.reproduction import lending
-
+def _lines(room: Room) -> Iterator[Row]:
     start = time.perf_counter()
-    texas = texas_spec(data, {"methods": "{fgce: null, cec: {}}"})
-    hot = lending.one_hot(*lending.of_spec(texas))
-    cec_stages.write(hot, place / f"{TEXAS}.npz")
-    paper = paper_spec(EXPERIMENTS["german"].spec or "", {"source.path": str(german)})
-    cec_stages.write(lending.of_spec(paper)[0], place / f"{GERMAN}.npz")
-    found = f"{TEXAS}: {len(hot.feature_of_input)} inputs, {', '.join(hot.financial_names)} financial"
-    return row("both", None, "apart: ingest, preprocess", seconds=time.perf_counter() - start, found=found)
+    texas, german = _prepared(room)
+    inputs = f"{len(texas.feature_of_input)} inputs, {', '.join(texas.financial_names)} financial"
+    seconds = time.perf_counter() - start
+    yield row("both", None, "apart: ingest, preprocess", seconds=seconds, found=f"{TEXAS}: {inputs}")
+    lending = {TEXAS: Piped(texas), GERMAN: Piped(german)}
+    yield from _training(lending[TEXAS], room.limit)
+    yield from _quality(lending, room.limit)
+    yield from _scoring(lending[TEXAS], room.limit)
+    yield from _matching(room.limit)
+    yield from _accelerator(lending[TEXAS], room.limit)
 
 
-def _training(place: Path, limit: int) -> Iterator[Row]:
+def _prepared(room: Room) -> "tuple[Lending, Lending]":
+    """Both data sets read and encoded."""
+    from tasks.methods.cec.reproduction import lending  # torch takes seconds to import
+
+    texas = texas_spec(room.data, {"methods": "{fgce: null, cec: {}}"})
+    german, _ = lending.of_spec(EXPERIMENTS["german"].read(room.data))
+    return lending.one_hot(*lending.of_spec(texas)), german
+
+
+def _training(texas: Piped, limit: int) -> Iterator[Row]:
     """An epoch of the same net, trained in four ways."""
-    told = {each: _run("epoch", place / f"{TEXAS}.npz", each, min(limit, EPOCH_ROWS), "cpu") for each in TITLES}
+    told = {each: _run("epoch", texas, each, min(limit, EPOCH_ROWS), "cpu") for each in TITLES}
     cpu_s = {variant: each["cpu_s"] for variant, each in told.items()}
     targets = {DEFAULT: at_most(cpu_s[DEFAULT] / cpu_s[PLAIN], MOST_OF_PLAIN)}
     for variant, each in told.items():
         ratio = cpu_s[variant] / cpu_s[PLAIN]
         what = f"an epoch, {TITLES[variant]}"
-        yield row(
-            TEXAS, each["rows"], what, **took(each), ratio=ratio, **targets.get(variant, {}), found="ratio to plain"
-        )
+        yield timed_row(TEXAS, each, what, ratio=ratio, **targets.get(variant, {}), found="ratio to plain")
     faster = cpu_s[DOUBLE] / cpu_s[PAPER]
     met = at_least(faster, LEAST_OF_DOUBLE_BACKWARD)
     what = "T = 32, all pairs: closed form against double backward"
@@ -99,11 +95,10 @@ def _training(place: Path, limit: int) -> Iterator[Row]:
     yield row(TEXAS, told[PAPER]["rows"], what, ratio=alone, found="times faster, less prediction alone")
 
 
-def _quality(place: Path, limit: int) -> Iterator[Row]:
+def _quality(lending: Mapping[str, Piped], limit: int) -> Iterator[Row]:
     """Trained to the end: how much consistency the cheaper defaults cost on rows held out."""
     for name, rows, folds in ((GERMAN, ALL, 5), (TEXAS, QUALITY_ROWS, 1)):
-        file = place / f"{name}.npz"
-        told = {each: _run("quality", file, each, min(limit, rows), folds) for each in (PLAIN, DEFAULT, PAPER)}
+        told = {each: _run("quality", lending[name], each, min(limit, rows), folds) for each in (PLAIN, DEFAULT, PAPER)}
         for variant, each in told.items():
             found = f"CEC {each['cec']:.4f}, floor {each['cec_floor']:.4f}, regime B {each['regime_b_percent']:.1f} %"
             what = f"30 epochs, held out of {folds} of 5 folds, {TITLES[variant]}"
@@ -113,23 +108,23 @@ def _quality(place: Path, limit: int) -> Iterator[Row]:
         yield row(name, told[PAPER]["rows"], "CEC of the default against T = 32", found=f"{change:+.4f}", **met)
 
 
-def _scoring(place: Path, limit: int) -> Iterator[Row]:
+def _scoring(texas: Piped, limit: int) -> Iterator[Row]:
     pairs = min(limit, PAIRS)
-    said = _run("score", place / f"{TEXAS}.npz", pairs, limit)
-    told = {**took(said), **per_second(said, pairs), **below(said["seconds"], MOST_SCORING_S, " s")}
+    said = _run("score", texas, pairs, limit)
+    met = below(said["seconds"], MOST_SCORING_S, " s")
     what = f"{pairs:,} pairs matched, explained exactly and scored"
-    yield row(TEXAS, said["rows"], what, **told, found=f"CEC {said['cec']:.4f}")
+    yield timed_row(TEXAS, said, what, per_s=per_second(said, pairs), **met, found=f"CEC {said['cec']:.4f}")
 
 
 def _matching(limit: int) -> Iterator[Row]:
     for size, most in MOST_MATCHING_S.items():
         said = _run("match", min(limit, size), FEATURES)
-        told = {**took(said), **per_second(said), **below(said["seconds"], most, " s")}
-        what = f"everybody matched, {FEATURES} features"
-        yield row(DRAWN, said["rows"], what, **told, found=f"{said['matched']:,} matched")
+        met = below(said["seconds"], most, " s")
+        what, found = f"everybody matched, {FEATURES} features", f"{said['matched']:,} matched"
+        yield timed_row(DRAWN, said, what, per_s=per_second(said), **met, found=found)
 
 
-def _accelerator(place: Path, limit: int) -> Iterator[Row]:
+def _accelerator(texas: Piped, limit: int) -> Iterator[Row]:
     """The same epochs on CUDA, where there is a device; nothing is aimed at there."""
     cuda = _run("device")["cuda"]
     if cuda is None:
@@ -137,7 +132,15 @@ def _accelerator(place: Path, limit: int) -> Iterator[Row]:
         return
     plain = None
     for variant in (PLAIN, DEFAULT, PAPER):
-        each = _run("epoch", place / f"{TEXAS}.npz", variant, min(limit, EPOCH_ROWS), "cuda")
+        each = _run("epoch", texas, variant, min(limit, EPOCH_ROWS), "cuda")
         plain = plain or each["seconds"]
         times = {"seconds": each["seconds"], "ratio": each["seconds"] / plain}
         yield row(cuda, each["rows"], f"an epoch, {TITLES[variant]}", **times, found="ratio to plain, by the clock")
+
+
+BENCH = Bench("cec", _lines, (TEXAS_FILE, *EXPERIMENTS["german"].sources), memory_mb=FREE_MB)
+TWIN = Expected(
+    "{theta_steps: 0}",
+    ("direct",),
+    {"mediated": "the model has the same reasons for everybody; it is means that differ"},
+)

@@ -1,15 +1,13 @@
-"""CEC on rows that are prepared already: what ``evenhand bench cec`` starts as a process of its own.
+"""Times CEC on rows that are prepared already; ``evenhand bench cec`` starts it as a process of its own.
 
 Nets are trained, held-out pairs scored and drawn rows matched here, so that the process's peak memory is that of the
 work. Numba's kernels are compiled, or loaded from its cache, on few rows before anything is timed.
 """
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,31 +34,16 @@ VARIANTS = {
 """What is trained: by prediction alone, by all three losses, and by these with T = 32 and all pairs of a batch."""
 
 
-def write(rows: Lending, file: Path) -> None:
-    """Leave rows in a file, to be read by another process."""
-    people, said = rows.population, json.dumps([rows.features, rows.financial_names])
-    arrays = (people.features, people.favourable, people.protected, rows.feature_of_input, rows.financial)
-    np.savez(file, *arrays, said=np.array(said))
+def some(rows: Lending, most: int) -> Lending:
+    """Returns the rows, or so many drawn from them."""
+    people, kept = rows.population, sampled(len(rows.financial), most)
+    drawn = Population(people.features[kept], people.favourable[kept], people.protected[kept])
+    return replace(rows, population=drawn, financial=rows.financial[kept])
 
 
-def read(file: Path, most: int) -> Lending:
-    """The rows that ``write`` left, or so many drawn from them."""
-    with np.load(file) as stored:
-        features, favourable, protected, feature_of_input, financial = (stored[f"arr_{at}"] for at in range(5))
-        names, financial_names = json.loads(str(stored["said"]))
-    kept = sampled(len(features), most)
-    return Lending(
-        Population(features[kept], favourable[kept], protected[kept]),
-        feature_of_input,
-        tuple(names),
-        financial[kept],
-        tuple(financial_names),
-    )
-
-
-def epoch(file: str, variant: str, rows: str, device: str) -> dict[str, Any]:
-    """Least time of several epochs, one of them after the other and each from fresh weights."""
-    bridge = Bridge(read(Path(file), int(rows)), Matching())
+def epoch(lending: Lending, variant: str, rows: str, device: str) -> dict[str, Any]:
+    """Returns the least time of several epochs, run one after the other and each from fresh weights."""
+    bridge = Bridge(some(lending, int(rows)), Matching())
     given = _training_rows(bridge, next(_folds(bridge)))
     settings = replace(VARIANTS[variant], epochs=1, device=device)  # type: ignore[arg-type] # a name of a device
     with _differentiated_twice() if variant.endswith("double backward") else nullcontext():
@@ -70,19 +53,19 @@ def epoch(file: str, variant: str, rows: str, device: str) -> dict[str, Any]:
     return {"rows": len(given.inputs), **least, "peak_mb": peak_mb()}
 
 
-def quality(file: str, variant: str, rows: str, number: str) -> dict[str, Any]:
-    """Consistency on the rows held out of so many of five folds, trained to the end: means over the folds."""
-    bridge = Bridge(read(Path(file), int(rows)), Matching())
+def quality(lending: Lending, variant: str, rows: str, number: str) -> dict[str, Any]:
+    """Trains to the end on so many of five folds and returns means of consistency on the rows held out."""
+    bridge = Bridge(some(lending, int(rows)), Matching())
     with timed() as times:
-        some = islice(_folds(bridge), int(number))
-        told = [bridge.score(train(_training_rows(bridge, f), VARIANTS[variant]).net, f) for f in some]
+        folds = islice(_folds(bridge), int(number))
+        told = [bridge.score(train(_training_rows(bridge, f), VARIANTS[variant]).net, f) for f in folds]
     means = {name: float(np.mean([each[name] for each in told])) for name in told[0]}
     return {"rows": len(bridge.rows.financial), "cpu_s": times["cpu_s"], **means}
 
 
-def score(file: str, pairs: str, rows: str) -> dict[str, Any]:
-    """So many pairs matched, explained exactly and scored, of a net that was trained for an epoch."""
-    bridge = Bridge(read(Path(file), int(rows)), Matching())
+def score(lending: Lending, pairs: str, rows: str) -> dict[str, Any]:
+    """Times so many pairs matched, explained exactly and scored, of a net that was trained for an epoch."""
+    bridge = Bridge(some(lending, int(rows)), Matching())
     fold = next(_folds(bridge))
     net = train(_training_rows(bridge, fold), replace(VARIANTS["plain"], epochs=1)).net
     bridge.scored(net, fold, fold.test[:WARM_ROWS])
@@ -93,7 +76,7 @@ def score(file: str, pairs: str, rows: str) -> dict[str, Any]:
 
 
 def match(rows: str, features: str) -> dict[str, Any]:
-    """Every one of so many drawn rows matched with the other group, of which a third are."""
+    """Times the matching of so many drawn rows with the other group, to which a third of them belong."""
     rng, n = np.random.default_rng(1), int(rows)
     financial = rng.normal(size=(n, int(features))) + 0.7 * rng.normal(size=(n, 1))
     group, label = (rng.random(n) < 1 / 3).astype(np.int32), rng.random(n) < 0.7

@@ -1,21 +1,32 @@
-"""Charts of CEC: scores beside their floor, the plane of scores and decisions, regimes, theta, and features.
+"""Charts of CEC: scores beside their floor, the plane of scores and decisions, regimes, theta, features, the frontier.
 
-Here belongs drawing alone. Nothing is told by colour alone: pairs, models and regimes bear their number or letter.
+Scope: drawing. Nothing is told by colour alone: pairs, models and regimes bear their number or letter, nets a shape.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import altair as alt
 
 from tasks.reporting.charts.panels import Rows
-from tasks.reporting.charts.vega import ACCENT, QUIET, ROWS, WARM, colour, dash, names, panel
+from tasks.reporting.charts.rows import beside
+from tasks.reporting.charts.vega import ACCENT, QUIET, REFERENCE, ROWS, WARM, colour, dash, names, panel, shape
 from tasks.reporting.section import Panel, Swatch
 
 SCORE, OWN_GROUP, FLOOR = "CEC", "within the group", "matching floor"
+YARDSTICKS = {
+    SCORE: Swatch("CEC, with interval", ACCENT, shape="circle"),
+    OWN_GROUP: Swatch(OWN_GROUP, WARM, shape="square"),
+    FLOOR: Swatch(FLOOR, QUIET, shape="triangle"),
+}
 POINT, CORNER, EDGE = "point", "corner", "edge"
 """What a row of the plane is: a pair of groups or a model, the name of a regime, or a line between regimes."""
 _FLIPS = "pairs decided on differently"
+SHAPES = ("circle", "square", "triangle", "diamond", "cross", "triangle-down")
+_LIGHT, _DARK = (0xA9, 0xC7, 0xE6), (0x08, 0x2A, 0x5C)
+FRONT = "4 3"
+"""Dash of the frontier."""
+
 _LABELS = 215
 """Pixels that the name of a row may take."""
 _WIDE = 0.06
@@ -23,38 +34,22 @@ _WIDE = 0.06
 
 
 def beside_floor(title: str, label: str, rows: Rows, order: Sequence[str]) -> Panel:
-    """Scores as dots with their intervals, and under each what the group scores with itself, and in grey its floor.
+    """Scores with their intervals, under each what the group scores with itself, and its floor.
 
-    Args:
-        title: of the panel.
-        label: for a screen reader.
-        rows: ``pair``, ``what`` (``SCORE``, ``OWN_GROUP`` or ``FLOOR``), ``value``, ``low``, ``high`` and ``shown``.
-        order: the pairs from top to bottom.
+    ``rows`` hold ``pair``, ``what`` (one of ``YARDSTICKS``), ``value``, ``low``, ``high`` and ``shown``.
     """
-    kinds = [SCORE, OWN_GROUP, FLOOR]
-    base = alt.Chart(ROWS).encode(
-        y=names("pair", order, _LABELS),
-        yOffset=alt.YOffset("what:N", sort=kinds, scale=alt.Scale(domain=kinds)),
-        color=alt.Color("what:N", legend=None, scale=alt.Scale(domain=kinds, range=[ACCENT, WARM, QUIET])),
-        tooltip=[alt.Tooltip("pair:N"), alt.Tooltip("what:N", title="of"), alt.Tooltip("shown:N", title="value")],
-    )
-    whisker = base.mark_rule(strokeWidth=3, opacity=0.5).encode(x=alt.X("low:Q", title=None), x2="high:Q")
-    shape = alt.Shape("what:N", legend=None, scale=alt.Scale(domain=kinds, range=["circle", "square", "triangle"]))
+    said = [alt.Tooltip("pair:N"), alt.Tooltip("what:N", title="of"), alt.Tooltip("shown:N", title="value")]
     x = alt.X("value:Q", title=None, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=5))
-    dot = base.mark_point(filled=True, size=60, opacity=1).encode(x=x, shape=shape)
-    return panel(title, label, whisker + dot, rows, 45 + 54 * len(order), span="half")
+    return beside(title, label, rows, names("pair", order, _LABELS), YARDSTICKS, x, said, 45 + 54 * len(order))
 
 
 def plane(title: str, label: str, rows: Rows) -> Panel:
     """Flips across, scores upwards: each pair of groups, or each model, a numbered point above its floor.
 
-    Args:
-        title: of the panel.
-        label: for a screen reader.
-        rows: ``part``; of a ``POINT`` ``of`` (the pair or the model), ``number``, ``right`` (on which side the number
-            stands), ``flip``, ``cec``, their ends ``flip_low``, ``flip_high``, ``low`` and ``high``, ``floor`` if
-            known, and ``shown``; of a ``CORNER`` ``flip``, ``cec``, ``words`` and ``right``, whether its words end
-            there; of an ``EDGE`` either ``flip`` or ``cec``.
+    ``rows`` hold ``part``; of a ``POINT`` ``of`` (the pair or the model), ``number``, ``right`` (on which side the
+    number stands), ``flip``, ``cec``, their ends ``flip_low``, ``flip_high``, ``low`` and ``high``, ``floor`` if known,
+    and ``shown``; of a ``CORNER`` ``flip``, ``cec``, ``words`` and ``right``, whether its words end there; of an
+    ``EDGE`` either ``flip`` or ``cec``.
     """
     unit = alt.Scale(domain=[0, 1])
     x = alt.X("flip:Q", title=_FLIPS, scale=unit, axis=alt.Axis(format="%", tickCount=5))
@@ -128,13 +123,8 @@ def along_theta(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch],
 def features(title: str, label: str, rows: Rows, order: Sequence[str], most: float) -> Panel:
     """Shares of features as bars with their intervals.
 
-    Args:
-        title: of the panel.
-        label: for a screen reader.
-        rows: ``row``, ``financial`` (1 for a feature by which applicants are matched), ``value``, ``low``, ``high`` and
-            ``shown``.
-        order: the features from top to bottom.
-        most: where the scale ends, which begins at 0.
+    ``rows`` hold ``row``, ``financial`` (1 for a feature by which applicants are matched), ``value``, ``low``, ``high``
+    and ``shown``. The scale ends at ``most``, and begins at 0.
     """
     colours = alt.Scale(domain=[1, 0], range=[ACCENT, WARM])
     base = alt.Chart(ROWS).encode(
@@ -146,3 +136,50 @@ def features(title: str, label: str, rows: Rows, order: Sequence[str], most: flo
     whisker = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=None), x2="high:Q")
     bar = base.mark_bar(opacity=0.5).encode(x=x)
     return panel(title, label, bar + whisker, rows, 45 + 20 * len(order), span="half")
+
+
+def shades(values: Iterable[str]) -> dict[str, Swatch]:
+    """A square for each lambda of consistency, from light to dark."""
+    found = list(values)
+    steps = max(1, len(found) - 1)
+    colours = [_between(place / steps) for place in range(len(found))]
+    return {v: Swatch(f"lambda CEC {v}", c, shape="square") for v, c in zip(found, colours, strict=True)}
+
+
+def _between(part: float) -> str:
+    mixed = (round(a + part * (b - a)) for a, b in zip(_LIGHT, _DARK, strict=True))
+    return "#" + "".join(f"{level:02x}" for level in mixed)
+
+
+def shapes(values: Iterable[str]) -> dict[str, Swatch]:
+    """A shape for each lambda of equal odds; beyond six they come again."""
+    return {v: Swatch(f"lambda EO {v}", QUIET, shape=SHAPES[i % len(SHAPES)]) for i, v in enumerate(values)}
+
+
+def frontier(title: str, label: str, rows: Rows, cec: Mapping[str, Swatch], eo: Mapping[str, Swatch]) -> Panel:
+    """Balanced accuracy against CEC, a mark for each net, and a line through those that no other one beats.
+
+    ``rows`` hold ``model``, ``cec``, ``accuracy``, ``lambda_eo`` and ``lambda_cec`` in words, ``collapsed``, ``front``,
+    ``name`` to be written beside the mark, if any, and ``shown``. ``cec``: how each lambda of consistency is drawn.
+    ``eo``: how each lambda of equal odds is drawn.
+    """
+    x = alt.X("cec:Q", title="CEC", scale=alt.Scale(zero=False, padding=24), axis=alt.Axis(tickCount=6))
+    y = alt.Y("accuracy:Q", title="balanced accuracy", scale=alt.Scale(zero=False, padding=18))
+    base = alt.Chart(ROWS).encode(x=x, y=y)
+    front = base.transform_filter("datum.front").mark_line(
+        interpolate="step-after", color=REFERENCE, strokeDash=[4, 3], strokeWidth=1.5
+    )
+    point = base.encode(
+        color=colour(cec, "lambda_cec"),
+        shape=shape(eo, "lambda_eo"),
+        tooltip=[
+            alt.Tooltip("model:N"),
+            alt.Tooltip("lambda_eo:N", title="lambda EO"),
+            alt.Tooltip("lambda_cec:N", title="lambda CEC"),
+            alt.Tooltip("shown:N", title="balanced accuracy; CEC"),
+        ],
+    )
+    full = point.transform_filter("!datum.collapsed").mark_point(filled=True, size=75, opacity=1)
+    hollow = point.transform_filter("datum.collapsed").mark_point(filled=False, size=75, opacity=1, strokeWidth=1.6)
+    names = base.transform_filter("datum.name").mark_text(dy=16).encode(text="name:N")
+    return panel(title, label, front + hollow + full + names, rows, 330, span="full")

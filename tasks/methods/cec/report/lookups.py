@@ -1,9 +1,9 @@
-"""What CEC's chapter looks measures up by: pairs of groups, theta, and the words that all of its parts share.
+"""Look-up of CEC: measures by pair of groups, columns of tables of pairs, and the words for regimes.
 
-Here belong names and lookups. What is shown, and how it is read, is in the parts.
+Scope: names and look-ups. What is shown, and how it is read: the parts of the chapter.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,8 +12,8 @@ from tasks.methods.cec.algorithm.score import REGIMES
 from tasks.methods.cec.settings import CecSettings
 from tasks.reporting.charts.vega import ACCENT, REFERENCE, WARM
 from tasks.reporting.lookups import Lookup
-from tasks.reporting.material import Measure, listed
-from tasks.reporting.numbers import count, missing_words
+from tasks.reporting.material import Measure, Unit, listed
+from tasks.reporting.numbers import count, missing_words, n_cell, number_cell, value_cell
 from tasks.reporting.section import Cell, Swatch
 
 _WORDS = (
@@ -50,24 +50,20 @@ class Pair:
         """The pair with its number before it."""
         return f"{self.number}  {self.words}"
 
-    @property
-    def cells(self) -> tuple[Cell, Cell, Cell]:
-        """The first cells of a row."""
-        return Cell(str(self.number)), Cell(self.group), Cell(self.to)
+
+Column = Callable[[Pair], Cell]
+PAIR: Mapping[str, Column] = {
+    "Pair": lambda pair: Cell(str(pair.number)),
+    "Group": lambda pair: Cell(pair.group),
+    "Matched with": lambda pair: Cell(pair.to),
+}
+"""First columns of a table of pairs."""
 
 
-PAIR_HEADER = ("Pair", "Group", "Matched with")
-
-
-class Reasons(Lookup):
+class Reasons(Lookup[CecSettings]):
     """The measures of CEC for one decision maker and one protected attribute."""
 
-    METHOD = "cec"
-
-    @cached_property
-    def settings(self) -> CecSettings:
-        """What the audit asked of the method."""
-        return self.material.asked(CecSettings)
+    METHOD, SETTINGS = "cec", CecSettings
 
     @cached_property
     def financial(self) -> frozenset[str]:
@@ -93,6 +89,23 @@ class Reasons(Lookup):
         named = {} if pair.to == self.view.reference else {"matched_with": pair.to}
         return self.view.get(pair.group, measure, {**named, **parameters})
 
+    def n(self, measure: str) -> Column:
+        """The column of what stands behind a measure."""
+        return lambda pair: n_cell(self.get(pair, measure))
+
+    def values(self, measure: str, unit: Unit, **parameters: float | str) -> Column:
+        """The column of a measure."""
+        return lambda pair: value_cell(self.get(pair, measure, **parameters), unit)
+
+    def events(self, measure: str) -> Column:
+        """The column of how many a share counts, or why that is not said."""
+
+        def cell(pair: Pair) -> Cell:
+            m = self.get(pair, measure)
+            return Cell(missing_words(m), "none") if m is None or m.events is None else number_cell(count(m.events))
+
+        return cell
+
     @property
     def counted(self) -> str:
         """How many pairs of applicants stand behind a figure, and of whom they are too few."""
@@ -107,9 +120,3 @@ class Reasons(Lookup):
                 f" No pair could be compared: {listed(none)}." if none else "",
             )
         )
-
-
-def undrawn_pairs(pairs: Iterable[Pair], drawn: set[str]) -> str:
-    """Which pairs a figure leaves out, by the words of those that it draws."""
-    out = [pair.words for pair in pairs if pair.words not in drawn]
-    return f" Not drawn, because withheld or undefined: {listed(out)}." if out else ""

@@ -1,16 +1,13 @@
-"""What the pairs are worth: who could be matched, how far matches are, how often they are used, and the attributions.
+"""Quality of the pairs: unmatched applicants, distances and reuse of matches, and errors of the attributions.
 
-Reasons are compared only as well as applicants are. Here belong the matches and the attributions themselves; what was
-found with them is in the other parts.
+Reasons are compared only as well as applicants are. Scope: matches and attributions. Results: the other parts.
 """
 
 from tasks.methods.cec.algorithm.score import INCOMPLETE
-from tasks.methods.cec.report.lookups import PAIR_HEADER, Reasons
-from tasks.methods.cec.report.scores import events_cell
+from tasks.methods.cec.report.lookups import PAIR, Reasons
 from tasks.methods.cec.settings import CecSettings
 from tasks.reporting.comparison import capital
 from tasks.reporting.material import Material, Shown
-from tasks.reporting.numbers import n_cell, value_cell
 from tasks.reporting.section import TableView
 
 MEASURES = {
@@ -96,58 +93,46 @@ def tables(s: Reasons) -> tuple[TableView, ...]:
 
 
 def _matches(s: Reasons) -> TableView:
-    rows = tuple(
-        (
-            *pair.cells,
-            n_cell(s.get(pair, "unmatched_share")),
-            events_cell(s.get(pair, "unmatched_share")),
-            value_cell(s.get(pair, "unmatched_share"), "rate"),
-            events_cell(s.get(pair, "no_direction_share")),
-            value_cell(s.get(pair, "match_distance"), "number"),
-        )
-        for pair in s.pairs
-    )
-    header = (*PAIR_HEADER, "Applicants", "Unmatched", "Share unmatched", "Without a direction", "Mean distance")
+    columns = {
+        **PAIR,
+        "Applicants": s.n("unmatched_share"),
+        "Unmatched": s.events("unmatched_share"),
+        "Share unmatched": s.values("unmatched_share", "rate"),
+        "Without a direction": s.events("no_direction_share"),
+        "Mean distance": s.values("match_distance", "number"),
+    }
     note = (
         "Applicants whom no model explains, having learnt from them, are not counted here. Without a direction: "
         "matched, but in no score and no regime. Distances in standard deviations; in brackets: intervals."
     )
-    return TableView(f"Matches, by {s.view.attribute}", header, rows, note)
+    return TableView.of(f"Matches, by {s.view.attribute}", s.pairs, columns, note)
 
 
 def _reuse(s: Reasons) -> TableView:
     """How far the furthest matches are, and how often one is used: of the headline's pairs only."""
-    rows = tuple(
-        (
-            *pair.cells,
-            n_cell(s.get(pair, "match_reuse")),
-            *(value_cell(s.get(pair, "match_distance_quantile", quantile=q), "number") for q in QUANTILES),
-            value_cell(s.get(pair, "match_reuse"), "number"),
-            value_cell(s.get(pair, "match_reuse_largest"), "count"),
-        )
-        for pair in s.headline
-        if s.get(pair, "match_reuse")
-    )
-    far = (f"Distance, {'median' if q == QUANTILES[0] else f'{100 * q:g} % quantile'}" for q in QUANTILES)
-    header = (*PAIR_HEADER, "Matched", *far, "Pairs per match", "Most used match")
+    far = {q: "median" if q == QUANTILES[0] else f"{100 * q:g} % quantile" for q in QUANTILES}
+    columns = {
+        **PAIR,
+        "Matched": s.n("match_reuse"),
+        **{f"Distance, {w}": s.values("match_distance_quantile", "number", quantile=q) for q, w in far.items()},
+        "Pairs per match": s.values("match_reuse", "number"),
+        "Most used match": s.values("match_reuse_largest", "count"),
+    }
     note = (
         "Pairs per match: how many applicants one match serves, on average over the matches; at the end the largest "
         "number. Pairs that share a match are not independent. Of pairs in the other direction this is not measured; "
         "there a large group shares the few members of a small one."
     )
-    return TableView(f"Distances and reuse of matches, by {s.view.attribute}", header, rows, note)
+    pairs = [pair for pair in s.headline if s.get(pair, "match_reuse")]
+    return TableView.of(f"Distances and reuse of matches, by {s.view.attribute}", pairs, columns, note)
 
 
 def _attributions(s: Reasons) -> TableView:
-    rows = tuple(
-        (
-            *pair.cells,
-            n_cell(s.get(pair, "completeness_error")),
-            value_cell(s.get(pair, "completeness_error"), "number"),
-            value_cell(s.get(pair, "incomplete_share"), "rate"),
-        )
-        for pair in s.pairs
-    )
-    header = (*PAIR_HEADER, "Pairs", "Mean completeness error", f"Error above {INCOMPLETE:g}")
+    columns = {
+        **PAIR,
+        "Pairs": s.n("completeness_error"),
+        "Mean completeness error": s.values("completeness_error", "number"),
+        f"Error above {INCOMPLETE:g}": s.values("incomplete_share", "rate"),
+    }
     note = f"{capital(GLOSSARY['completeness error'])}. Of the two members of a pair the larger error counts."
-    return TableView(f"Attributions, by {s.view.attribute}", header, rows, note)
+    return TableView.of(f"Attributions, by {s.view.attribute}", s.pairs, columns, note)

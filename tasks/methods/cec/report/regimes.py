@@ -10,10 +10,10 @@ from itertools import accumulate
 from typing import Any
 
 from tasks.methods.cec.report.charts import along_theta, regimes
-from tasks.methods.cec.report.lookups import PAIR_HEADER, REGIME_LINES, Reasons, undrawn_pairs
+from tasks.methods.cec.report.lookups import PAIR, REGIME_LINES, Pair, Reasons
 from tasks.reporting.charts.panels import Rows, by_group
 from tasks.reporting.comparison import along
-from tasks.reporting.material import Measure, Shown, listed
+from tasks.reporting.material import Measure, Shown, listed, undrawn
 from tasks.reporting.numbers import missing_words, n_cell, value, value_cell
 from tasks.reporting.section import Cell, Figure, Panel, Row, Swatch, TableView
 
@@ -67,7 +67,9 @@ def _bars(s: Reasons) -> Figure:
         f"the same (CEC up to theta = {s.settings.theta:g}). A model that knows only the financial features would "
         "have pairs in B and D as well."
     )
-    caption += s.counted + undrawn_pairs(s.pairs, {pair.words for pair, parts in rows.items() if parts})
+    caption += s.counted + undrawn(
+        (pair.words for pair in s.pairs), {pair.words for pair, parts in rows.items() if parts}
+    )
     title = f"Regimes, by {s.view.attribute}"
     label = f"{title}; the numbers are in the table below."
     panels = (regimes(title, label, drawn, order, REGIME_LINES),) if drawn else ()
@@ -128,14 +130,13 @@ def tables(s: Reasons) -> tuple[TableView, ...]:
 
 
 def _at_theta(s: Reasons) -> TableView:
-    rows: list[Row] = []
-    for pair in s.pairs:
-        found = [s.get(pair, "regime_share", regime=regime) for regime in REGIME_LINES]
-        known = next((m for m in found if m), None)
-        rows.append((*pair.cells, n_cell(known), *(value_cell(m, "rate") for m in found)))
+    def pairs(pair: Pair) -> Cell:
+        return n_cell(next((m for regime in REGIME_LINES if (m := s.get(pair, "regime_share", regime=regime))), None))
+
+    shares = {regime: s.values("regime_share", "rate", regime=regime) for regime in REGIME_LINES}
     note = f"{'. '.join(swatch.text for swatch in REGIME_LINES.values())}. In brackets: intervals."
-    header = (*PAIR_HEADER, "Pairs compared", *REGIME_LINES)
-    return TableView(f"Regimes at theta = {s.settings.theta:g}, by {s.view.attribute}", header, tuple(rows), note)
+    title = f"Regimes at theta = {s.settings.theta:g}, by {s.view.attribute}"
+    return TableView.of(title, s.pairs, {**PAIR, "Pairs compared": pairs, **shares}, note)
 
 
 def _by_theta(s: Reasons) -> TableView:

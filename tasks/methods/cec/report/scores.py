@@ -8,14 +8,23 @@ the score, its yardsticks and the decisions that flip; how they are read is in `
 from collections.abc import Iterator
 from typing import Any
 
-from tasks.methods.cec.report.charts import CORNER, EDGE, FLOOR, OWN_GROUP, POINT, SCORE, beside_floor, plane
-from tasks.methods.cec.report.lookups import PAIR_HEADER, Pair, Reasons, undrawn_pairs
+from tasks.methods.cec.report.charts import (
+    CORNER,
+    EDGE,
+    FLOOR,
+    OWN_GROUP,
+    POINT,
+    SCORE,
+    YARDSTICKS,
+    beside_floor,
+    plane,
+)
+from tasks.methods.cec.report.lookups import PAIR, Pair, Reasons
 from tasks.methods.cec.report.reading import HEADLINE
 from tasks.reporting.charts.panels import told
-from tasks.reporting.charts.vega import ACCENT, QUIET, WARM
-from tasks.reporting.material import Measure, Shown
-from tasks.reporting.numbers import count, missing_words, n_cell, number_cell, value, value_cell
-from tasks.reporting.section import Cell, Figure, Panel, Row, Swatch, TableView
+from tasks.reporting.material import Measure, Shown, undrawn
+from tasks.reporting.numbers import value
+from tasks.reporting.section import Figure, Panel, TableView
 
 MEASURES = {
     HEADLINE: Shown("CEC above floor", "number"),
@@ -53,13 +62,9 @@ def figures(s: Reasons) -> tuple[Figure, ...]:
         "pairs are decided on alike. A point is an average: its corner says where most weight lies, and the regimes "
         "themselves are counted below."
     )
-    legend = (
-        Swatch("CEC, with interval", ACCENT, shape="circle"),
-        Swatch("within the group", WARM, shape="square"),
-        Swatch("matching floor", QUIET, shape="triangle"),
-    )
+    legend = tuple(YARDSTICKS.values())
     title = f"Reasons apart, by {s.view.attribute}"
-    return (Figure(title, panels, caption + s.counted + undrawn_pairs(s.pairs, seen), legend),)
+    return (Figure(title, panels, caption + s.counted + undrawn((pair.words for pair in s.pairs), seen), legend),)
 
 
 def _points(s: Reasons, pair: Pair) -> Iterator[dict[str, Any]]:
@@ -110,42 +115,37 @@ def tables(s: Reasons) -> tuple[TableView, ...]:
 
 
 def _above_floor(s: Reasons) -> TableView:
-    rows = tuple(_row(s, pair) for pair in s.pairs)
-    header = (*PAIR_HEADER, "Pairs compared", "Unmatched", "CEC above floor", "CEC", "Matching floor", "Flips")
+    columns = {
+        **PAIR,
+        "Pairs compared": s.n("cec"),
+        "Unmatched": s.events("unmatched_share"),
+        "CEC above floor": s.values(HEADLINE, "number"),
+        "CEC": s.values("cec", "number"),
+        "Matching floor": s.values("cec_floor", "number"),
+        "Flips": s.values("flip_share", "rate"),
+    }
     note = (
         "Read CEC above floor: it is CEC less the matching floor of the same pairs, and CEC by itself says nothing. "
         "Unmatched: applicants without a comparable one. Flips: share of pairs whose two members the model decides on "
         "differently. In brackets: intervals; pairs that share a match make them narrower than they should "
         "be. No group's score is compared with another's: they are of different pairs, with different floors."
     )
-    return TableView(f"CEC above its matching floor, by {s.view.attribute}", header, rows, note)
+    return TableView.of(f"CEC above its matching floor, by {s.view.attribute}", s.pairs, columns, note)
 
 
 def _across(s: Reasons) -> TableView:
-    measures = ("cec", "cec_within_group", "cec_above_within_group")
-    rows: list[Row] = []
-    for pair in s.headline:
-        found = [s.get(pair, measure) for measure in measures]
-        rows.append((*pair.cells, n_cell(found[-1]), *(value_cell(m, "number") for m in found)))
-    made = any(s.view.all(measure) for measure in measures[1:])
-    header = (*PAIR_HEADER, "Compared both ways", "CEC", "CEC within the group", "Above that within")
+    made = any(s.view.all(measure) for measure in ("cec_within_group", "cec_above_within_group"))
+    columns = {
+        **PAIR,
+        "Compared both ways": s.n("cec_above_within_group"),
+        "CEC": s.values("cec", "number"),
+        "CEC within the group": s.values("cec_within_group", "number"),
+        "Above that within": s.values("cec_above_within_group", "number"),
+    }
     note = (
         "The same applicants, matched with the nearest others of their own group with the same outcome. A small group "
         "has fewer to choose from, so that its own matches lie further off: its score within is rather too large than "
         "too small, and the last column rather too small. In brackets: intervals."
     )
     title = f"CEC across and within groups, by {s.view.attribute}"
-    return TableView(title, header, tuple(rows) if made else (), note)
-
-
-def _row(s: Reasons, pair: Pair) -> Row:
-    scores = (value_cell(s.get(pair, measure), "number") for measure in (HEADLINE, "cec", "cec_floor"))
-    compared, flips = n_cell(s.get(pair, "cec")), value_cell(s.get(pair, "flip_share"), "rate")
-    return (*pair.cells, compared, events_cell(s.get(pair, "unmatched_share")), *scores, flips)
-
-
-def events_cell(m: Measure | None) -> Cell:
-    """How many a share counts, or why that is not said."""
-    if m is None or m.events is None:
-        return Cell(missing_words(m), "none")
-    return number_cell(count(m.events))
+    return TableView.of(title, s.headline if made else (), columns, note)

@@ -1,7 +1,7 @@
-"""The baselines of the CEC paper as fairlearn has them: the same net, trained on the same rows of the same folds.
+"""Trains the baselines of the CEC paper by fairlearn: the same net, on the same rows of the same folds.
 
 Nothing here is held against the paper: it does not say how its baselines were made, and explains some that have no
-logit. Here belongs which mitigation stands for which column of Table 2, and what there is to tell of it.
+logit. Scope: the mitigation for each column of Table 2, and its figures.
 """
 
 import logging
@@ -41,7 +41,7 @@ NO_SCORES, NO_LOGIT, NO_MODEL = "no scores", "no logit", "no model"
 
 
 def cells(rows: Lending, columns: Iterable[str], number: int) -> Mapping[Cell, Value]:
-    """What columns of Table 2 come to on the first ``number`` of five folds: means, or a word where there is none."""
+    """Returns means of columns of Table 2 over the first ``number`` of five folds, or a word where there is none."""
     bridge, told = Bridge(rows), {column: list[Told | None]() for column in columns}
     for fold in islice(folds.split(rows.population, FOLDS, SETTINGS.seed), number):
         for column, of_column in told.items():

@@ -1,20 +1,20 @@
-"""The data sets of the CEC paper, the files that they need, and the order of the work on each.
+"""Declares the data sets of the CEC paper and compares each with the paper.
 
-The baselines of Table 2 are run where it takes minutes, and are shown without a verdict: what the paper prints of them
-is not aimed at. HMDA 2024 is left out, for its file is not at hand.
+The baselines of Table 2 are run where it takes minutes, and are shown without a verdict: the reproduction does not aim
+at what the paper prints of them. HMDA 2024 is left out, as its file is not available.
 """
 
-import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from tasks.methods.cec.reproduction import printed
+from tasks.methods.cec.reproduction.printed import BASELINES, CEC_MODEL, QUANTITIES, UNCONSTRAINED, UNPRINTED
 from tasks.proof import published
-from tasks.proof.lines import Cell, Line, Value, compare
-from tasks.proof.specs import paper_spec
+from tasks.proof.experiments import Compared, Experiment, Paper
+from tasks.proof.lines import Cell, Value
+from tasks.proof.published import NOT_RUN
 
 if TYPE_CHECKING:
     from tasks.methods.cec.algorithm.training.held_out import Lending
@@ -22,67 +22,58 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("evenhand")
 
-NOT_RUN = "not run"
-BASELINES = ("Hardt", "Agarwal", "Lagrangian", "adversarial", "DIR")
 ONE_HOT = ", one-hot"
 """Follows the name of a model whose categories are one-hot columns."""
 
-_OWN = (printed.UNCONSTRAINED, printed.CEC_MODEL)
+_OWN = (UNCONSTRAINED, CEC_MODEL)
 MODELS = (*_OWN, *(name + ONE_HOT for name in _OWN))
-"""Those beside whom more is told than the paper prints."""
+"""Models beside which more is shown than the paper prints."""
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """One data set; its files are inside the directory that ``--data`` gives."""
+class Trained(Experiment):
+    """A data set on which nets are trained; without a spec its rows are drawn."""
 
-    spec: str | None
-    """None: it is drawn."""
-    sources: tuple[str, ...] = ()
     whole: bool = False
-    """Whether Table 4 is about it, and the inputs are tried as one-hot columns, too."""
+    """Whether Table 4 is about it, and nets are trained on one-hot columns as well."""
     baselines: tuple[str, ...] = BASELINES
-    """Those that are run; reductions train up to fifty nets."""
+    """Baselines that are run; reductions train up to fifty nets."""
 
 
-EXPERIMENTS: Mapping[str, Experiment] = {
-    "german": Experiment("german-credit-gender.yaml", ("data/german_credit/german.data.gz",), whole=True),
-    "adult": Experiment(
+EXPERIMENTS: Mapping[str, Trained] = {
+    "german": Trained("german-credit-gender.yaml", ("data/german_credit/german.data.gz",), whole=True),
+    "adult": Trained(
         "adult-gender.yaml",
         ("data/adult/adult.data.gz", "data/adult/adult.test.gz"),
         baselines=("Hardt", "adversarial", "DIR"),
     ),
-    "synthetic": Experiment(None),
+    "synthetic": Trained(),
 }
 
 
 @dataclass(frozen=True)
-class Experiments:
-    """The paper's experiments on some of its five folds: training takes its time."""
+class Experiments(Paper):
+    """The experiments of the CEC paper on some of its five folds, as training takes long."""
+
+    name: ClassVar[str] = "cec"
+    experiments: ClassVar[Mapping[str, Trained]] = EXPERIMENTS
 
     folds: int = 1
     baselines: bool = True
-    """Whether the paper's baselines are run, too."""
+    """Whether the paper's baselines are run as well."""
 
-    def datasets(self) -> tuple[str, ...]:
-        """The data sets, in the order in which they are worked on."""
-        return tuple(EXPERIMENTS)
-
-    def files(self, dataset: str, data: Path) -> Iterator[Path]:
-        """The files that a data set needs."""
-        yield from (data / source for source in EXPERIMENTS[dataset].sources)
-
-    def lines(self, dataset: str, data: Path) -> list[Line]:
-        """A line per figure of the paper, and for what it does not print."""
-        said, found = published.read("cec"), self._obtained(EXPERIMENTS[dataset], data)
-        figures = list(printed.figures(said, dataset))
-        figures += printed.beside((*MODELS, *BASELINES), figures, found)
+    def compared(self, dataset: str, data: Path, said: Mapping[str, Any]) -> Compared:
+        """Trains the models on a data set and returns the paper's figures and what it does not print."""
+        found = self._obtained(EXPERIMENTS[dataset], data)
+        figures = list(published.figures(said, dataset))
+        told = (Cell(name, model) for model in (*MODELS, *BASELINES) for name in (*QUANTITIES, *UNPRINTED))
+        figures += published.beside(figures, [cell for cell in told if cell in found])
         for figure in figures:
             if figure.cell.group in BASELINES:
                 found.setdefault(figure.cell, NOT_RUN)
-        return compare(dataset, figures, found, published.remarks(said, dataset))
+        return figures, found
 
-    def _obtained(self, experiment: Experiment, data: Path) -> dict[Cell, Value]:
+    def _obtained(self, experiment: Trained, data: Path) -> dict[Cell, Value]:
         # torch takes seconds to import, and others need it not
         from tasks.methods.cec.reproduction import baselines, lending, obtained
 
@@ -96,14 +87,13 @@ class Experiments:
         return found
 
 
-def _read(experiment: Experiment, data: Path) -> "tuple[Lending, Columns | None]":
-    """The rows, and the columns that were handed in unless they are drawn."""
+def _read(experiment: Trained, data: Path) -> "tuple[Lending, Columns | None]":
+    """The rows, and the columns that were read unless rows are drawn."""
     from tasks.ingest.synthetic.algorithm.consistent_lending import SyntheticLending
     from tasks.methods.cec.reproduction import lending, obtained
 
     if experiment.spec is None:
         return lending.drawn(SyntheticLending(), obtained.SETTINGS.seed), None
-    paths = json.dumps([str(data / source) for source in experiment.sources])
-    rows, columns = lending.of_spec(paper_spec(experiment.spec, {"source.path": paths}))
+    rows, columns = lending.of_spec(experiment.read(data))
     log.info("%s: %d rows, %d inputs", experiment.spec, *rows.population.features.shape)
     return rows, columns

@@ -1,6 +1,6 @@
-"""What our code obtains of the CEC paper's models: trained on folds, told of on held-out rows, means over the folds.
+"""Trains the CEC paper's models on folds and averages their figures on held-out rows over the folds.
 
-Here belong the settings of the paper and the cells. Matching and scoring are in
+Scope: the settings of the paper and the cells. Matching and scoring:
 ``tasks.methods.cec.algorithm.training.held_out``.
 """
 
@@ -27,7 +27,7 @@ FOLDS: Final = 5
 """Of the paper."""
 
 SETTINGS: Final = replace(TrainingSettings(device="cpu"), **PAPER)
-"""The paper's; always on the CPU, so that figures do not hang on the machine."""
+"""The paper's; always on the CPU, so that figures do not depend on the machine."""
 
 TABLE_2: Final = {"pred": UNCONSTRAINED, "full": CEC_MODEL}
 """What Table 2 calls two of the variants of Table 4."""
@@ -35,7 +35,7 @@ TABLE_2: Final = {"pred": UNCONSTRAINED, "full": CEC_MODEL}
 
 @dataclass(frozen=True)
 class Told:
-    """What is told of one model on one fold."""
+    """Figures of one model on one fold."""
 
     performance: Performance
     consistency: Mapping[str, float]
@@ -43,23 +43,24 @@ class Told:
 
 
 def outcomes(rows: Lending, variants: Sequence[Variant], number: int) -> list[Outcome]:
-    """The variants trained on the first ``number`` of five folds."""
+    """Trains the variants on the first ``number`` of five folds."""
     bridge, told = Bridge(rows), list[Outcome]()
     for fold in islice(folds.split(rows.population, FOLDS, SETTINGS.seed), number):
         for outcome in folds.evaluate(rows.population, fold, variants, SETTINGS, bridge.match, bridge.score):
-            log.info("fold %d of %d, %s: CEC %.3f", fold.number + 1, number, outcome.variant.name, _cec(outcome))
+            cec = outcome.consistency["cec"]
+            log.info("fold %d of %d, %s: CEC %.3f", fold.number + 1, number, outcome.variant.name, cec)
             told.append(outcome)
     return told
 
 
 def variants(whole: bool) -> tuple[Variant, ...]:
-    """All variants of Table 4, or the two of Table 2."""
+    """Returns all variants of Table 4, or the two of Table 2."""
     every = ablation(SETTINGS)
     return every if whole else tuple(variant for variant in every if variant.name in TABLE_2)
 
 
 def cells(told: Iterable[Outcome], suffix: str = "") -> Mapping[Cell, Value]:
-    """Means over folds, by the names of the variants and, where it has them, by those of Table 2 with a suffix."""
+    """Returns means over folds, by the names of the variants in Table 4 and, with the suffix, in Table 2."""
     of: dict[str, list[Outcome]] = {}
     for outcome in told:
         of.setdefault(outcome.variant.name, []).append(outcome)
@@ -72,12 +73,8 @@ def cells(told: Iterable[Outcome], suffix: str = "") -> Mapping[Cell, Value]:
 
 
 def means(several: Sequence[Told]) -> dict[str, float]:
-    """Means over folds, by the name of the quantity, of what every fold has; and in how many the model collapsed."""
+    """Returns means of the quantities that every fold has, and the number of folds with a collapsed model."""
     by_fold = [{**vars(each.performance), **each.consistency} for each in several]
     common = [name for name in by_fold[0] if all(name in each for each in by_fold)]
     found = {name: float(np.mean([each[name] for each in by_fold])) for name in common}
     return found | {"collapsed_folds": float(sum(each.performance.collapsed for each in several))}
-
-
-def _cec(outcome: Outcome) -> float:
-    return outcome.consistency["cec"]

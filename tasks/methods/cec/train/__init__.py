@@ -1,4 +1,4 @@
-"""Stage ``train``: networks that are trained for consistency, and what they are compared with.
+"""Stage ``train``: trains networks with consistent explanations, and the mitigations that they are compared with.
 
-Their arithmetic is in ``tasks.methods.cec.algorithm.training``.
+Scope: the stage. Arithmetic: ``tasks.methods.cec.algorithm.training``.
 """

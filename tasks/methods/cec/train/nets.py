@@ -1,6 +1,6 @@
-"""Training for every group beside the reference group: tables in, aggregates and nets out, states kept on the way.
+"""Trains the nets of every group but the reference group: tables in, aggregates and nets out, with checkpoints.
 
-The nets learn the lender's outcomes, so that all is said of the lender's applications and of no audited model.
+The nets learn the lender's outcomes, so that all figures are about the lender's applications, not an audited model.
 """
 
 import json
@@ -40,22 +40,22 @@ METHOD = "cec"
 
 @dataclass(frozen=True)
 class States:
-    """States of training runs as files; names of runs are those of one group."""
+    """Checkpoints of training runs as files; the runs of one group have different names."""
 
     scratch: Scratch
     group: str
     """Told from others in the names of files."""
 
     def kept(self, run: str) -> Checkpoint | None:
-        """The last state of a run; None where there is none that is whole, so that it is trained from the start."""
+        """Returns the last checkpoint of a run; None without a complete one, so that training starts anew."""
         return self.scratch.whole(self.file(run), of_bytes)
 
     def keep(self, run: str, state: Checkpoint) -> None:
-        """Keep a state in place of the one before."""
+        """Replaces the checkpoint of a run."""
         self.scratch.write(self.file(run), to_bytes(state))
 
     def file(self, run: str) -> str:
-        """The file of a run."""
+        """Returns the file of a run."""
         return f"{self.group} {run}.safetensors"
 
 
@@ -84,7 +84,7 @@ def trained(
     settings: TrainSettings,
     scratch: Scratch,
 ) -> Produced:
-    """As the stage ``train`` says."""
+    """Does the work of the stage ``train``."""
     everyone, inputs = _everyone(applicants, encodings, applications)
     cases = list(_cases(memberships, applicants["row_id"].to_numpy(), settings))
     models = compared_models.models(settings.training)

@@ -6,7 +6,7 @@ from tasks.methods.cec.settings import CecSettings, CecTraining
 
 
 class TrainSettings(StageSettings):
-    """What decides the nets."""
+    """Settings of the nets."""
 
     protected: tuple[Protected, ...]
     """The attributes whose groups nets are trained for."""
@@ -16,14 +16,14 @@ class TrainSettings(StageSettings):
 
     @property
     def training(self) -> CecTraining:
-        """What is trained."""
+        """Settings of the training."""
         if self.cec.training is None:
             raise ValueError("nothing is to be trained: the settings have no `training`")
         return self.cec.training
 
 
 def settings_of(spec: AuditSpec) -> TrainSettings | None:
-    """The stage's settings; None where no training is asked for.
+    """Returns the stage's settings; None where the audit spec has no training.
 
     Raises:
         SpecError: An attribute is not known, or all of them cross columns and none was named.

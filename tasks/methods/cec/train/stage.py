@@ -1,7 +1,7 @@
-"""Train: nets that learn the outcome of applications, with and without consistent reasons, for each group (CEC).
+"""Stage ``train``: trains nets on the outcomes, with and without consistent explanations, for each group (CEC).
 
-Training takes long, so that it has to be asked for and goes on where it was stopped. Here belong its settings and its
-declaration; what it does is in ``nets``, which loads torch and is itself loaded only when something is trained.
+Training takes long: it runs only if the audit spec asks for it, and resumes from checkpoints. Scope: the declaration.
+The work: ``nets``, which loads torch and is itself loaded only when something is trained.
 """
 
 import pyarrow as pa
@@ -30,7 +30,7 @@ def train(
     settings: TrainSettings,
     scratch: Scratch = NOWHERE,
 ) -> Produced:
-    """What the nets of every group are on held-out rows, beside mitigations of a kept library; and the nets.
+    """Trains the nets of every group and measures them on held-out rows, beside mitigations of fairlearn.
 
     Raises:
         SpecError: No column is financial.

@@ -1,10 +1,9 @@
-"""Searches behind a situation: the rows that each complainant is compared with, under some labels of the rows.
+"""Searches behind a situation: the rows that each complainant is compared with, for given labels of the rows.
 
-Situation testing (ST) searches both groups around the complainant itself; counterfactual situation testing (CST)
-searches the test group around its counterfactual (Alvarez and Ruggieri 2023, section 3.1). The labels are those of the
-problem, or permuted ones.
+Situation testing (ST) searches both groups around the complainant; counterfactual situation testing (CST) searches the
+test group around its counterfactual (Alvarez and Ruggieri 2023, section 3.1). Labels are the problem's, or permuted.
 
-Here belongs who is searched around whom. Counting is in ``situations``, searching in ``neighbours``.
+Scope: search centres and searched rows. Counting: ``situations``. Search: ``neighbours``.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,14 +1,13 @@
 """Counterfactual situation testing (CST; Alvarez and Ruggieri, EAAMO 2023): the method.
 
-Every row outside the reference group is a complainant, whatever was decided on it. Its control group are those of its
-own group who are most like it, its test group those of the reference group who are most like what it would have been,
-had it belonged there. Where the first were refused more often than the second, the complainant is detected; whether
-that is more than chance is tested for each, and q-values account for the number of complainants. Situation testing
-(ST), whose test groups are around the complainants as they are, and counterfactual fairness (CF) stand beside it.
+Every row outside the reference group is a complainant, whatever its decision. Its control group are the most similar
+rows of its own group. Its test group are the rows of the reference group that are most similar to its counterfactual.
+The complainant is detected if the control group was refused more often than the test group. Each difference is tested,
+with q-values over all complainants. Situation testing (ST), with test groups around the factual complainants, and
+counterfactual fairness (CF) are printed beside it.
 
-Here belongs the order of the method. Searches are in ``comparisons``, counts in ``situations``, tests in
-``significance``; what is said of a group is in ``tallies``, chance in ``null``, several attributes in
-``several_attributes``, and what goes on file for each complainant in ``findings``.
+Scope: the order of the method. Steps: ``comparisons`` (searches), ``situations`` (counts), ``significance``,
+``tallies`` by group, ``null``, ``several_attributes``, ``findings`` by complainant.
 """
 
 from collections.abc import Iterator, Sequence

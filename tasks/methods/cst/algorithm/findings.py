@@ -1,6 +1,6 @@
 """Findings of CST: the test and verdict of each complainant, and the rows that it was compared with.
 
-Here belong the rows of findings and evidence. Means over them are in ``tallies``.
+Scope: rows of findings and evidence. Means over them: ``tallies``.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,8 @@
 """Several protected attributes: who is detected under every one of them (multiple discrimination).
 
-Where an attribute crosses several columns, a group of it is looked at as a group of its own (intersectional); beside it
-stands the share of its members that are detected under each of the single attributes. They are tested at alpha divided
-by the number of attributes (specs of CST, 'Confidence').
-
-Here belongs the intersection of single attributes.
+Where an attribute crosses several columns, each of its groups is audited as a group of its own (intersectional); beside
+it is the share of its members that are detected under each single attribute. These are tested at alpha divided by the
+number of attributes (specs of CST, 'Confidence').
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -52,7 +50,7 @@ def tallies(singles: Sequence[SearchSpace], row: Longs, settings: CstSettings) -
 
 
 def _single(ground: SearchSpace, row: Longs, settings: CstSettings, attributes: int) -> Single:
-    """Those tested together are the rows asked for, not everyone of their group under the single attribute."""
+    """The rows tested together are the given ones, not the whole group under the single attribute."""
     pairs, unfair = _gathered(ground, row)
     judged = {variant: judge(pair, settings) for variant, pair in pairs.items()}
     return Single(

@@ -1,8 +1,8 @@
 """Significance tests for each complainant: difference of two shares, p-value, q-value.
 
 A complainant is detected iff its control group was refused more often than its test group, by more than tau (Alvarez
-and Ruggieri 2023, Def. 3.4). Where nothing but chance is at work about every other complainant is detected at tau = 0;
-significant are those whose q-value, over all complainants tested together, is below alpha.
+and Ruggieri 2023, Def. 3.4). Under pure chance about half of the complainants are detected at tau = 0. A detection is
+significant if its q-value over all complainants is below alpha.
 
 Scope: tests of counts. Where the counts come from: ``situations``.
 """

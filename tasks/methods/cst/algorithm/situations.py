@@ -1,12 +1,11 @@
 """Situations of complainants: refusals among the nearest rows of the own group and of the reference group.
 
 The control group holds the k nearest rows of the complainant's own group, the test group the k nearest rows of the
-reference group; refusals are counted in both (Alvarez and Ruggieri 2023, sections 3.1 and 3.4). Rows are searched once,
+reference group; refusals are counted in both (Alvarez and Ruggieri 2023, sections 3.1 and 3.4). The search runs once
 for the largest k: every smaller group is a prefix of that list. With the search centres, the complainant is counted in
 the control group and its counterfactual in the test group, which then have k + 1 members (section 3.2).
 
-Here belongs counting in lists of neighbours. How they are found is in ``neighbours``; what the difference of two
-shares tells is in ``significance``.
+Scope: counts in lists of neighbours. Search: ``neighbours``. Tests: ``significance``.
 """
 
 from collections.abc import Sequence
@@ -131,8 +130,7 @@ def _counted(near: Neighbours, refused: Bools) -> Longs:
 
 def _take(counted: Longs, first: Longs) -> Longs:
     """``(len(ks), c)`` refused among the first so many, ``(len(ks), c)``."""
-    taken: Longs = np.take_along_axis(counted, first.T, axis=1).T
-    return taken
+    return np.take_along_axis(counted, first.T, axis=1).T
 
 
 def _counts(refused: Longs, n: Longs, enough: Bools) -> Counts:

@@ -1,9 +1,8 @@
 """Tallies of CST for one group: the values of each statistic over the complainants of the group.
 
-A complainant who could not be tested has no value (NaN). Nothing is compared with the reference group: it has no
-complainants.
+A complainant without a test is NaN. The reference group has no complainants, so nothing is compared with it.
 
-Here belong means over complainants; their tests are in ``significance``.
+Scope: means over complainants. Tests: ``significance``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

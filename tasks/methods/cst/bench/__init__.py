@@ -1,4 +1,1 @@
-"""Timing of CST: ``bench`` has the runs and targets, ``work`` what is timed in a process of its own.
-
-What benches share is in ``tasks.proof``.
-"""
+"""Times CST: ``bench`` declares runs and targets, ``work`` has the timed work."""

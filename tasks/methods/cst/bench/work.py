@@ -1,112 +1,81 @@
-"""CST on applicants that are imagined already: what ``evenhand bench cst`` starts as a process of its own.
+"""Times CST on rows with counterfactuals; ``evenhand bench cst`` starts it as a process of its own.
 
-It imports neither frames nor stages of an audit, so that the process's peak memory is that of the method. Numba's
+It imports neither tables nor stages of an audit, so that the process's peak memory is that of the method. Numba's
 kernels are compiled, or loaded from its cache, on few rows before anything is timed.
 """
 
-import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import OneHotEncoder
 
-from schemas.terms import Kind
 from tasks.methods.cst.algorithm import detection as cst
 from tasks.methods.cst.algorithm.comparisons import applicants_of
 from tasks.methods.cst.algorithm.neighbours import search as neighbours
 from tasks.methods.cst.algorithm.neighbours.distance import Space
 from tasks.methods.cst.settings import CstSettings
-from tasks.numerics.arrays import Bools, Floats, Ints, Longs
-from tasks.numerics.columns import Columns
+from tasks.numerics.arrays import Floats
 from tasks.numerics.problem import Applicants, Counterfactuals, FeasibilityGraph, Problem
 from tasks.numerics.results import Tally
-from tasks.proof.work import Stored, answer, peak_mb, sampled, timed
+from tasks.proof.work import answer, peak_mb, sampled, timed
 
 WARM_ROWS = 400
 SAMPLE = 100
-"""Queries that scikit-learn is asked, too."""
+"""Queries that scikit-learn answers, too."""
 
 NUMERIC, CATEGORIES = 7, (2, 3, 4, 5, 6)
 """Columns of the applicants that are drawn."""
 
 QUERIES = 10
-"""Every so many-th of the rows that are drawn is asked for its neighbours."""
+"""One row in so many is a query."""
 
 
-@dataclass(frozen=True)
-class Case(Stored):
-    """A problem of CST as plain arrays, to be handed from one process to another."""
-
-    values: Floats
-    """``(n, p)`` as ``Columns.values``."""
-    group: Ints
-    favourable: Bools
-    imagined_row: Longs
-    imagined_values: Floats
-    imagined_favourable: Bools
-    said: NDArray[np.str_]
-    """Names, kinds and categories of the columns, columns of the protected attribute and reference group, as JSON."""
-
-    @classmethod
-    def of(cls, problem: Problem) -> "Case":
-        """The arrays of a problem whose complainants are imagined and decided on."""
-        applicants = applicants_of(problem)
-        columns, imagined = applicants.columns, applicants.counterfactuals
-        if imagined is None or imagined.favourable is None:
-            raise ValueError("the benchmark needs counterfactuals and the decisions on them")
-        said = {
-            "columns": [columns.names, columns.kinds, columns.categories],
-            "attribute_columns": applicants.attribute_columns,
-            "reference": problem.reference,
-        }
-        arrays = (imagined.row, imagined.values, imagined.favourable)
-        return cls(columns.values, problem.group, applicants.favourable, *arrays, np.array(json.dumps(said)))
-
-    def sample(self, size: int) -> "Case":
-        """``size`` rows drawn without replacement, or all if there are no more."""
-        rows = sampled(len(self.group), size)
-        kept = np.isin(self.imagined_row, rows)
-        return replace(
-            self,
-            **{name: getattr(self, name)[rows] for name in ("values", "group", "favourable")},
-            imagined_row=np.searchsorted(rows, self.imagined_row[kept]),
-            imagined_values=self.imagined_values[kept],
-            imagined_favourable=self.imagined_favourable[kept],
-        )
-
-    @property
-    def problem(self) -> Problem:
-        """The problem again, with nothing in it that CST does not look at."""
-        said, n, nothing = json.loads(str(self.said)), len(self.group), np.zeros(0, np.int64)
-        names, kinds, categories = said["columns"]
-        columns = Columns(tuple(names), tuple(map(Kind, kinds)), tuple(map(tuple, categories)), self.values)
-        imagined = Counterfactuals(self.imagined_row, self.imagined_values, self.imagined_favourable)
-        return Problem(
-            encoded=np.zeros((n, 0)),
-            feature_of_column=np.zeros(0, np.int32),
-            features=(),
-            group=self.group,
-            groups=tuple(str(number) for number in range(int(self.group.max()) + 1)),
-            reference=said["reference"],
-            factual=~self.favourable,
-            candidate=self.favourable,
-            node=np.zeros(0, np.int32),
-            graph=FeasibilityGraph(nothing, nothing.astype(np.int32), np.zeros(0)),
-            applicants=Applicants(columns, self.favourable, tuple(said["attribute_columns"]), counterfactuals=imagined),
-        )
+def case_of(problem: Problem) -> Problem:
+    """Returns a problem with nothing in it that CST does not read, to be handed from one process to another."""
+    n, nothing, of = len(problem.group), np.zeros(0, np.int64), applicants_of(problem)
+    return Problem(
+        encoded=np.zeros((n, 0)),
+        feature_of_column=np.zeros(0, np.int32),
+        features=(),
+        group=problem.group,
+        groups=problem.groups,
+        reference=problem.reference,
+        factual=~of.favourable,
+        candidate=of.favourable,
+        node=np.zeros(0, np.int32),
+        graph=FeasibilityGraph(nothing, nothing.astype(np.int32), np.zeros(0)),
+        applicants=Applicants(of.columns, of.favourable, of.attribute_columns, counterfactuals=of.counterfactuals),
+    )
 
 
-def detect(file: str, settings: str, rows: str) -> dict[str, Any]:
-    """Every complainant of a case searched, counted, tested and put on file."""
-    asked, case = CstSettings.model_validate_json(settings), Case.read(Path(file))
-    problem, rng = case.sample(int(rows)).problem, np.random.default_rng(0)
-    cst.detect(case.sample(WARM_ROWS).problem, asked, rng)
+def sample(problem: Problem, size: int) -> Problem:
+    """Draws ``size`` rows of a case without replacement, or all if there are no more."""
+    rows, of = sampled(len(problem.group), size), applicants_of(problem)
+    made = of.counterfactuals
+    if made is None or made.favourable is None:
+        raise ValueError("the benchmark needs counterfactuals and the decisions on them")
+    kept = np.isin(made.row, rows)
+    applicants = replace(
+        of,
+        columns=replace(of.columns, values=of.columns.values[rows]),
+        favourable=of.favourable[rows],
+        counterfactuals=Counterfactuals(
+            np.searchsorted(rows, made.row[kept]), made.values[kept], made.favourable[kept]
+        ),
+    )
+    by_row = {name: getattr(problem, name)[rows] for name in ("encoded", "group", "factual", "candidate")}
+    return replace(problem, **by_row, applicants=applicants)
+
+
+def detect(case: Problem, settings: str, rows: str) -> dict[str, Any]:
+    """Times the detection of every complainant of a case."""
+    asked = CstSettings.model_validate_json(settings)
+    problem, rng = sample(case, int(rows)), np.random.default_rng(0)
+    cst.detect(sample(case, WARM_ROWS), asked, rng)
     with timed() as times:
         found = cst.detect(problem, asked, rng)
     return {
@@ -120,7 +89,7 @@ def detect(file: str, settings: str, rows: str) -> dict[str, Any]:
 
 
 def detected(tallies: Sequence[Tally]) -> dict[str, list[int]]:
-    """How many complainants of all groups are detected, by variant and then by number of neighbours."""
+    """Counts the detected complainants of all groups, by variant and then by number of neighbours."""
     counts: dict[str, dict[float | str, int]] = {}
     for tally in tallies:
         if tally.measure == "share_detected" and "variant" in tally.parameters:
@@ -131,7 +100,7 @@ def detected(tallies: Sequence[Tally]) -> dict[str, list[int]]:
 
 
 def search(rows: str, k: str, memory_mb: str) -> dict[str, Any]:
-    """Neighbours of every tenth of so many drawn applicants, and of a sample by scikit-learn's brute force."""
+    """Times the search for neighbours of every tenth of so many drawn applicants, and scikit-learn's of a sample."""
     rng, settings = np.random.default_rng(1), CstSettings(memory_mb=int(memory_mb))
     space = drawn(int(rows), rng)
     queries = space.rows(np.sort(rng.choice(int(rows), max(int(rows) // QUERIES, 1), replace=False)))
@@ -161,7 +130,7 @@ def search(rows: str, k: str, memory_mb: str) -> dict[str, Any]:
 
 
 def drawn(rows: int, rng: np.random.Generator) -> Space:
-    """Applicants with correlated numbers in [0, 1], some of them at its ends, and with categories."""
+    """Draws applicants with correlated numbers in [0, 1], some of them at its ends, and with categories."""
     latent = rng.normal(size=(rows, 1))
     numeric = np.clip(rng.normal(size=(rows, NUMERIC)) + 0.7 * latent, -2.5, 2.5)
     shares = [rng.dirichlet(np.full(size, 2.0)) for size in CATEGORIES]
@@ -170,7 +139,7 @@ def drawn(rows: int, rng: np.random.Generator) -> Space:
 
 
 def brute_force(space: Space, queries: Space, k: int) -> tuple[Floats, float]:
-    """Distances ``(q, k)`` by scikit-learn on all cores, and the seconds they took.
+    """Returns distances ``(q, k)`` by scikit-learn on all cores, and the seconds they took.
 
     Of a category a row has an indicator of one half, so that two that differ are one apart.
     """

@@ -7,7 +7,7 @@ their checks; what they come to for a group is in ``counterfactuals``.
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import networkx as nx
@@ -18,13 +18,15 @@ from tasks.counterfactuals.algorithm.scm.mechanisms import AUTO
 from tasks.methods.cst.report import causal_chart
 from tasks.methods.cst.report.lookups import COUNTERPARTS
 from tasks.methods.cst.settings import CstSettings
-from tasks.metrics.algorithm.disclosure import rounded, small
+from tasks.reporting.chapters.waterfall import count_cell
 from tasks.reporting.comparison import capital
 from tasks.reporting.lookups import plain_words, words_for
 from tasks.reporting.material import Material, listed
-from tasks.reporting.numbers import count, number_cell, p_cell, significant
-from tasks.reporting.section import Cell, Figure, Notice, Row, Section, TableView
+from tasks.reporting.numbers import number_cell, p_cell, significant
+from tasks.reporting.section import Cell, Figure, Notice, Section, TableView
 
+Check = Mapping[str, Any]
+"""A row of the table of causal checks."""
 FAILS = 0.05
 """A test with q below this speaks against the causal model."""
 
@@ -157,7 +159,7 @@ def failed_and_tested(material: Material) -> tuple[int, int]:
     return len(_contradicting(material)), sum(check["q"] is not None for check in material.causal_checks)
 
 
-def _contradicting(material: Material) -> list[Mapping[str, Any]]:
+def _contradicting(material: Material) -> list[Check]:
     """The tests that speak against the causal model, the worst first."""
     failed = (check for check in material.causal_checks if check["q"] is not None and check["q"] < FAILS)
     return sorted(failed, key=lambda check: float(check["q"]))
@@ -174,7 +176,7 @@ def _failed(material: Material) -> Iterator[Notice]:
         yield Notice(f"The data speak against the causal model in {n} of {tested} tests", said, points)
 
 
-def _against(material: Material, check: Mapping[str, Any]) -> str:
+def _against(material: Material, check: Check) -> str:
     given = [plain_words(material, name) for name in _given(check)]
     named = {side: plain_words(material, check[side]) for side in ("node", "other")}
     return capital(_AGAINST[check["check"]].format(**named, given=f", given {listed(given)}" if given else ""))
@@ -182,60 +184,48 @@ def _against(material: Material, check: Mapping[str, Any]) -> str:
 
 def _fits(material: Material) -> TableView:
     """How well each mechanism predicts rows that it was not fitted to."""
-    rows = [
-        (
-            Cell(words_for(material, check["node"])),
-            Cell(listed(words_for(material, name) for name in _given(check))),
-            _statistic(check),
-            _n(material, check),
-        )
-        for check in material.causal_checks
-        if check["check"] == _FIT
-    ]
-    header = ("Column", "Given", "Fit", "Rows")
+    columns: dict[str, Callable[[Check], Cell]] = {
+        "Column": lambda check: Cell(words_for(material, check["node"])),
+        "Given": lambda check: Cell(listed(words_for(material, name) for name in _given(check))),
+        "Fit": _statistic,
+        "Rows": lambda check: count_cell(check["n"], material.policy),
+    }
     note = (
         "1 would be perfect, 0 is no better than the mean or the plain shares. A low fit is no fault by itself: what "
         "the causes do not explain is kept as the applicant's own."
     )
-    return TableView("Fit of the mechanisms, on rows that they were not fitted to", header, tuple(rows), note)
+    fits = [check for check in material.causal_checks if check["check"] == _FIT]
+    return TableView.of("Fit of the mechanisms, on rows that they were not fitted to", fits, columns, note)
 
 
 def _tests(material: Material) -> TableView:
     """What would contradict the graph or a mechanism, the worst first."""
     tests = [check for check in material.causal_checks if check["check"] != _FIT]
     tests.sort(key=lambda check: 2.0 if check["q"] is None else float(check["q"]))
-    rows = tuple(_test(material, check) for check in tests)
-    header = ("Looked at", "Column", "Other column", "Given", "Statistic", "p", "q", "Rows", "Against the model")
+    columns: dict[str, Callable[[Check], Cell]] = {
+        "Looked at": lambda check: Cell(_CHECKS[check["check"]]),
+        "Column": lambda check: Cell(words_for(material, check["node"])),
+        "Other column": lambda check: Cell(words_for(material, check["other"]) if check["other"] else "–"),
+        "Given": lambda check: Cell(
+            listed(words_for(material, name) for name in _given(check)) if _given(check) else "–"
+        ),
+        "Statistic": _statistic,
+        "p": lambda check: p_cell(check["p"]),
+        "q": lambda check: p_cell(check["q"]),
+        "Rows": lambda check: count_cell(check["n"], material.policy),
+        "Against the model": lambda check: Cell("yes" if check["q"] is not None and check["q"] < FAILS else "not seen"),
+    }
     note = (
         f"q below {FAILS:g} speaks against the causal model; q takes the number of tests of its kind into account. A "
         "test that found nothing may have had too few rows to find it. None of this shows that the graph is right."
     )
-    return TableView("Tests of the causal model against the data", header, rows, note, folded=len(rows) > 2 * _NAMED)
+    title = "Tests of the causal model against the data"
+    return TableView.of(title, tests, columns, note, folded=len(tests) > 2 * _NAMED)
 
 
-def _test(material: Material, check: Mapping[str, Any]) -> Row:
-    return (
-        Cell(_CHECKS[check["check"]]),
-        Cell(words_for(material, check["node"])),
-        Cell(words_for(material, check["other"]) if check["other"] else "–"),
-        Cell(listed(words_for(material, name) for name in _given(check)) if _given(check) else "–"),
-        _statistic(check),
-        p_cell(check["p"]),
-        p_cell(check["q"]),
-        _n(material, check),
-        Cell("yes" if check["q"] is not None and check["q"] < FAILS else "not seen"),
-    )
-
-
-def _given(check: Mapping[str, Any]) -> list[str]:
+def _given(check: Check) -> list[str]:
     return list(json.loads(check["given"] or "[]"))
 
 
-def _statistic(check: Mapping[str, Any]) -> Cell:
+def _statistic(check: Check) -> Cell:
     return Cell("–", "none") if check["statistic"] is None else number_cell(significant(check["statistic"]))
-
-
-def _n(material: Material, check: Mapping[str, Any]) -> Cell:
-    if small(material.policy, check["n"]):
-        return Cell("withheld", "none")
-    return number_cell(count(rounded(material.policy, check["n"])))

@@ -22,12 +22,8 @@ _LARGE = 10_000
 def beside_chance(title: str, label: str, rows: Rows, order: Sequence[str], most: float) -> Panel:
     """Shares as dots with their intervals, and under each in grey what permuted labels give, with its range.
 
-    Args:
-        title: of the panel.
-        label: for a screen reader.
-        rows: ``group``, ``what`` (``FOUND`` or ``CHANCE``), ``value``, ``low``, ``high`` and ``shown``.
-        order: the groups from top to bottom.
-        most: where the scale ends, which begins at 0.
+    ``rows`` hold ``group``, ``what`` (``FOUND`` or ``CHANCE``), ``value``, ``low``, ``high`` and ``shown``. The scale
+    ends at ``most``, and begins at 0.
     """
     kinds = [FOUND, CHANCE]
     base = alt.Chart(ROWS).encode(
@@ -63,13 +59,8 @@ def settings(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], x:
 def shift(title: str, label: str, rows: Rows, order: Sequence[str], reach: tuple[float, float], share: bool) -> Panel:
     """What rows are and what they would be, two points each with a line between them.
 
-    Args:
-        title: of the panel.
-        label: for a screen reader.
-        rows: ``row``, ``what`` (``BEFORE`` or ``AFTER``), ``value`` and ``shown``.
-        order: the rows from top to bottom.
-        reach: least and greatest value on the scale.
-        share: whether values are shares, written as percent.
+    ``rows`` hold ``row``, ``what`` (``BEFORE`` or ``AFTER``), ``value`` and ``shown``. ``reach``: least and greatest
+    value on the scale. ``share``: whether values are shares, written as percent.
     """
     kinds = [BEFORE, AFTER]
     axis = alt.Axis(format="%" if share else "~s" if reach[1] >= _LARGE else "~r", tickCount=4)

@@ -4,15 +4,13 @@ Delta is spread over both sides of 0 whatever is going on, so that its whole dis
 less often than their test group (positive discrimination) are told beside the others.
 """
 
-from collections.abc import Iterator
-from typing import Any
-
 from tasks.methods.cst.report.lookups import Situations, name
-from tasks.reporting.charts.bins import bins
-from tasks.reporting.charts.panels import Rows, by_group, marks, told
+from tasks.reporting.charts.histogram import Bin, Histogram
+from tasks.reporting.charts.panels import Rows, by_group, told
+from tasks.reporting.charts.rows import bins
 from tasks.reporting.charts.vega import QUIET, WARM
-from tasks.reporting.material import Measure, Shown
-from tasks.reporting.numbers import MINUS, number_cell, value_cell
+from tasks.reporting.material import Shown
+from tasks.reporting.numbers import MINUS, value_cell
 from tasks.reporting.section import Cell, Figure, Panel, Row, Swatch, TableView
 
 MEASURES = {
@@ -20,17 +18,14 @@ MEASURES = {
     "share_positive": Shown("share with positive discrimination", "rate"),
     "delta_share": Shown("share by size of delta", "rate"),
 }
-_BINS = "delta_share"
-
 _MORE, _LESS = "control group refused more often", "as often, or less often"
 _KINDS = {_MORE: Swatch(_MORE, WARM, shape="square"), _LESS: Swatch(_LESS, QUIET, shape="square")}
-
-Bin = tuple[float, float]
 
 
 def figures(s: Situations) -> tuple[Figure, ...]:
     """The distribution of delta in every group, on one scale."""
-    order = [_words(ends) for ends in _bins(s)]
+    found = _histogram(s)
+    order = [_words(ends) for ends in found.bins[::-1]]
     caption = (
         "Share of the complainants by delta, the share of refusals in the control group less that in the test group "
         f"({name(s.main)}, {s.settings.k} nearest each). A bin holds its upper end, so that a delta of 0 is in the bin "
@@ -42,29 +37,15 @@ def figures(s: Situations) -> tuple[Figure, ...]:
         return bins(group, label, rows, order, _KINDS, max(row["high"] for row in every), "delta")
 
     title = f"Distribution of delta, by {s.view.attribute}"
-    return (by_group(title, s.others, lambda group: _points(s, group), panel, caption + s.counted, _KINDS.values()),)
+    return (by_group(title, s.others, found.marks, panel, caption + s.counted, _KINDS.values()),)
 
 
-def _bins(s: Situations) -> list[Bin]:
-    return sorted({_ends(m) for m in s.view.all(_BINS)}, reverse=True)
-
-
-def _ends(m: Measure) -> Bin:
-    return float(m.said["from"]), float(m.said["to"])
+def _histogram(s: Situations) -> Histogram:
+    return Histogram(s.view, "delta_share", _words, lambda ends: _MORE if ends[1] > 0 else _LESS)
 
 
 def _words(ends: Bin) -> str:
     return " to ".join(f"{end:g}".replace("-", MINUS) for end in ends)
-
-
-def _found(s: Situations, group: str) -> dict[Bin, Measure]:
-    return {_ends(m): m for m in s.view.all(_BINS) if m.group == group}
-
-
-def _points(s: Situations, group: str) -> Iterator[dict[str, Any]]:
-    for ends, m in _found(s, group).items():
-        kind = _MORE if ends[1] > 0 else _LESS
-        yield from marks(m, "rate", closed=True, bin=_words(ends), kind=kind)
 
 
 def tables(s: Situations) -> tuple[TableView, ...]:
@@ -93,10 +74,6 @@ def _by_k(s: Situations, measure: str, title: str, note: str) -> TableView:
 
 
 def _distribution(s: Situations) -> TableView:
-    found = {group: _found(s, group) for group in s.others}
-    rows: list[Row] = [
-        (number_cell(_words(ends)), *(value_cell(found[group].get(ends), "rate") for group in s.others))
-        for ends in _bins(s)
-    ]
     title = f"Distribution of delta, {name(s.main)}, k = {s.settings.k}: the numbers of the figure"
-    return TableView(title, ("Delta", *s.others), tuple(rows), folded=True)
+    found = _histogram(s)
+    return found.table(title, "Delta", s.others, found.bins[::-1])

@@ -45,15 +45,10 @@ COUNTERPARTS = {
 """By generator, but for the causal model, who stands for a complainant in the reference group."""
 
 
-class Situations(Lookup):
+class Situations(Lookup[CstSettings]):
     """The measures of CST for one decision maker and one protected attribute."""
 
-    METHOD = "cst"
-
-    @cached_property
-    def settings(self) -> CstSettings:
-        """What the audit asked of the method."""
-        return self.material.asked(CstSettings)
+    METHOD, SETTINGS = "cst", CstSettings
 
     @property
     def crossed(self) -> bool:

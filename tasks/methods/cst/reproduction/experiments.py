@@ -1,16 +1,17 @@
-"""The data sets of the CST paper, the files that they need, and the order of the work on each."""
+"""Declares the data sets of the CST paper and compares each with the paper and the authors' outputs."""
 
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
 
 from tasks.methods.cst.reproduction import obtained, printed, worlds
 from tasks.methods.cst.reproduction.golden import Golden
 from tasks.methods.cst.reproduction.obtained import Tested
 from tasks.methods.cst.reproduction.worlds import Prepared
-from tasks.proof import published
-from tasks.proof.lines import Cell, Figure, Line, Value, compare
+from tasks.proof.experiments import Compared, Experiment, Paper
+from tasks.proof.lines import Cell, Figure, Value
 from tasks.proof.specs import paper_spec
 
 GOLDEN = Path("golden") / "cst"
@@ -20,7 +21,7 @@ log = logging.getLogger("evenhand")
 
 @dataclass(frozen=True)
 class Grid:
-    """All variants and numbers of neighbours k for a group that complains, in one audit spec."""
+    """All variants and numbers of neighbours k for one group of complainants, in one audit spec."""
 
     spec: str
     attribute: str
@@ -44,18 +45,31 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """One data set; its file is inside the directory that ``--data`` gives."""
+class Gridded(Experiment):
+    """A data set with one or more grids, each with an audit spec of its own."""
 
-    source: str
-    grids: tuple[Grid, ...]
+    grids: tuple[Grid, ...] = ()
+
+    def files(self, data: Path) -> Iterator[Path]:
+        """Yields the source and the reference outputs."""
+        yield from super().files(data)
+        for grid in self.grids:
+            if grid.golden:
+                yield from Golden(data / GOLDEN, grid.golden, grid.name).files
+
+    def prepared(self, grid: Grid, data: Path) -> Prepared:
+        """Builds the problem behind one table of the paper."""
+        spec = paper_spec(grid.spec, {"source.path": str(data / self.sources[0])})
+        return worlds.prepared(spec, grid.attribute, grid.group)
 
 
-EXPERIMENTS: Mapping[str, Experiment] = {
-    "loan": Experiment("golden/cst/loan_factual.csv.gz", (Grid("loan.yaml", "gender", "female", "loan"),)),
-    "law": Experiment(
-        "data/law_school/lsac_law_data_21791.csv.gz",
-        (
+EXPERIMENTS: Mapping[str, Gridded] = {
+    "loan": Gridded(
+        sources=("golden/cst/loan_factual.csv.gz",), grids=(Grid("loan.yaml", "gender", "female", "loan"),)
+    ),
+    "law": Gridded(
+        sources=("data/law_school/lsac_law_data_21791.csv.gz",),
+        grids=(
             Grid("law-school-race.yaml", "race", "non-white", "law_race"),
             Grid("law-school-gender.yaml", "gender", "female"),
             Grid("law-school-gender.yaml", "race", "non-white", title="non-white, by LSAT and UGPA alone"),
@@ -70,34 +84,20 @@ EXPERIMENTS: Mapping[str, Experiment] = {
 }
 
 
-def prepared(grid: Grid, source: Path) -> Prepared:
-    """The problem behind one table of the paper."""
-    spec = paper_spec(grid.spec, {"source.path": str(source)})
-    return worlds.prepared(spec, grid.attribute, grid.group)
-
-
 @dataclass(frozen=True)
-class Experiments:
-    """The paper's experiments, at its own size."""
+class Experiments(Paper):
+    """The experiments of the CST paper, at its own size."""
 
-    def datasets(self) -> tuple[str, ...]:
-        """The data sets, in the order in which they are worked on."""
-        return tuple(EXPERIMENTS)
+    name: ClassVar[str] = "cst"
+    experiments: ClassVar[Mapping[str, Gridded]] = EXPERIMENTS
 
-    def files(self, dataset: str, data: Path) -> Iterator[Path]:
-        """The files that a data set needs."""
-        yield data / EXPERIMENTS[dataset].source
-        for grid in EXPERIMENTS[dataset].grids:
-            if grid.golden:
-                yield from Golden(data / GOLDEN, grid.golden, grid.name).files
-
-    def lines(self, dataset: str, data: Path) -> list[Line]:
-        """A line per figure of the paper and of the reference."""
-        said, experiment = published.read("cst"), EXPERIMENTS[dataset]
+    def compared(self, dataset: str, data: Path, said: Mapping[str, Any]) -> Compared:
+        """Tests all complainants of a data set and returns figures of paper and reference, with our cells."""
+        experiment = EXPERIMENTS[dataset]
         figures, found, tested = list(printed.figures(said, dataset)), dict[Cell, Value](), dict[str, Tested]()
         for grid in experiment.grids:
             log.info("%s, %s: ingest, preprocess, score, imagine, compare", dataset, grid.name)
-            tested[grid.name] = obtained.tested(prepared(grid, data / experiment.source))
+            tested[grid.name] = obtained.tested(experiment.prepared(grid, data))
             found |= obtained.cells(tested[grid.name], grid.name, _complainants(figures, grid.name))
             if grid.parts:
                 found |= obtained.multiple(tested[grid.name], [tested[part] for part in grid.parts], grid.name)
@@ -105,10 +105,10 @@ class Experiments:
                 for figure, ours in Golden(data / GOLDEN, grid.golden, grid.name).told(tested[grid.name]):
                     figures.append(figure)
                     found[figure.cell] = ours
-        return compare(dataset, figures, found, published.remarks(said, dataset))
+        return figures, found
 
 
 def _complainants(figures: list[Figure], group: str) -> set[int]:
-    """Those of whom something is printed."""
+    """Rows of the complainants of whom something is printed."""
     at = [f.cell.at[0] for f in figures if f.cell.group == group and f.cell.at]
     return {int(first) for first in at if isinstance(first, float)}

@@ -1,10 +1,8 @@
-"""The reference outputs of CST, held against ours complainant by complainant.
+"""Compares the reference outputs of CST with ours, complainant by complainant.
 
-They are thousands of numbers, of which a line tells how far the two that are furthest apart lie from each other, or how
-many differ. There are frames of the factual and the imagined data, a table for each variant and k with a row per
-complainant, and the neighbours of the first 300 complainants.
-
-Here belongs the layout of those files.
+They are thousands of numbers, of which a line has the largest difference, or how many differ. There are frames of the
+factual and the counterfactual data, a table for each variant and k with a row for each complainant, and the neighbours
+of the first 300 complainants.
 """
 
 import gzip
@@ -66,7 +64,7 @@ class Golden:
         return [self._file(name) for name in ("factual.csv.gz", "counterfactual.csv.gz", *tables, *lists)]
 
     def told(self, found: Tested) -> Told:
-        """All that the files say, beside ours."""
+        """Yields all figures of the files, with ours."""
         yield from self._frames(found)
         for variant in FILES:
             for at, k in enumerate(KS):

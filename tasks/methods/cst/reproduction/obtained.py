@@ -1,7 +1,6 @@
-"""What our code obtains of the CST paper's problems: every complainant compared and tested, and the cells of that.
+"""Compares and tests every complainant of the CST paper's problems, and converts the results to cells.
 
-Here belong counts, shares, coefficients and single complainants. What only the reference outputs know of is in
-``golden``.
+Scope: counts, shares, coefficients and single complainants. Comparison with the reference outputs: ``golden``.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -47,12 +46,12 @@ class Tested:
         return (*self.judged, CF)
 
     def at(self, variant: str) -> list[tuple[Value, ...]]:
-        """What the cells of a variant are at, in the order of its rows."""
+        """Returns what the cells of a variant are at, in the order of its rows."""
         return [(CF,)] if variant == CF else [(variant, float(k)) for k in self.prepared.settings.ks]
 
 
 def tested(prepared: Prepared) -> Tested:
-    """Search, count and test as the method does, keeping what it found of every complainant."""
+    """Searches, counts and tests as the method does, and keeps the results of every complainant."""
     problem, settings = prepared.problem, prepared.settings
     ground = lay(problem, settings, problem.group, applicants_of(problem).counterfactuals)
     compared = compare(ground, prepared.group, np.flatnonzero(problem.group == prepared.group))
@@ -61,7 +60,7 @@ def tested(prepared: Prepared) -> Tested:
 
 
 def cells(found: Tested, group: str, complainants: Iterable[int]) -> Mapping[Cell, Value]:
-    """All that is said of a problem's group as a whole, and of the complainants who are asked for."""
+    """Returns the cells of a problem's group as a whole, and of the given complainants."""
     out = {Cell(quantity, group, at): value for quantity, at, value in _counts(found)}
     out |= {Cell("coefficient", group, at): value for at, value in found.prepared.coefficients.items()}
     out |= {Cell(quantity, name): value for name, quantity, value in _shares(found, group)}
@@ -70,7 +69,7 @@ def cells(found: Tested, group: str, complainants: Iterable[int]) -> Mapping[Cel
 
 
 def multiple(whole: Tested, parts: Iterable[Tested], group: str) -> Mapping[Cell, Value]:
-    """Members of a crossed group who are detected by each single attribute."""
+    """Counts members of a crossed group who are detected by each single attribute."""
     both: dict[tuple[Value, ...], Bools] = {}
     for part in parts:
         own = np.searchsorted(part.row, whole.row)

@@ -1,25 +1,21 @@
-"""The tables of the CST paper as figures.
-
-Tables are laid out in two ways: by variant and number of neighbours k, or as rows of named quantities.
-"""
+"""Reads the tables of the CST paper: by variant and number of neighbours k, or as rows of named quantities."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tasks.methods.cst.algorithm.comparisons import CENTRED, CF, CST, ST
 from tasks.proof.lines import Cell, Figure
-from tasks.proof.published import place
+from tasks.proof.published import place, tables
 
 VARIANTS = (CST, ST, CENTRED)
 """Variants that count neighbours; counterfactual fairness (CF) knows no k."""
 
 
 def figures(said: Mapping[str, Any], dataset: str) -> Iterator[Figure]:
-    """What the tables say of a data set."""
-    for table in said["table"]:
-        if table["dataset"] == dataset:
-            for cell, value in _cells(table):
-                yield Figure(table["source"], False, cell, float(value), table.get("tolerance", 0.0))
+    """Yields the figures of the tables of a data set."""
+    for table in tables(said, dataset):
+        for cell, value in _cells(table):
+            yield Figure(table["source"], False, cell, float(value), table.get("tolerance", 0.0))
 
 
 def _cells(table: Mapping[str, Any]) -> Iterator[tuple[Cell, float]]:

@@ -1,16 +1,13 @@
-"""From an audit spec to the problem that the authors solved, by the stages and the causal model of an audit.
+"""Builds the CST authors' problem from an audit spec, by the stages and the causal model of an audit.
 
-An audit imagines complainants alone. The authors imagine everybody: the z-scores of the imagined data hang on it, where
-the values of others are rounded, too. And whoever is not of the group that complains is one reference group to them.
-
-Here belong the two steps by which the paper's problem differs from an audit's.
+Scope: the two differences from an audit. The authors generate counterfactuals of all rows, not of complainants alone,
+because the z-scores of the counterfactual data depend on it. And they merge all other groups into one reference group.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
 
 from schemas.audit.causal import CausalGraph
 from schemas.audit.spec import AuditSpec
@@ -23,8 +20,7 @@ from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.arrays import Longs
 from tasks.numerics.problem import Counterfactuals, Problem
 from tasks.pipeline.given import ProblemTables
-from tasks.plan import plan
-from tasks.proof.plain import call_plainly
+from tasks.proof.plain import tables_through
 from tasks.scoring.decider import Decide, decider
 
 Coefficients = Mapping[tuple[str, str], float]
@@ -33,18 +29,18 @@ Coefficients = Mapping[tuple[str, str], float]
 
 @dataclass(frozen=True)
 class Scene:
-    """One protected attribute of an audit, before anybody is imagined."""
+    """One protected attribute of an audit, before counterfactuals are generated."""
 
     problem: Problem
     world: World
     decide: Decide | None
 
     def imagined(self, attribute: str, rows: Longs) -> Counterfactuals:
-        """Rows ``(r,)`` as members of the reference group, and the decisions on them."""
+        """Generates the counterfactuals of rows ``(r,)`` as members of the reference group, with decisions on them."""
         return self.world.imagine(attribute, self.decide)(rows, self.problem.group, None)
 
     def against(self, attribute: str, group: int) -> "Scene":
-        """One group against everybody else, who are members of the reference group to the mechanisms, too."""
+        """Merges all other groups into the reference group, for the causal mechanisms as well."""
         labels = np.where(self.problem.group == group, group, self.problem.reference).astype(np.int32)
         groups = {**self.world.groups, attribute: replace(self.world.groups[attribute], group=labels)}
         return Scene(replace(self.problem, group=labels), replace(self.world, groups=groups), self.decide)
@@ -52,20 +48,19 @@ class Scene:
 
 @dataclass(frozen=True)
 class Prepared:
-    """The problem of one protected attribute and one group that complains."""
+    """The problem of one protected attribute and one group of complainants."""
 
     problem: Problem
-    """Groups are two: those who complain, and everybody else under the name of the reference group."""
+    """It has two groups: the complainants', and everybody else under the name of the reference group."""
     group: int
-    """Number of the group that complains."""
+    """Number of the complainants' group."""
     coefficients: Coefficients
     settings: CstSettings
 
 
 def scene(spec: AuditSpec, attribute: str) -> Scene:
-    """The stages of an audit up to the model's decisions, and the world in which its applicants are imagined."""
-    steps = [step for step in plan(spec).steps if step.stage.name in ("ingest", "preprocess", "score")]
-    tables = ProblemTables.of({name: pa.concat_tables(parts) for name, parts in call_plainly(steps).items()})
+    """Runs the stages of an audit up to the model's decisions, and fits the world of its causal graph."""
+    tables = ProblemTables.of(tables_through(spec, "score"))
     # without a causal graph the cases do not look for the counterfactuals that an audit would have made by now
     nothing_assumed = detect.settings_of(spec.model_copy(update={"causal_graph": CausalGraph()}), "cst")
     problem = next(case.problem for case in cases(tables, nothing_assumed) if case.attribute == attribute)
@@ -76,7 +71,7 @@ def scene(spec: AuditSpec, attribute: str) -> Scene:
 
 
 def prepared(spec: AuditSpec, attribute: str, group: str) -> Prepared:
-    """The authors' problem: one group against everybody else, all of them imagined."""
+    """Builds the authors' problem: one group against everybody else, with a counterfactual for every row."""
     settings = spec.methods.of(CstSettings)
     if settings is None:
         raise ValueError(f"{spec.name} does not ask for CST")
@@ -98,7 +93,7 @@ def prepared(spec: AuditSpec, attribute: str, group: str) -> Prepared:
 def against_reference(
     terms: Mapping[str, Mapping[str, float]], references: Mapping[str, str]
 ) -> dict[tuple[str, str], float]:
-    """Coefficients as the paper has them: the effect of not belonging to the reference group.
+    """Converts coefficients to the paper's form: the effect of not belonging to the reference group.
 
     A fit leaves out the group that comes first by name, and in all data sets of the paper that is not the reference.
 

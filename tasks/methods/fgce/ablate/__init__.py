@@ -1,4 +1,4 @@
-"""Stage ``ablate``: FGCE on a graph without one of its rules, and on groups of equal size.
+"""Stage ``ablate``: runs FGCE on a graph without one of its rules, and on groups of equal size.
 
-Its arithmetic is in ``tasks.methods.fgce.algorithm.ablation``.
+Scope: the stage. Arithmetic: ``tasks.methods.fgce.algorithm.ablation``.
 """

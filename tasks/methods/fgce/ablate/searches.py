@@ -1,6 +1,6 @@
-"""The searches of ``ablate``: with each constraint lifted, at each epsilon, on all rows and on subsamples.
+"""Runs the searches of ``ablate``: with each constraint lifted, at each epsilon, on all rows and on subsamples.
 
-All searches and epsilons see the same subsamples, so that what a rule changes is not a matter of who was drawn.
+All searches and epsilons use the same subsamples, so that differences between rules are not sampling noise.
 """
 
 from collections.abc import Iterator, Sequence
@@ -66,7 +66,7 @@ def searched(
     facts: pa.Table,
     settings: AblateSettings,
 ) -> Produced:
-    """Infeasible share and burden of every group without each constraint; its connectivity at several epsilons."""
+    """Computes infeasible share and burden of every group without each constraint, and connectivity by epsilon."""
     rows = _rows(features, memberships, settings)
     asked = _asked(rows.ids, decisions, settings.explain)
     variants = _variants(rows.encoded, encodings, _epsilon(facts))

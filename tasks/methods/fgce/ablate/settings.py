@@ -1,4 +1,4 @@
-"""What decides the searches of ``ablate``, and whether an audit asks for them."""
+"""Settings of the stage ``ablate``."""
 
 from schemas.audit.spec import AuditSpec, Explain, Protected, StageSettings
 from schemas.errors import SpecError
@@ -9,7 +9,7 @@ from tasks.methods.fgce.settings import FgceSettings
 
 
 class AblateSettings(StageSettings):
-    """What decides the searches: the graph, who is explained, the protected attributes and their subsamples."""
+    """Settings of the searches: graph, explained applicants, protected attributes and their subsamples."""
 
     graph: GraphSettings
     draws: int
@@ -20,7 +20,7 @@ class AblateSettings(StageSettings):
 
 
 def settings_of(spec: AuditSpec) -> AblateSettings | None:
-    """The stage's settings; None where no ablation is asked for.
+    """Returns the stage's settings; None where the audit spec has no ablations.
 
     Raises:
         SpecError: a feature is named like one of the searches, whose results could then not be told from its own.

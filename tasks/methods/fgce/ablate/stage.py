@@ -1,8 +1,7 @@
-"""Ablate: recourse searched again with each constraint lifted, and the graph's connectivity against epsilon.
+"""Stage ``ablate``: repeats the search for recourse with each constraint lifted, and measures connectivity by epsilon.
 
-It answers which rule leaves whom without recourse (FGCE, Table VI, Figures 1 and 5), as a thought experiment about the
-graph. Connectivity is a matter of the applications and not of who decides on them: it is stored once, with the lender,
-whose applications they are.
+It shows which rule leaves whom without recourse (FGCE, Table VI, Figures 1 and 5), as a thought experiment about the
+graph. Connectivity depends on the applications and not on the decision maker: it is stored once, with the lender.
 
 Both are measured again on the reference group at the size of every smaller group (specs of FGCE, 'Epsilon and size').
 """
@@ -32,7 +31,7 @@ def ablate(
     *,
     settings: AblateSettings,
 ) -> Produced:
-    """Infeasible share and burden of every group without each constraint; its connectivity at several epsilons."""
+    """Computes infeasible share and burden of every group without each constraint, and connectivity by epsilon."""
     from tasks.methods.fgce.ablate.searches import searched  # loads numba
 
     return searched(features, encodings, memberships, decisions, facts, settings)

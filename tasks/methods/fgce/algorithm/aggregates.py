@@ -1,11 +1,11 @@
 """Aggregates of FGCE: optima, areas of least costs, saturation points and sizes, which are no means over rows.
 
-What is solved is solved anew on factual rows drawn with replacement; for what follows from the greedy selection rows
-are drawn anew with the selection held as it is. k0 and d0 can only fall when rows are left out, so their intervals lie
-at or below the value: they say how much it hangs on few rows, and not where that of another sample would lie. d0 at k0
-may rise, because fewer candidates may then be allowed.
+Optima are solved again on bootstrap samples of the factual rows; statistics of the greedy selection are resampled with
+the selection fixed. k0 and d0 can only fall when rows are left out, so their intervals lie at or below the value: they
+show the dependence on few rows, and not the range in another sample. d0 at k0 may rise, because fewer candidates may
+then be allowed.
 
-Here belong replicates and what is said of each value. The values are made in ``optima`` and ``curves``.
+Scope: replicates and reasons of each value. Values: ``optima`` and ``curves``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -138,7 +138,7 @@ def _saturation(measure: str, at: dict[str, float | str], points: Floats, n: int
 
 
 def of_nobody() -> Iterator[Aggregate]:
-    """A group without factuals is said to be one, and not passed over."""
+    """Aggregates of a group without factuals: refused with that reason."""
     for measure in ("k0", "d0", "d0_at_k0"):
         yield Aggregate(
             0, 0, measure, {}, float("nan"), 0, True, reason="no factual: nobody has anything to be explained"

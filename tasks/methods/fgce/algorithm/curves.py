@@ -1,11 +1,11 @@
-"""Coverage against cost and against k: areas under the curves and where they level off (FGCE, section IV).
+"""Coverage against cost and against k: areas under the curves and saturation points (FGCE, section IV).
 
 ``kAUC(k)`` is the area of coverage over the limits d, ``dAUC(d)`` the area of coverage over k, each divided by the area
-of full coverage on the same grid. Coverage is a mean over factual rows, and so are both areas: the functions here give
-each row's own part, which the bootstrap resamples, with the selection of candidates held as it is.
+of full coverage on the same grid. Both are means over factual rows: the functions here return the part of each row,
+which the bootstrap resamples with fixed candidates.
 
-A saturation point is the first point of the grid at which a curve reaches its highest value. It is no mean; its
-replicates are made here.
+A saturation point is the first point of the grid at which a curve reaches its maximum. It is no mean, so its replicates
+are made here.
 """
 
 from dataclasses import dataclass
@@ -48,14 +48,12 @@ class Limits:
     @cached_property
     def at_d(self) -> Longs:
         """Place of each limit of ``of_d`` among the levels."""
-        places: Longs = np.searchsorted(self.levels, self.of_d)
-        return places
+        return np.searchsorted(self.levels, self.of_d)
 
     @cached_property
     def at_k(self) -> Longs:
         """Place of each limit of ``of_k`` among the levels."""
-        places: Longs = np.searchsorted(self.levels, self.of_k)
-        return places
+        return np.searchsorted(self.levels, self.of_k)
 
 
 def limits(dearest: float, needed: float | None = None) -> Limits:
@@ -105,7 +103,7 @@ def saturation(coverage: Floats, grid: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Resampled:
-    """Coverage on rows drawn anew with replacement, the selection held as it is; the last is the sample as it is."""
+    """Coverage on bootstrap samples of the rows with the selection fixed; the last is the sample itself."""
 
     coverage: Floats
     """``(b + 1, L, k)`` shares of all rows."""
@@ -146,5 +144,4 @@ def least_cost(found: Resampled, levels: Floats, free: Floats, share: float) -> 
     paid = np.vstack([np.repeat(levels[:, None], len(free), axis=1), free])
     first = enough.argmax(axis=1)
     costs = np.where(enough.any(axis=1), np.take_along_axis(paid, first, axis=0), np.nan)
-    least: Floats = np.fmin.accumulate(costs, axis=1)  # more candidates never make it dearer
-    return least
+    return np.fmin.accumulate(costs, axis=1)  # more candidates never make it dearer

@@ -1,17 +1,15 @@
 """Feasible group counterfactual explanations (FGCE; Fragkathoulas, Papanikou, Pitoura and Terzi): the method.
 
-For every group: which of its unfavourable decisions have a feasible counterfactual inside the group, how dear the
-cheapest one is, how many are covered by k of them within a limit on cost, and how few would do at what least cost.
-Everything is then recomputed on the reference group, subsampled to the size of each other group: a small group has
-fewer candidates and a thinner graph, and that alone makes its factuals look worse off (specs, 'Epsilon and size'; the
-paper does not do this).
+Results for every group: the unfavourable decisions with a feasible counterfactual inside the group, the cost of the
+cheapest one, coverage by k of them within a limit on cost, and the fewest that suffice at the least cost. All is
+recomputed on the reference group, subsampled to the size of each other group: a small group has fewer candidates and a
+thinner graph, which alone makes its factuals look worse off (specs, 'Epsilon and size'; not in the paper).
 
 Limits on cost follow the paper's grid, which ends short of the square root of the number of features. A change of
-category costs sqrt(2), so that feasible costs may exceed that end; what is said of k alone (``coverage_at_k``,
-``burden_at_k``) is therefore said without any limit on cost.
+category costs sqrt(2), so that feasible costs may exceed that end; ``coverage_at_k`` and ``burden_at_k`` therefore have
+no limit on cost.
 
-Here belongs the order of the method. One group is explained in ``recourse``; what is said of it is in ``tallies``
-(means over rows) and ``aggregates`` (the rest).
+Scope: the order of the method. One group: ``recourse``. Statistics: ``tallies`` (means over rows) and ``aggregates``.
 """
 
 from collections.abc import Iterator, Mapping
@@ -160,7 +158,7 @@ def _aggregates(found: Explained, at: Resampled, solved: Solved, frame: Frame) -
 
 
 def _of_subgroups(found: Explained, frame: Frame, rng: np.random.Generator) -> Iterator[Aggregate]:
-    """The same of a group's largest subgroups, and their sizes; what is solved is not solved anew for an interval."""
+    """The same for a group's largest subgroups, and their sizes; optima get no intervals."""
     for number, alone in _subgroups(found, frame):
         at = _resampled(alone, rng, frame.problem.resamples)
         solved = aggregates.solve(alone, frame.limits, _once(frame.settings), at, rng)

@@ -1,14 +1,14 @@
-"""How few candidates cover everyone that can be covered, at what cost, and at what least cost k of them cover a share.
+"""The fewest candidates that cover all coverable rows, their cost, and the least cost of covering a share with k.
 
 ``k0`` is the smallest number of candidates that covers every coverable row, ``d0`` the smallest cost at which that is
 possible with any number of them (the paper's definition), ``d0_at_k0`` the smallest cost at which ``k0`` of them do it
 (what the authors' code computes). The least cost of k and c is the smallest largest cost at which k candidates cover a
 share c of the coverable rows; ``cauc(c)`` is its area over k, divided by the smallest of any group (FGCE, section IV).
 
-A group of many pairs is not solved: the greedy selection gives bounds, which say that they are bounds. So are least
-costs unless they are asked for exactly, since each takes integer programmes of its own.
+For a group of many pairs, the greedy selection gives bounds, which are marked as such. Least costs are bounds too
+unless exact ones are requested, since each takes integer programmes of its own.
 
-Here belong the values. Solving is in ``covering`` and its neighbours, replicates are in ``aggregates``.
+Scope: values. Solvers: ``covering``. Replicates: ``aggregates``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -117,10 +117,7 @@ def bounds(found: Explained) -> Full:
         return nobody()
     everyone = selection.cover(found.offers)
     return Full(
-        n,
-        Value(len(everyone), TOO_LARGE),
-        Value(float(np.nanmax(found.cheapest))),
-        Value(float("nan"), UNKNOWN_K0),
+        n, Value(len(everyone), TOO_LARGE), Value(float(np.nanmax(found.cheapest))), Value(float("nan"), UNKNOWN_K0)
     )
 
 
@@ -181,8 +178,7 @@ def cauc(costs: Floats, c: float, scale: Scale) -> Floats:
         return np.full(costs.shape[:-1], np.nan)
     window = costs[..., ks - 1]
     area = np.trapezoid(window, ks, axis=-1) / (ks[-1] - ks[0]) if len(ks) > 1 else window[..., 0]
-    scaled: Floats = area / scale.unit[c]
-    return scaled
+    return area / scale.unit[c]
 
 
 def cheapest_k(costs: Floats) -> Floats:

@@ -1,11 +1,9 @@
 """Costs of all feasible pairs of a group, as levels: the first limit on cost that covers the pair.
 
-The limits are levels: a pair of factual and candidate is stored as one byte, the first level that covers it. The last
-level is no limit at all. Costs themselves are held only while a block of factuals is priced, and computed again for the
-few candidates that are chosen.
+A pair of factual and candidate is stored as one byte, the first level that covers it; the last level is no limit. Costs
+themselves exist only while a block of factuals is priced, and are recomputed for the few chosen candidates.
 
-Here belong prices. What a pair costs is in ``costs``, the choice in ``selection``, who can reach whom in
-``tasks.feasibility_graph.algorithm.reachability``.
+Scope: prices. Costs: ``costs``. Choice: ``selection``. Reach: ``tasks.feasibility_graph.algorithm.reachability``.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
-"""Choice of the cost of a problem, made for one group: distances, or paths over weighted edges.
+"""Choice of the cost of a problem for one group: distances, or paths over weighted edges.
 
-The kernel density behind path costs is fitted to all rows, once, and only when a path cost is asked for.
+The kernel density of path costs is fitted to all rows, once, and only for path costs.
 
-Here belongs the choice. Distances, weights and shortest paths are in ``costs``.
+Scope: the choice. Distances, weights and shortest paths: ``costs``.
 """
 
 from collections.abc import Sequence

@@ -1,9 +1,9 @@
 """FGCE on some rows of one group: reachable candidates, their costs, and the few that serve most.
 
-``search`` finds what is feasible and what it costs; ``explain`` prices it under limits on cost and selects. The two are
-apart because the limits follow from what all groups need (``curves``).
+``search`` finds feasible pairs and their costs; ``explain`` prices them under limits on cost and selects. They are
+separate because the limits depend on all groups (``curves``).
 
-Here belongs one group. Comparing groups and sizes is in ``detection``.
+Scope: one group. Comparison of groups and sizes: ``detection``.
 """
 
 from collections.abc import Callable

@@ -1,10 +1,10 @@
 """Few counterfactuals for many factuals: Algorithm 1 of FGCE, maximum coverage under a limit on cost.
 
-At most k candidates are chosen, each time the one that newly covers most factual rows at a cost of at most d; ties go
-to the smaller total cost over all factuals it covers within d, covered before or not, then to the smaller node. The
-choices for k are the first k of those for k + 1, so one run per d serves every k.
+At most k candidates are chosen. Each newly covers most factual rows at a cost of at most d; ties go to the smaller
+total cost over all factuals it covers within d, covered before or not, then to the smaller node. The choices for k are
+the first k of those for k + 1, so one run per d serves every k.
 
-Here belongs the greedy choice. What there is to choose from is in ``pairs``, exact optima are in ``covering``.
+Scope: the greedy choice. Candidates: ``pairs``. Exact optima: ``covering``.
 """
 
 from dataclasses import dataclass

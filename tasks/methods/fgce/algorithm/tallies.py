@@ -1,10 +1,10 @@
 """Tallies of FGCE for one group: the values of each statistic over the group's factual rows.
 
-The mean over the rows is the measure; the bootstrap draws rows anew, with the selection of candidates held as it is.
-Coverage and its areas are over all factuals (``denominator`` ``all``) and over those that some candidate can serve
-(``feasible``, the paper's). Groups, subgroups and size-matched subsamples are all described by the same functions.
+The mean over the rows is the measure; the bootstrap resamples rows with the selection of candidates fixed. Coverage and
+its areas are over all factuals (``denominator`` ``all``) and over those that some candidate can serve (``feasible``,
+the paper's). Groups, subgroups and size-matched subsamples share these functions.
 
-Here belong means over rows. Optima and saturation points are in ``optima``; how values become tallies:
+Scope: means over rows. Optima and saturation points: ``optima``. Tallies from values:
 ``tasks.numerics.statistics.distributions``.
 """
 

@@ -1,39 +1,30 @@
-"""``evenhand bench fgce``: time and memory of FGCE on the paper's data, its growth, and its ratio to plain loops.
+"""Times FGCE on the paper's data and measures its memory, growth, and ratio to plain loops.
 
-Rows are read, encoded and scored once by the stages of an audit, which is told apart. Each size then runs in a process
+Rows are read, encoded and scored once by the stages of an audit, which is timed apart. Each size then runs in a process
 of its own (``work``), so that its peak memory is its own.
 
-Here belong what is run and the targets. What is timed is in ``work``, the plain loops are
-``tasks.methods.fgce.bench.plain``.
+Scope: runs and targets. The timed work: ``work``. The plain loops: ``plain``.
 """
 
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from schemas.audit.spec import AuditSpec
 from schemas.terms import DecisionMaker
 from tasks.detection.problems import explained_and_candidates
 from tasks.feasibility_graph.rows import rules_of, strata_of
 from tasks.methods.fgce.bench.work import GRAPH, OPTIMA, Scored
+from tasks.methods.fgce.reproduction.experiments import EXPERIMENTS
 from tasks.methods.fgce.settings import FgceSettings
-from tasks.plan import plan
-from tasks.proof.benches import ALL, Row, apart, at_least, at_most, measured, row
-from tasks.proof.plain import call_plainly
-from tasks.proof.specs import paper_spec, require
+from tasks.proof.benches import ALL, Bench, Expected, Room, Row, apart, at_least, at_most, row
+from tasks.proof.plain import tables_through
+from tasks.proof.work import Piped
 
 ADULT, COMPAS = "adult", "compas"
-SOURCES = {
-    ADULT: ("adult-integer-coded.yaml", "data/fgce/adult_integer_coded.csv.gz"),
-    COMPAS: ("compas.yaml", "data/compas/compas_two_years_no_names.csv.gz"),
-}
-"""The audit spec, and its file inside the directory that ``--data`` gives."""
-
 MOST_SECONDS = {ADULT: 60.0, COMPAS: 10.0}
 MOST_MB = FREE_MB = 2_000
 MOST_GROWTH = 1.5
@@ -42,67 +33,48 @@ LEAST_RATIO = 100.0
 GROWTH_ROWS = 8_000
 PLAIN_ROWS = (1_000, 2_000)
 SEED = 0
-SCORED_STEPS = 3
-"""Ingest, preprocess, score."""
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """Scored rows in a file, and the settings of their spec."""
+    """Scored rows, and the settings of their spec."""
 
     name: str
-    file: Path
+    scored: Piped
     settings: str
     seconds: float
 
     def run(self, what: str, rows: int) -> Mapping[str, Any]:
-        """What a process of its own says of ``what`` on so many rows."""
-        return apart("tasks.methods.fgce.bench.work", what, self.file, self.settings, rows, SEED)
+        """Runs ``what`` on so many rows in a process of its own."""
+        return apart("tasks.methods.fgce.bench.work", what, self.scored, self.settings, rows, SEED)
 
 
-def fgce(data: Path, rows: int | None = None) -> list[Row]:
-    """Times, memory, growth and the ratio to plain loops, each beside its target.
-
-    Args:
-        data: Directory with ``data/fgce`` and ``data/compas`` in it.
-        rows: At most so many rows of each data set, for a quick look; the targets, which are for all rows and for the
-            sizes said, are then not held against it.
-
-    Raises:
-        InfrastructureError: A file is missing, memory is short, or the disk is too full.
-    """
-    require(data, [data / file for _, file in SOURCES.values()])
-    return measured(lambda place: _lines(data, place, rows or ALL), rows, FREE_MB)
-
-
-def _lines(data: Path, place: Path, limit: int) -> Iterator[Row]:
-    adult, compas = (_prepared(name, data, place, {}) for name in (ADULT, COMPAS))
+def _lines(room: Room) -> Iterator[Row]:
+    adult, compas = (_prepared(name, room, {}) for name in (ADULT, COMPAS))
     # false negatives are so few in 1,000 rows that there would be little to compare
-    everyone = _prepared(ADULT, data, place, {"explain.factuals": "unfavourable"})
+    everyone = _prepared(ADULT, room, {"explain__factuals": "unfavourable"})
     start = time.perf_counter()
     adult.run("measure", 1)  # compiles, so that no process below spends time or memory on it
     yield row(ADULT, 1, "apart: start Python, compile what is not cached", seconds=time.perf_counter() - start)
-    whole, part = (adult.run("measure", min(limit, size)) for size in (ALL, GROWTH_ROWS))
+    whole, part = (adult.run("measure", min(room.limit, size)) for size in (ALL, GROWTH_ROWS))
     yield from _of_size(adult, whole)
-    yield from _of_size(compas, compas.run("measure", limit))
+    yield from _of_size(compas, compas.run("measure", room.limit))
     yield _growth(whole, part)
-    for size in dict.fromkeys(min(limit, each) for each in PLAIN_ROWS):
+    for size in dict.fromkeys(min(room.limit, each) for each in PLAIN_ROWS):
         yield from _against_plain(everyone.run("compare", size))
 
 
-def _prepared(name: str, data: Path, place: Path, overrides: Mapping[str, str]) -> Prepared:
+def _prepared(name: str, room: Room, overrides: Mapping[str, str]) -> Prepared:
     start = time.perf_counter()
-    spec_name, source = SOURCES[name]
-    spec = paper_spec(spec_name, {**overrides, "source.path": str(data / source)})
-    file = place / f"{name}{len(overrides)}.npz"
-    _scored(spec).write(file)
+    spec = EXPERIMENTS[name].read(room.data, **overrides)
+    scored = Piped(_scored(spec))
     settings = (spec.methods.of(FgceSettings) or FgceSettings()).model_dump_json()
-    return Prepared(name, file, settings, time.perf_counter() - start)
+    return Prepared(name, scored, settings, time.perf_counter() - start)
 
 
 def _scored(spec: AuditSpec) -> Scored:
     """The rows after the stages before the graph."""
-    tables = {name: pa.concat_tables(parts) for name, parts in call_plainly(plan(spec).steps[:SCORED_STEPS]).items()}
+    tables = tables_through(spec, "score")
     features, encodings = tables["features"], tables["encodings"]
     encoded = np.column_stack([features[name].to_numpy() for name in features.column_names[1:]])
     ids = features["row_id"].to_pylist()
@@ -144,15 +116,9 @@ def _of_stage(stage: str, took: float, said: Mapping[str, Any]) -> Row:
 def _growth(whole: Mapping[str, Any], part: Mapping[str, Any]) -> Row:
     """Seconds per edge of the graph on all rows, against those on some."""
     per_edge = [each["seconds"][GRAPH] / max(each["edges"], 1) for each in (whole, part)]
-    ratio = per_edge[0] / per_edge[1]
-    return row(
-        ADULT,
-        whole["rows"],
-        f"graph, seconds per edge: against {part['rows']:,} rows",
-        ratio=ratio,
-        **at_most(ratio, MOST_GROWTH),
-        found=" against ".join(f"{each * 1e6:.3f} µs" for each in per_edge),
-    )
+    ratio, found = per_edge[0] / per_edge[1], " against ".join(f"{each * 1e6:.3f} µs" for each in per_edge)
+    what = f"graph, seconds per edge: against {part['rows']:,} rows"
+    return row(ADULT, whole["rows"], what, ratio=ratio, **at_most(ratio, MOST_GROWTH), found=found)
 
 
 def _against_plain(said: Mapping[str, Any]) -> Iterator[Row]:
@@ -160,12 +126,20 @@ def _against_plain(said: Mapping[str, Any]) -> Iterator[Row]:
     at, what = (ADULT, said["rows"]), "graph, reach, selection at every limit d"
     ratio = said["plain_s"] / said["arrays_s"]
     yield row(*at, f"{what}: plain loops, networkx", seconds=said["plain_s"], ratio=1.0)
-    yield row(
-        *at,
-        f"{what}: arrays",
-        seconds=said["arrays_s"],
-        ratio=ratio,
-        **at_least(ratio, LEAST_RATIO),
-        found=f"same {said['edges_of_rows']:,} edges, same components, same {said['cells']:,} cells of coverage "
-        f"({said['factuals']} factuals, {said['covered']} covered)",
-    )
+    found = f"same {said['edges_of_rows']:,} edges, same components, same {said['cells']:,} cells of coverage "
+    found += f"({said['factuals']} factuals, {said['covered']} covered)"
+    met = at_least(ratio, LEAST_RATIO)
+    yield row(*at, f"{what}: arrays", seconds=said["arrays_s"], ratio=ratio, **met, found=found)
+
+
+BENCH = Bench(
+    "fgce",
+    _lines,
+    tuple(source for name in (ADULT, COMPAS) for source in EXPERIMENTS[name].sources),
+    memory_mb=FREE_MB,
+)
+TWIN = Expected(
+    "{ablations: false, size_matched_draws: 20, resolves: 0}",
+    ("direct",),
+    {"mediated": "whoever is denied for lower means is as far from approval as others who are denied"},
+)

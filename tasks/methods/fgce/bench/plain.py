@@ -1,14 +1,13 @@
-"""FGCE in plain loops and with networkx: to be read beside the paper, and to measure the arrays against.
+"""Runs FGCE in plain loops and with networkx: to be read beside the paper, and to measure the arrays against.
 
 Every row is a vertex of its own here, equal rows too, and nothing is packed, condensed or skipped. Audits do not use
 this module; the benchmark does, and finds in both the same edges, components and coverage.
 
-Here belong graph, reach and the greedy selection in their plainest form. Exact optima as printed are in
-``tasks.methods.fgce.reproduction.printed_mip``.
+Scope: graph, reach and greedy selection. Exact optima as printed: ``tasks.methods.fgce.reproduction.printed_mip``.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import networkx as nx
@@ -37,7 +36,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Plain:
-    """What the plain form finds."""
+    """Results of the plain form."""
 
     edges: int
     """Edges between rows."""
@@ -48,7 +47,7 @@ class Plain:
 
 
 def explain(rows: Rows, rules: Rules, epsilon: float, limits: Sequence[float], k: int) -> Plain:
-    """Graph, components, reach and all (k, d) tables of every group (FGCE, sections III and IV, Algorithm 1).
+    """Computes graph, components, reach and all (k, d) tables of every group (FGCE, sections III and IV, Algorithm 1).
 
     Args:
         rows: All rows.
@@ -70,7 +69,7 @@ def explain(rows: Rows, rules: Rules, epsilon: float, limits: Sequence[float], k
 
 
 def feasibility_graph(rows: Rows, rules: Rules, epsilon: float) -> "nx.DiGraph[int]":
-    """The graph in which ``i -> j`` says that row ``i`` could come to look like row ``j`` in one step."""
+    """Builds the graph in which ``i -> j`` says that row ``i`` could come to look like row ``j`` in one step."""
     points, group, direction = rows.encoded.tolist(), rows.group.tolist(), rules.direction.tolist()
     graph = nx.DiGraph()
     graph.add_nodes_from(range(len(points)))
@@ -113,7 +112,7 @@ def _reached(part: "nx.DiGraph[int]", rows: Rows) -> Costs:
 
 
 def greedy(costs: Costs, number: Mapping[int, int], limit: float, k: int) -> list[int]:
-    """Factual rows covered within ``limit`` by the first 1, 2, ... ``k`` candidates of Algorithm 1.
+    """Counts factual rows covered within ``limit`` by the first 1, 2, ... ``k`` candidates of Algorithm 1.
 
     Ties go to the smaller total cost over all factuals within the limit, covered before or not, then to the candidate
     with the smaller ``number``.
@@ -129,13 +128,9 @@ def greedy(costs: Costs, number: Mapping[int, int], limit: float, k: int) -> lis
     counts = []
     for _ in range(k):
         order = ((-len(serves[each] - covered), round(total[each], 9), number[each], each) for each in serves)
-        covered |= serves[_first(order)] if serves else set()
+        covered |= serves[min(order)[-1]] if serves else set()
         counts.append(len(covered))
     return counts
-
-
-def _first(order: Iterable[tuple[int, float, int, int]]) -> int:
-    return min(order)[-1]
 
 
 def _numbers(rows: Rows, rules: Rules) -> dict[int, int]:

@@ -1,13 +1,12 @@
-"""FGCE on scored rows, stage by stage with its time: what ``evenhand bench fgce`` starts as a process of its own.
+"""Times FGCE on scored rows, stage by stage; ``evenhand bench fgce`` starts it as a process of its own.
 
-It imports neither frames nor stages of an audit, so that the process's peak memory is that of the method. Numba's
+It imports neither tables nor stages of an audit, so that the process's peak memory is that of the method. Numba's
 kernels are compiled, or loaded from its cache, on a small sample before anything is timed.
 """
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,15 +22,14 @@ from tasks.methods.fgce.algorithm.pricing import Pricing
 from tasks.methods.fgce.algorithm.recourse import Explained
 from tasks.methods.fgce.bench import plain
 from tasks.methods.fgce.settings import FgceSettings
-from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.arrays import Ints, Longs
 from tasks.numerics.problem import FeasibilityGraph, Problem
-from tasks.numerics.results import Tally
-from tasks.proof.work import Stored, answer, peak_mb, sampled
+from tasks.proof.work import answer, peak_mb, sampled
 
 COLLAPSE, GRAPH, REACH, SELECT = "collapse equal rows", "graph", "reachability", "selection at every limit d"
 COMPONENTS, OPTIMA, TABLES = "components", "exact k0, d0, d0 at k0", "(k, d) tables and areas"
 TIMES = 3
-"""Everything is run so often, and the fastest run is told: other processes can only make it slower."""
+"""Runs, of which the fastest counts: other processes can only make one slower."""
 
 WARM_ROWS = 2_000
 
@@ -39,20 +37,16 @@ _Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True)
-class Scored(Stored):
+class Scored(plain.Rows):
     """Rows as the stages before the graph leave them: encoded, scored and split."""
 
-    encoded: Floats
-    group: Ints
-    factual: Bools
-    candidate: Bools
     direction: NDArray[np.int8]
     """``(p,)`` constraint of each encoded column, as ``Rules`` of the graph has it; no allowed transitions."""
     feature: Ints
     """``(p,)`` source feature of each encoded column."""
 
     def sample(self, size: int, seed: int) -> "Scored":
-        """``size`` rows drawn without replacement, or all if there are no more."""
+        """Draws ``size`` rows without replacement, or all if there are no more."""
         rows = sampled(len(self.group), size, seed)
         by_row = ("encoded", "group", "factual", "candidate")
         return replace(self, **{name: getattr(self, name)[rows] for name in by_row})
@@ -65,7 +59,7 @@ class Clock:
         self.seconds: dict[str, float] = {}
 
     def __call__(self, stage: str, work: Callable[[], _Value]) -> _Value:
-        """Do some work and note what it takes."""
+        """Does some work and notes its seconds."""
         start = time.perf_counter()
         done = work()
         self.seconds[stage] = time.perf_counter() - start
@@ -74,7 +68,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class Done:
-    """What the stages came to."""
+    """Results of the stages."""
 
     distinct: Distinct
     built: Built
@@ -91,11 +85,11 @@ class Done:
 
 
 def stages(scored: Scored, settings: FgceSettings) -> Done:
-    """Graph, components, reachability, exact k0 and d0, and all (k, d) tables of every group."""
+    """Computes graph, components, reachability, exact k0 and d0, and all (k, d) tables of every group."""
     clock, rules = Clock(), Rules(scored.direction)
     codes = np.zeros((len(scored.group), 0), dtype=np.int32)
     distinct = clock(COLLAPSE, lambda: feasibility.collapse(scored.encoded, codes, scored.group[:, None], rules))
-    built = clock(GRAPH, lambda: feasibility.build(distinct, rules, _epsilon(settings), settings))
+    built = clock(GRAPH, lambda: feasibility.build(distinct, rules, float(settings.epsilon), settings))
     clock(COMPONENTS, lambda: components(built.graph))
     problem, members = _problem(scored, distinct, built.graph)
     pricing = Pricing(problem, settings, np.random.default_rng(0))
@@ -104,25 +98,20 @@ def stages(scored: Scored, settings: FgceSettings) -> Done:
     needed = max((each.d0_at_k0.value for each in full if each.n), default=None)
     limits = curves.limits(pricing.dearest(searched), needed)
     explained = clock(SELECT, lambda: [recourse.explain(found, limits.levels, settings.k) for found in searched])
-    clock(TABLES, lambda: [_tables(found, limits) for found in explained])
+    clock(TABLES, lambda: [[*tallies.coverage(of, limits), *tallies.areas(of, limits)] for of in explained])
     return Done(distinct, built, full, limits, explained, clock.seconds)
 
 
 def fastest(scored: Scored, settings: FgceSettings) -> Done:
-    """The fastest of several runs."""
+    """Returns the fastest of several runs."""
     return min((stages(scored, settings) for _ in range(TIMES)), key=lambda done: sum(done.seconds.values()))
 
 
-def warm(scored: Scored, settings: FgceSettings, seed: int) -> None:
-    """Compile the kernels, or load them: nothing after this waits for numba."""
-    stages(scored.sample(WARM_ROWS, seed), settings)
-
-
-def measure(file: str, asked: str, rows: str, seed: str) -> dict[str, Any]:
-    """Times, counts and peak memory of the stages on so many rows of a file."""
-    scored, settings = Scored.read(Path(file)), FgceSettings.model_validate_json(asked)
+def measure(scored: Scored, asked: str, rows: str, seed: str) -> dict[str, Any]:
+    """Measures times, counts and peak memory of the stages on so many rows."""
+    settings = FgceSettings.model_validate_json(asked)
     sample = scored.sample(int(rows), int(seed))
-    warm(scored, settings, int(seed))
+    stages(scored.sample(WARM_ROWS, int(seed)), settings)  # compiles: nothing after this waits for numba
     done = fastest(sample, settings)
     return {
         "peak_mb": peak_mb(),
@@ -135,29 +124,28 @@ def measure(file: str, asked: str, rows: str, seed: str) -> dict[str, Any]:
     }
 
 
-def compare(file: str, asked: str, rows: str, seed: str) -> dict[str, Any]:
-    """``compared`` of a file."""
-    return compared(Scored.read(Path(file)), FgceSettings.model_validate_json(asked), int(rows), int(seed))
+def compare(scored: Scored, asked: str, rows: str, seed: str) -> dict[str, Any]:
+    """Runs ``compared`` on the rows."""
+    return compared(scored, FgceSettings.model_validate_json(asked), int(rows), int(seed))
 
 
 def compared(scored: Scored, settings: FgceSettings, rows: int, seed: int) -> dict[str, Any]:
-    """Seconds of the arrays and of the plain form for the same work on the same rows.
+    """Times the arrays and the plain form for the same work on the same rows.
 
     Raises:
         RuntimeError: If they do not find the same edges, components and coverage.
     """
     sample, clock = scored.sample(rows, seed), Clock()
-    warm(scored, settings, seed)
+    stages(scored.sample(WARM_ROWS, seed), settings)
     done = fastest(sample, settings)
     ours = plain.Plain(
         done.edges_of_rows,
         tuple(len(np.unique(each.searched.reach.component)) for each in done.explained),
         tuple(each.selected.covered(each.offers.weight) for each in done.explained),
     )
-    people = plain.Rows(sample.encoded, sample.group, sample.factual, sample.candidate)
     limits = [*done.limits.levels, np.inf]
-    rules, epsilon = Rules(sample.direction), _epsilon(settings)
-    theirs = clock("plain", lambda: plain.explain(people, rules, epsilon, limits, settings.k))
+    rules, epsilon = Rules(sample.direction), float(settings.epsilon)
+    theirs = clock("plain", lambda: plain.explain(sample, rules, epsilon, limits, settings.k))
     _require_equal(ours, theirs)
     return {
         "rows": len(sample.group),
@@ -174,15 +162,6 @@ def _require_equal(ours: plain.Plain, theirs: plain.Plain) -> None:
     same = [np.array_equal(mine, other) for mine, other in zip(ours.covered, theirs.covered, strict=True)]
     if (ours.edges, ours.components) != (theirs.edges, theirs.components) or not all(same):
         raise RuntimeError(f"the arrays and the plain loops differ; the arrays: {ours}; the plain loops: {theirs}")
-
-
-def _epsilon(settings: FgceSettings) -> float:
-    """The radius of one step; the paper's specs give it as a number."""
-    return float(settings.epsilon)
-
-
-def _tables(found: Explained, limits: Limits) -> list[Tally]:
-    return [*tallies.coverage(found, limits), *tallies.areas(found, limits)]
 
 
 def _problem(scored: Scored, distinct: Distinct, graph: FeasibilityGraph) -> tuple[Problem, list[Longs]]:

@@ -10,9 +10,9 @@ from typing import Any
 
 from tasks.methods.fgce.report.thinned import counts, only, size_words
 from tasks.reporting.charts import vega
-from tasks.reporting.comparison import Axes, Curve, along, capital, curves, matched_cell, notes
+from tasks.reporting.comparison import Axes, Curve, capital, curves, matched_cell, notes, points
 from tasks.reporting.material import Measure, Shown, View, listed, undrawn
-from tasks.reporting.numbers import n_cell, number_cell, significant, value, value_cell
+from tasks.reporting.numbers import n_cell, number_cell, significant, value_cell
 from tasks.reporting.section import Cell, Figure, Panel, Row, Swatch, TableView
 
 MEASURES = {
@@ -56,14 +56,7 @@ def _counts(view: View) -> Iterator[Figure]:
 
 def _points(view: View, group: str, measure: str) -> Iterator[dict[str, Any]]:
     shown = _COUNTS[measure]
-    for m in along(view, group, measure, "epsilon", {}):
-        at = {"group": group, "line": shown.words, "x": m.said["epsilon"]}
-        if m.value is not None:
-            yield {**at, "what": vega.OWN, "value": m.value, "shown": value(m, shown.unit)}
-    for m in along(view, group, f"{measure}_size_matched", "epsilon", {}):
-        at = {"group": group, "line": shown.words, "x": m.said["epsilon"]}
-        if m.value is not None:
-            yield {**at, "what": vega.MATCHED, "value": m.value, "low": m.low, "high": m.high}
+    return points(view, group, Curve(measure, shown.words, {}), Axes("epsilon", _X, shown))
 
 
 def _panel(view: View, group: str, rows: list[dict[str, Any]], most: float) -> Panel:

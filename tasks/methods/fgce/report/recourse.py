@@ -1,14 +1,15 @@
-"""Who has no recourse and what it costs the others: what a reader of FGCE's chapter meets first.
+"""First results of FGCE: the infeasible share and the burden of each group beside the size-matched reference.
 
-Every group has its row, with the size-matched reference and the difference from it.
+A reading claims no more than the range of the subsamples gives. Too few units, a withheld value and an undefined one
+each get a sentence of their own: none of them reads as a pass.
 """
 
 from dataclasses import replace
 
-from tasks.methods.fgce.report.size import reading
 from tasks.methods.fgce.settings import FgceSettings
 from tasks.reporting.comparison import BRACKETS, RANK, beside_words, dots, dots_legend, headline
-from tasks.reporting.material import Shown, View, undrawn
+from tasks.reporting.material import Measure, Shown, View, undrawn
+from tasks.reporting.numbers import missing_words, written
 from tasks.reporting.section import Figure, TableView
 
 MEASURES = {
@@ -25,7 +26,42 @@ def cost_unit(view: View) -> str:
 
 def readings(view: View) -> tuple[str, ...]:
     """Both measures of every group against its size-matched reference."""
-    return tuple(said for measure, shown in MEASURES.items() for said in reading(view, measure, shown))
+    groups = [group for group in view.groups if group != view.reference]
+    return tuple(_sentence(view, group, measure, shown) for measure, shown in MEASURES.items() for group in groups)
+
+
+def _sentence(view: View, group: str, measure: str, shown: Shown) -> str:
+    own = view.get(group, measure)
+    subject = f"{group}: the {shown.words}"
+    if own is None:
+        return f"{subject} is not computed: the group has no factuals. Nothing can be said, and that is no pass."
+    if own.value is None:
+        return f"{subject} is {missing_words(own)}. Nothing can be said, and that is no pass."
+    text = written(own.value, shown.unit)
+    if own.n is not None and own.n < view.minimum:
+        return f"{subject} ({text}) rests on fewer than {view.minimum} factuals: too few to say, and that is no pass."
+    matched = view.get(group, f"{measure}_size_matched")
+    if matched is None or matched.value is None or matched.low is None or matched.high is None:
+        return f"{subject} ({text}) has no size-matched reference, so an effect of size cannot be told from any other."
+    difference = view.get(group, f"{measure}_size_matched_difference")
+    return f"{subject} ({text}) {_against(own.value, matched, difference, shown, view.reference)}"
+
+
+def _against(value: float, matched: Measure, difference: Measure | None, shown: Shown, reference: str) -> str:
+    low, high = (written(x or 0.0, shown.unit) for x in (matched.low, matched.high))
+    named = f"the range of the size-matched {reference} subsamples ({low} to {high}"
+    named += f"; {matched.n} draws)" if matched.n else ")"
+    side = (value > (matched.high or 0.0)) - (value < (matched.low or 0.0))
+    if side:
+        where, than = ("above", "higher") if side > 0 else ("below", "lower")
+        if difference is None or difference.low is None or difference.high is None:
+            return f"lies {where} {named}, but how far sampling error reaches is not known: nothing can be said."
+        if difference.low <= 0 <= difference.high:
+            return f"lies {where} {named}, but its own sampling error reaches into it: no difference can be told."
+        return (
+            f"lies {where} {named}: {than} than group size alone would lead one to expect. Why, this figure cannot say."
+        )
+    return f"lies inside {named}: not distinguishable from an effect of size."
 
 
 def figures(view: View) -> tuple[Figure, ...]:

@@ -6,7 +6,7 @@ graph, is in ``reporting.comparison``.
 """
 
 from tasks.methods.fgce.report import ablation, attributes, connectivity, coverage, optima, recourse, sharing, subgroups
-from tasks.methods.fgce.report import limits as recourse_limits
+from tasks.methods.fgce.report.limits import limits
 from tasks.reporting.chapters.builder import by_maker, glossary, measures, part
 from tasks.reporting.comparison import capital
 from tasks.reporting.material import Material, anchor
@@ -47,11 +47,6 @@ GLOSSARY = {
     "subgroup": "weakly connected component of a group's graph, numbered from 1 by falling number of factuals",
     **glossary(coverage, optima, sharing, attributes, ablation, connectivity),
 }
-
-
-def limits(material: Material) -> tuple[str, ...]:
-    """What recourse cannot show."""
-    return tuple(recourse_limits.limits(material))
 
 
 def chapter(material: Material) -> Section:

@@ -41,12 +41,8 @@ def size_words(view: View) -> str:
 def lifted(title: str, label: str, rows: Sequence[Mapping[str, Any]], order: Sequence[str], most: float) -> Panel:
     """Shares as dots with their intervals, the size-matched reference under each, and the first share as a line.
 
-    Args:
-        title: of the panel.
-        label: for a screen reader.
-        rows: ``row``, ``what`` (``OWN`` or ``MATCHED``), ``value``, ``low``, ``high`` and ``shown``.
-        order: the rows from top to bottom.
-        most: where the scale ends.
+    ``rows`` hold ``row``, ``what`` (``OWN`` or ``MATCHED``), ``value``, ``low``, ``high`` and ``shown``. The scale ends
+    at ``most``.
     """
     names = alt.Y("row:N", title=None, sort=list(order), scale=alt.Scale(domain=list(order)))
     base = alt.Chart(ROWS).encode(
@@ -71,13 +67,9 @@ def lifted(title: str, label: str, rows: Sequence[Mapping[str, Any]], order: Seq
 def counts(title: str, label: str, rows: Sequence[Mapping[str, Any]], x: str, most: float) -> Panel:
     """One group's counts as lines, and in grey those of the size-matched reference with their range.
 
-    Args:
-        title: of the panel.
-        label: for a screen reader.
-        rows: ``line`` (at most as many as there are dashes), ``what``, ``x`` and ``value``; for the own ``shown``, the
-            value in words, and for the matched ``low`` and ``high``.
-        x: title of the axis.
-        most: where the scale ends, which is logarithmic and has a place for 0.
+    ``rows`` hold ``line`` (at most as many as there are dashes), ``what``, ``x`` and ``value``; for the own ``shown``,
+    the value in words, and for the matched ``low`` and ``high``. ``x``: title of the axis. ``most``: where the scale
+    ends, which is logarithmic and has a place for 0.
     """
     lines = list(dict.fromkeys(row["line"] for row in rows))
     dash = alt.Scale(domain=lines, range=[list(dash) for dash in DASHES[: len(lines)]])

@@ -1,9 +1,9 @@
-"""The reference outputs of FGCE as figures: what the authors' code gave, or a faster derivation checked against it.
+"""Reads the reference outputs of FGCE: those of the authors' code, or of a faster derivation checked against it.
 
 The reference writes coverage in percent, 0 for a saturation point where nothing is covered, and cost 0 where k
 candidates cannot cover enough; here these are shares and NaN.
 
-Here belongs the layout of those files, of which there are two: one file per table, or one summary.
+The files have two layouts: one file for each table, or one summary.
 """
 
 import json
@@ -58,7 +58,7 @@ class Golden:
         return SUMMARY in self.names
 
     def figures(self) -> Iterator[Figure]:
-        """All that the files say of cells that are ours to fill."""
+        """Yields the figures of all cells that our code is to fill."""
         graph = self._read(self._name("graph"))
         tables = graph if self.whole else {name: self._read(f"{name}.json") for name in ("dAUC", "kAUC", "k0d0")}
         yield from self._graph(self._name("graph"), graph)

@@ -1,54 +1,37 @@
-"""What our code obtains of FGCE on one of the paper's data sets: the stages as plain functions, their tables as cells.
+"""Converts the tables of an audit by FGCE to cells of the reproduction.
 
 Only the model's decisions are explained, as the profile `paper` has it: the paper knows no others.
 
-Here belong stages and tables. What no table holds is made anew in ``selections``.
+Scope: cells that some table holds. Cells that are computed anew: ``selections``.
 """
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from schemas.audit.spec import AuditSpec
 from tasks.numerics.arrays import Ints
-from tasks.plan import plan
 from tasks.proof.lines import Cell, Value
-from tasks.proof.plain import call_plainly
+
+Tables = Mapping[str, pa.Table]
+"""The tables of the stages up to detection, by name."""
 
 
-@dataclass(frozen=True)
-class Tables:
-    """The tables of the stages up to detection, each whole, by name."""
-
-    by_name: Mapping[str, pa.Table]
-
-    def __getitem__(self, name: str) -> pa.Table:
-        return self.by_name[name]
-
-    @property
-    def group(self) -> tuple[Ints, list[str]]:
-        """``(n,)`` index of each row's group, and the groups' names, which are in the order of G0 and G1."""
-        member = self["memberships"].to_pandas().set_index("row_id")["group"]
-        names, codes = np.unique(member.loc[self["features"]["row_id"].to_pylist()], return_inverse=True)
-        return codes.astype(np.int32), [str(name) for name in names]
-
-
-def through(spec: AuditSpec) -> Tables:
-    """Ingest, preprocess, score, connect and detect, without lake and validation."""
-    steps = plan(spec).steps
-    last = next(place for place, step in enumerate(steps) if step.stage.name == "detect")
-    return Tables({name: pa.concat_tables(parts) for name, parts in call_plainly(steps[: last + 1]).items()})
+def groups_of(tables: Tables) -> tuple[Ints, list[str]]:
+    """Returns each row's group ``(n,)`` as an index, and the groups' names in the order of G0 and G1."""
+    member = tables["memberships"].to_pandas().set_index("row_id")["group"]
+    names, codes = np.unique(member.loc[tables["features"]["row_id"].to_pylist()], return_inverse=True)
+    return codes.astype(np.int32), [str(name) for name in names]
 
 
 def cells(tables: Tables) -> Mapping[Cell, Value]:
-    """Measures of the whole groups, shares and areas over the coverable rows as in the paper."""
+    """Returns the measures of whole groups, with shares and areas over the coverable rows as in the paper."""
     found = dict(_aggregates(tables["aggregates"].to_pandas()))
     found |= _means(tables["tallies"].to_pandas())
-    return {**found, **_highest(found), **_cheapest(found)}
+    found |= dict(_best(found, "coverage", "dauc_coverage", np.fmax))
+    return found | dict(_best(found, "least_cost", "smallest_cost", np.fmin))
 
 
 def _aggregates(table: pd.DataFrame) -> Iterator[tuple[Cell, Value]]:
@@ -75,21 +58,13 @@ def _at(parameters: str) -> tuple[Value, ...]:
     return tuple(float(value) for name, value in sorted(json.loads(parameters).items()) if name != "denominator")
 
 
-def _highest(found: Mapping[Cell, Value]) -> Mapping[Cell, Value]:
-    """The highest coverage of any k at each limit d."""
-    best: dict[Cell, Value] = {}
-    for (quantity, group, at), value in found.items():
-        if quantity == "coverage":
-            cell = Cell("dauc_coverage", group, at[:1])
-            best[cell] = max(float(best.get(cell, 0.0)), float(value))
-    return best
-
-
-def _cheapest(found: Mapping[Cell, Value]) -> Mapping[Cell, Value]:
-    """The smallest least cost of any k at each share c."""
-    best: dict[Cell, Value] = {}
-    for (quantity, group, at), value in found.items():
-        if quantity == "least_cost":
-            cell = Cell("smallest_cost", group, at[:1])
-            best[cell] = float(np.fmin(float(best.get(cell, np.nan)), float(value)))
-    return best
+def _best(
+    found: Mapping[Cell, Value], quantity: str, name: str, pick: Callable[[float, float], float]
+) -> Iterator[tuple[Cell, Value]]:
+    """The best value of any k, at each limit d or share c."""
+    best: dict[Cell, float] = {}
+    for cell, value in found.items():
+        if cell.quantity == quantity:
+            at = Cell(name, cell.group, cell.at[:1])
+            best[at] = float(pick(best.get(at, np.nan), float(value)))
+    yield from best.items()

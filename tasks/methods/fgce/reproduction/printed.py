@@ -1,10 +1,10 @@
-"""The tables of the FGCE paper as figures, and the precision to which it prints them."""
+"""Reads the tables of the FGCE paper, with the precision to which it prints them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tasks.proof.lines import FOUR_DECIMALS, Cell, Figure, Value
-from tasks.proof.published import REPRODUCED
+from tasks.proof.published import REPRODUCED, tables
 
 COUNTS = ("nodes", "edges", "strong_components", "weak_components", "coverable", "false_negatives", "candidates", "k0")
 """Quantities without a tolerance."""
@@ -14,12 +14,11 @@ PRINTED = 0.0101
 
 
 def figures(said: Mapping[str, Any], dataset: str, groups: Sequence[str]) -> Iterator[Figure]:
-    """What the tables say of a data set; ``groups`` are the names of G0 and G1."""
-    for table in said["table"]:
-        if table["dataset"] == dataset:
-            for label, group in zip(("G0", "G1"), groups, strict=True):
-                for at, row in zip(table.get("at", [None]), table[label], strict=True):
-                    yield from _row(table, group, () if at is None else (float(at),), row)
+    """Yields the figures of the tables of a data set; ``groups`` are the names of G0 and G1."""
+    for table in tables(said, dataset):
+        for label, group in zip(("G0", "G1"), groups, strict=True):
+            for at, row in zip(table.get("at", [None]), table[label], strict=True):
+                yield from _row(table, group, () if at is None else (float(at),), row)
 
 
 def _row(table: Mapping[str, Any], group: str, at: tuple[Value, ...], row: Sequence[float]) -> Iterator[Figure]:

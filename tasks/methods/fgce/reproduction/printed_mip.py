@@ -1,4 +1,4 @@
-"""FGCE's coverage-constrained problem as one integer programme, as the paper prints it (section IV).
+"""Solves FGCE's coverage-constrained problem as one integer programme, as the paper prints it (section IV).
 
 One variable per feasible pair, so it is for small groups and for checking
 ``tasks.methods.fgce.algorithm.covering.least_cost``, which gives the same optimum.
@@ -14,7 +14,7 @@ from tasks.methods.fgce.algorithm.covering.solver import Solver, solve
 
 
 def printed_mip(parts: Sequence[Part], k: int, need: int, solver: Solver) -> Optimum:
-    """Least largest cost at which at most ``k`` candidates cover at least ``need`` rows.
+    """Returns the least largest cost at which at most ``k`` candidates cover at least ``need`` rows.
 
     Returns:
         In encoded units, to the solver's tolerance; a refusal where the programme is infeasible.

@@ -1,9 +1,8 @@
-"""The feasibility graph over rows, as the authors' code has it: equal rows are vertices of their own, linked both ways.
+"""Expands the feasibility graph to rows as in the authors' code, where equal rows are linked both ways.
 
-Ours joins distinct rows, so that a comparison has to expand it. Eight million edges stay one sparse matrix of about
-40 MB; pairs are only written out block by block, for the digest.
+Eight million edges stay one sparse matrix of about 40 MB; pairs are only written out block by block, for the digest.
 
-Here belong counts, components and the digest of that graph.
+Scope: counts, components and the digest of that graph.
 """
 
 import hashlib
@@ -22,7 +21,7 @@ _BLOCK = 500_000
 
 
 def cells(nodes: pa.Table, edges: pa.Table, group: Ints, groups: Sequence[str]) -> Mapping[Cell, Value]:
-    """Counts of all rows and of each group, and the digest of all edges; ``group`` is ``(n,)``, an index."""
+    """Returns counts of all rows and of each group, and the digest of all edges; ``group`` is ``(n,)``, an index."""
     graph = _over_rows(nodes["node"].to_numpy(), edges)
     parts = {name: graph[group == number][:, group == number] for number, name in enumerate(groups)}
     found: dict[Cell, Value] = {Cell("edge_digest", ALL): digest(graph)}
@@ -55,7 +54,7 @@ def _counts(graph: csr_array) -> Iterator[tuple[str, float]]:
 
 
 def digest(graph: csr_array) -> str:
-    """sha256 of the int32 pairs (source, destination), sorted."""
+    """Returns the sha256 of the int32 pairs (source, destination), sorted."""
     content = hashlib.sha256()
     for first in range(0, graph.nnz, _BLOCK):
         place = np.arange(first, min(first + _BLOCK, graph.nnz))

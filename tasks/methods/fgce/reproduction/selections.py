@@ -1,9 +1,9 @@
-"""What no table holds, from the same arrays: coverage at the reference's own limits, and attributes changed at (k, d).
+"""Computes cells that no table of an audit holds: coverage at the reference's limits, attributes changed at (k, d).
 
 The reference's grid for kAUC begins at 0.7 of a d0 that is cut off to two decimals, ours at 0.7 of d0 itself. Coverage
-is therefore also taken at the reference's limits, where it must be the same.
+is therefore also computed at the reference's limits, where it must be equal.
 
-Here belongs the way from tables back to a problem. The selection is the algorithm's own.
+Scope: the problem rebuilt from tables. Selection: ``tasks.methods.fgce.algorithm.recourse``.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ SLACK = 1e-9
 
 
 def cells(tables: Tables, spec: AuditSpec, golden: Golden) -> Mapping[Cell, Value]:
-    """Coverage by k on the reference's grid for kAUC, changes of attributes, and the rows that are explained."""
+    """Computes coverage by k on the reference's grid for kAUC, changes of attributes, and counts of explained rows."""
     fgce = spec.methods.of(FgceSettings)
     if fgce is None:
         raise ValueError("the audit spec does not ask for FGCE")
@@ -53,7 +53,7 @@ def cells(tables: Tables, spec: AuditSpec, golden: Golden) -> Mapping[Cell, Valu
 
 def _problem(tables: Tables, spec: AuditSpec) -> Problem:
     """The model's decisions by the paper's one protected attribute, as detection sees them."""
-    (case,) = problems(ProblemTables.of(tables.by_name), detect.settings_of(spec, "fgce"))
+    (case,) = problems(ProblemTables.of(tables), detect.settings_of(spec, "fgce"))
     return case.problem
 
 

@@ -1,7 +1,7 @@
-"""Bands of a quantity: intervals with round ends, or categories, in which people are counted.
+"""Bands of a quantity, for counts of people: intervals with round ends, or categories.
 
-No end is anybody's value: ends are multiples of 1, 2, 2.5 or 5 times a power of ten, and the outermost intervals are
-open. Here belong the bands and which of them hold enough people to be told of; what is counted in them is elsewhere.
+No end reveals a value: ends are multiples of 1, 2, 2.5 or 5 times a power of ten, and the outermost intervals are open.
+Scope: bands, and which hold enough people to be printed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,8 +38,7 @@ class Interval:
 
     def holds(self, values: Floats) -> Bools:
         """Whether each of the values, of whatever shape, lies in it."""
-        inside: Bools = (values >= self.low) & (values < self.high)
-        return inside
+        return (values >= self.low) & (values < self.high)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Distribution of a continuous mediator over people, real and generated: shares of even intervals.
 
-Intervals of one width, so that a share is a density but for a constant. A person counts once, however many networks
-imagined it: with the share of them that put it into an interval.
+Intervals have equal width, so that a share is a density up to a constant. A person counts once: with the share of the
+networks whose value falls into an interval.
 """
 
 from collections.abc import Iterator, Sequence

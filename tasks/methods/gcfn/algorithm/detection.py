@@ -1,11 +1,11 @@
 """Generative counterfactual fairness network (GCFN; Ma, Melnychuk, Frauen and Feuerriegel): the audit of a given model.
 
-Generators imagined what the mediators of every applicant would have been in another group, and the very model that
-decided on the applicant decided again. Here the two decisions are held against each other: whose would change, how far
-scores move, and whom the generators do not agree about. The lender cannot be asked, so that it has no findings.
+Generators produced the mediators of every applicant in another group, and the model that decided on the applicant
+decided again. The method compares both decisions: whose would change, how far scores move, and about whom the
+generators disagree. The lender cannot decide again, so it has no findings.
 
-Here belong the order of the method and the verdict on each row. Tallies of a group are in ``tallies``, fair
-predictors in ``fair_prediction``. Generators: ``tasks.counterfactuals.algorithm.gan`` and
+Scope: the order of the method and the verdict on each row. Tallies of a group: ``tallies``. Fair predictors:
+``fair_prediction``. Generators: ``tasks.counterfactuals.algorithm.gan`` and
 ``tasks.counterfactuals.algorithm.conditional.quantiles``.
 """
 

@@ -1,9 +1,8 @@
 """Shares of people treated differently, by bands of the model's score and of the mediators (Figures 6 and 18).
 
-The bands are those of everybody, so that groups can be laid side by side; where a group has few people in some, these
-are joined. A band is of what applicants are now, and never of what was imagined.
+All groups share the same bands, joined where a group has few people in them. A band is of factual values only.
 
-Here belong shares by band. Whose decision flips, and under which network, is in ``tallies``.
+Scope: shares by band. Flips by network: ``tallies``.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,7 @@
 """Tallies of predictors by group: performance on held-out rows, and how far scores depend on the group.
 
-The network that counts is the worst over everybody for that predictor (equation 10), so that the numbers of the groups
-add up. Here belong shares and means; the predictors are made in ``predictors``.
+The worst network over everybody counts for a predictor (equation 10), so that the numbers of the groups add up. Scope:
+shares and means. Predictors: ``predictors``.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,8 +36,7 @@ class Predicted:
     @property
     def favourable(self) -> Bools:
         """``(n,)`` its decisions."""
-        found: Bools = self.scores >= CUT
-        return found
+        return self.scores >= CUT
 
     @property
     def named(self) -> Parameters:

@@ -1,11 +1,10 @@
-"""Predictors of the outcome that are trained to be counterfactually fair, held against others on held-out rows.
+"""Trains counterfactually fair predictors of the outcome and compares them with others on held-out rows.
 
-All learn from the same rows: one without any term of fairness, one from covariates alone (CFUA), one from covariates
-and the noise behind the mediators (CFAN), and GCFN for each weight lambda. Generators imagined the mediators; they
-never saw an outcome. The noise is what a causal model abducted, and of a mediator that no causal model knows what it is
-apart from its conditional mean.
+All learn from the same rows: one without a fairness term, one from covariates alone (CFUA), one from covariates and the
+noise behind the mediators (CFAN), and GCFN for each weight lambda. The mediators come from generators that never saw an
+outcome. The noise comes from abduction by a causal model, else it is the residual from the mediator's conditional mean.
 
-Here belong who is compared and the split. What is said of each is in ``predictor_tallies``.
+Scope: the predictors and the split. Statistics of each: ``predictor_tallies``.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -78,7 +77,7 @@ def predicted(lending: Lending, settings: GcfnPrediction, device: Device, seed: 
         scales.applicants(lending.rows.rows(part), lending.imagined[:, :, part], lending.label[part]) for part in parts
     ]
     for variant in variants(lending.rows, settings, lending.abducted):
-        told = replace(_told(settings), fairness=variant.fairness, device=device, seed=seed)
+        told = replace(_training_settings(settings), fairness=variant.fairness, device=device, seed=seed)
         learnt, test = (
             seen_by(variant.sees, applicants, None if noise is None else noise[part])
             for applicants, part in zip(laid_out, parts, strict=True)
@@ -124,7 +123,7 @@ def _standardised(noise: Floats, learnt: Longs) -> Floats:
     return found
 
 
-def _told(settings: GcfnPrediction) -> PredictorSettings:
+def _training_settings(settings: GcfnPrediction) -> PredictorSettings:
     """Settings of the same names."""
     names = {field.name for field in fields(PredictorSettings)} & set(type(settings).model_fields)
     return PredictorSettings(**{name: getattr(settings, name) for name in names})

@@ -1,10 +1,9 @@
 """Tallies of GCFN for one group: decisions and scores under the mediators of another group.
 
-Every number is the worst of the networks or the mean over them: no single one is the truth (section 4.2.2). A member of
-the reference group is imagined in every other group, and stands for the mean over these. A row without a counterfactual
-has no value (NaN).
+Every number is the worst of the networks or their mean: no single one is the truth (section 4.2.2). A member of the
+reference group has a counterfactual in every other group, and counts with their mean. A row without one is NaN.
 
-Here belong means over rows, and the one quantile that is none.
+Scope: means over rows, and one quantile.
 """
 
 from collections.abc import Iterator

@@ -1,16 +1,15 @@
-"""``evenhand bench gcfn``: what an ensemble of generators costs, how that grows, and how good the generators are.
+"""Measures what an ensemble of GCFN's generators costs, how that grows, and how good the generators are.
 
 Rows are drawn. Every measurement runs in a process of its own (``work``), and training works on one thread.
 
-Here belong what is run and the targets. What is timed is in ``work``.
+Scope: runs and targets. The timed work: ``work``.
 """
 
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from statistics import mean
 
-from tasks.proof.benches import Row, against, apart, at_most, measured, require_rows, row, took
+from tasks.proof.benches import Bench, Expected, Room, Row, against, apart, at_most, row, timed_row
 
 MOST_CPU_S = 72.0
 MOST_OF_ONE = 4.0
@@ -36,26 +35,11 @@ TITLES = {
 _run = partial(apart, "tasks.methods.gcfn.bench.work")
 
 
-def gcfn(rows: int | None = None) -> list[Row]:
-    """Times, memory and quality, each beside its target.
-
-    Args:
-        rows: At most so many rows and one seed, for a quick look; the targets, which are for the sizes said, are then
-            not held against it.
-
-    Raises:
-        SpecError: With so few rows a group would not fill a batch.
-        InfrastructureError: Memory is short.
-    """
-    require_rows("gcfn", rows, FEWEST_ROWS, "so that either group fills a batch")
-
-    def lines(_: Path) -> Iterator[Row]:
-        some = min(rows or ROWS, ROWS)
-        yield from _speed(rows or MANY_ROWS)
-        yield from _quality(some, SEEDS if rows is None else 1)
-        yield from _accelerator(some)
-
-    return measured(lines, rows, FREE_MB)
+def _lines(room: Room) -> Iterator[Row]:
+    some = min(room.limit, ROWS)
+    yield from _speed(room.rows or MANY_ROWS)
+    yield from _quality(some, SEEDS if room.rows is None else 1)
+    yield from _accelerator(some)
 
 
 def _speed(limit: int) -> Iterator[Row]:
@@ -63,14 +47,14 @@ def _speed(limit: int) -> Iterator[Row]:
     n = min(limit, ROWS)
     ten, one = (_run("speed", n, networks, EPOCHS, "cpu") for networks in (NETWORKS, 1))
     met = at_most(ten["cpu_s"], MOST_CPU_S, " CPU s")
-    yield row(DRAWN, n, f"{NETWORKS} networks in one batch, {EPOCHS} epochs", **took(ten), **met)
-    yield row(DRAWN, n, f"one network alone, {EPOCHS} epochs", **took(one))
+    yield timed_row(DRAWN, ten, f"{NETWORKS} networks in one batch, {EPOCHS} epochs", **met)
+    yield timed_row(DRAWN, one, f"one network alone, {EPOCHS} epochs")
     ratio = ten["cpu_s"] / one["cpu_s"]
     alone = f"{NETWORKS} in one batch against one alone"
     yield row(DRAWN, n, alone, ratio=ratio, found="CPU seconds", **at_most(ratio, MOST_OF_ONE))
     many = _run("speed", min(limit, MANY_ROWS), NETWORKS, EPOCHS_ON_MANY, "cpu")
     at = (DRAWN, many["rows"])
-    yield row(*at, f"{NETWORKS} networks in one batch, {EPOCHS_ON_MANY} epochs", **took(many))
+    yield timed_row(DRAWN, many, f"{NETWORKS} networks in one batch, {EPOCHS_ON_MANY} epochs")
     growth = many["epoch_cpu_s"] / ten["epoch_cpu_s"]
     found = f"CPU seconds of an epoch, for {many['rows'] / n:.2f} times the rows"
     yield row(*at, "growth", ratio=growth, found=found)
@@ -89,14 +73,8 @@ def _quality(rows: int, seeds: int) -> Iterator[Row]:
             errors = " ".join(f"{value:.4f}" for value in said["errors"])
             found = f"slope {slope:.3f} ({each}), error {error:.4f} ({errors})"
             met = _good_enough(slope, error, least, MOST_ERROR.get(noise)) if variant == "default" else {}
-            yield row(
-                DRAWN,
-                rows,
-                f"noise {noise:g}, {title}, mean of seeds: {seeds}",
-                cpu_s=said["cpu_s"],
-                found=found,
-                **met,
-            )
+            what = f"noise {noise:g}, {title}, mean of seeds: {seeds}"
+            yield row(DRAWN, rows, what, cpu_s=said["cpu_s"], found=found, **met)
 
 
 def _good_enough(slope: float, error: float, least: float, most: float | None) -> Row:
@@ -114,3 +92,7 @@ def _accelerator(rows: int) -> Iterator[Row]:
     what = f"{NETWORKS} networks in one batch, {EPOCHS_ON_CUDA} epochs"
     found = "times the speed of the CPU, an epoch by the clock"
     yield row(cuda, rows, what, seconds=there["seconds"], ratio=here["epoch_s"] / there["epoch_s"], found=found)
+
+
+BENCH = Bench("gcfn", _lines, fewest=FEWEST_ROWS, why="so that either group fills a batch", memory_mb=FREE_MB)
+TWIN = Expected("{networks: 3, epochs: 60, batch: 128}", ("direct", "mediated"))

@@ -1,4 +1,4 @@
-"""GCFN on rows that are drawn here: what ``evenhand bench gcfn`` starts as a process of its own.
+"""Times GCFN on rows that are drawn here; ``evenhand bench gcfn`` starts it as a process of its own.
 
 Generators of mediators are trained here, so that the process's peak memory is that of the work. Applicants are those of
 the paper's synthetic data (equation 72), for whom the truth is known.
@@ -29,7 +29,7 @@ HELD_OUT = 0.2
 
 
 def speed(rows: str, networks: str, epochs: str, device: str) -> dict[str, Any]:
-    """Time of a whole training, and of one of its epochs after the first."""
+    """Times a whole training, and one of its epochs after the first."""
     given = synthetic(Synthetic(rows=int(rows)), np.random.default_rng(0)).mediation()
     settings = replace(VARIANTS["default"], networks=int(networks), epochs=int(epochs), device=device)  # type: ignore[arg-type] # a name of a device
     train(given.rows(np.arange(min(WARM_ROWS, len(given)))), replace(settings, epochs=1))
@@ -46,7 +46,7 @@ def speed(rows: str, networks: str, epochs: str, device: str) -> dict[str, Any]:
 
 
 def quality(variant: str, noise: str, rows: str, seeds: str) -> dict[str, Any]:
-    """Means over networks on held-out rows, one for each seed, which draws rows and weights anew."""
+    """Returns means over networks on held-out rows for each seed, which draws rows and weights anew."""
     slopes, errors, cpu = list[float](), list[float](), time.process_time()
     for seed in range(int(seeds)):
         drawn = synthetic(Synthetic(rows=int(rows), noise=float(noise)), np.random.default_rng(seed))

@@ -1,4 +1,4 @@
-"""Stage ``mediate``: mediators as they would have been in another category, and the decisions on them.
+"""Stage ``mediate``: generates counterfactual mediators of other categories, and the decisions on them.
 
-Generators are in ``tasks.counterfactuals.gan``.
+Scope: the stage. Generators: ``tasks.counterfactuals.gan``.
 """

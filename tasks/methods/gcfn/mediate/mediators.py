@@ -1,10 +1,10 @@
-"""Mediators as they would have been, as tables: what networks imagine, what the model then decides, and their checks.
+"""Writes counterfactual mediators, the model's decisions on them, and their checks as tables.
 
-One row of ``mediated`` is one applicant as a member of one other group, with the answer of the network that is nearest
-to all. A row for each network would be ten times as many, and the others follow from the state in ``generators``. What
-the model decides is kept of every network, since the worst of them counts.
+A row of ``mediated`` is one applicant as a member of one other group, with the values of the network that is nearest to
+all. A row for each network would be ten times as many, and the others follow from the state in ``generators``. The
+model's decisions are kept for every network, since the worst of them counts.
 
-Here belong the tables with rows of applicants, and the order of all that is told of a protected attribute.
+Scope: tables with rows of applicants, and the order of the work on a protected attribute.
 """
 
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ def mediated(
     settings: MediateSettings,
     scratch: Scratch,
 ) -> Produced:
-    """As the stage ``mediate`` says."""
+    """Does the work of the stage ``mediate``."""
     columns, ids = columns_of(applicants, encodings), applicants["row_id"].to_numpy()
     decide = decider(settings.model, models, encodings, decisions)
     declared = MEDIATED.extended(_own(columns, settings))

@@ -7,13 +7,13 @@ from tasks.methods.gcfn.settings import GcfnSettings
 
 
 class MediateSettings(GeneratorSettings):
-    """What decides the mediators, and what is decided on them."""
+    """Settings of the generators, and of the decisions on counterfactual mediators."""
 
     model: Model
 
 
 def settings_of(spec: AuditSpec) -> MediateSettings | None:
-    """The stage's settings; None without the method.
+    """Returns the stage's settings; None without the method.
 
     Raises:
         SpecError: As ``generator_settings`` says.

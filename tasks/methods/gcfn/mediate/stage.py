@@ -1,7 +1,7 @@
-"""Mediate: what the mediators of applicants would have been in another group, and what would have been decided (GCFN).
+"""Stage ``mediate``: generates applicants' mediators in other groups, and the decisions that would follow (GCFN).
 
-Training generators takes long, so that it goes on where it was stopped. Here belong the stage's settings and its
-declaration; what it does is in ``mediators``, which loads torch and is itself loaded only when something is imagined.
+Training generators takes long, so it resumes from checkpoints. Scope: the declaration. The work: ``mediators``, which
+loads torch and is itself loaded only when something is generated.
 """
 
 import pyarrow as pa
@@ -38,7 +38,7 @@ def mediate(
     settings: MediateSettings,
     scratch: Scratch = NOWHERE,
 ) -> Produced:
-    """The mediators of applicants outside the reference group as in it, and of its members as in the other groups.
+    """Generates mediators of applicants outside the reference group as in it, and of its members as in other groups.
 
     Raises:
         DataQualityError: The training of generators diverged; the last good state is kept in ``scratch``.

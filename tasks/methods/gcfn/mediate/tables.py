@@ -1,6 +1,6 @@
-"""What is published of generators: what mediators become, checks, how training went; and the state they are kept in.
+"""Writes the tables about generators: effects on mediators, checks, training history, and the trained state.
 
-Nothing here is about a single applicant. Tables with rows of applicants are made in ``mediators``.
+Scope: nothing about a single applicant. Tables with rows of applicants: ``mediators``.
 """
 
 import json
@@ -21,7 +21,7 @@ log = logging.getLogger("evenhand")
 
 
 def mediator_effects(case: Case, to: int, at: Longs, imagined: Floats) -> pa.Table:
-    """What mediators become in a category, group by group.
+    """Returns the mediators' change in a category, group by group.
 
     Args:
         case: The applicants.
@@ -53,7 +53,7 @@ def _of_group(case: Case, to: int, number: int, at: Longs, imagined: Floats) -> 
 
 
 def checks(case: Case, found: Generated) -> pa.Table:
-    """All checks; covariates that give the group away are warned about."""
+    """Returns all checks; logs a warning about covariates that predict the group."""
     rows, seed = case.rows, case.settings.seed
     told = list(gcfn_checks.of_networks(found.imagined, rows, case.trained, seed))
     if found.convergence is not None:
@@ -80,7 +80,7 @@ def _warn(attribute: str, leak: Check) -> None:
 
 
 def history(case: Case, state: Checkpoint) -> pa.Table:
-    """The epochs of a training, network by network."""
+    """Returns the epochs of a training, network by network."""
     found = state.history.double().numpy()
     epochs, networks, terms = found.shape
     reconstruction, log_loss, accuracy = found.transpose(1, 0, 2).reshape(-1, terms).T
@@ -95,7 +95,7 @@ def history(case: Case, state: Checkpoint) -> pa.Table:
 
 
 def generators(case: Case, state: Checkpoint) -> pa.Table:
-    """One row: the state of the trained generators of a case."""
+    """Returns one row: the state of the trained generators of a case."""
     return GENERATORS.build(
         protected_attribute=[case.protected.name],
         categories=[json.dumps(case.rows.categories)],

@@ -1,7 +1,7 @@
-"""What is said of groups where mediators are imagined: how they are spread, and whose decision would change.
+"""Computes per-group tallies of the mediator counterfactuals: densities, and changed decisions.
 
-Both are counts of people by bands, and neither is of anybody. Densities are of the applications, whoever decides on
-them, and so are told of the lender's; whose decision would change is told of the audited model.
+Both count people by bands. Densities are of the applications, whoever decides on them, and so are stored with the
+lender; changed decisions are of the audited model.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,12 +26,12 @@ METHOD = "gcfn"
 
 
 def densities(case: Case, several: Sequence[Reassigned]) -> pa.Table:
-    """How continuous mediators are spread in every group, and in all others as members of the reference group."""
+    """Counts continuous mediators by bands in every group, and in all others as members of the reference group."""
     return _origin(case, DecisionMaker.LENDER).tallies(list(_densities(case, several)))
 
 
 def who(case: Case, several: Sequence[Reassigned], decided: Sequence[ReassignedDecisions]) -> pa.Table:
-    """By bands of score and mediators of every group whose decision would change, and whose score would move far."""
+    """Counts changed decisions and large changes of the score, by bands of score and mediators of every group."""
     return _origin(case, DecisionMaker.MODEL).tallies(list(_who(case, several, decided)))
 
 

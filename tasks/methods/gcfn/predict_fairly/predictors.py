@@ -1,8 +1,7 @@
-"""Fair predictors for every protected attribute: tables in, tallies and aggregates of held-out rows out.
+"""Trains fair predictors for every protected attribute: tables in, tallies and aggregates of held-out rows out.
 
-They learn the lender's outcomes, so that all is said of the lender's applications; the audited model stands beside them
-as ``given``. Where the audit spec has a causal graph, the noise behind mediators is what the structural causal model
-abducts.
+They learn the lender's outcomes, so that all figures are about the lender's applications; the audited model stands
+beside them as ``given``. With a causal graph in the audit spec, a structural causal model abducts the mediators' noise.
 """
 
 from collections.abc import Iterator, Mapping
@@ -105,7 +104,7 @@ def predictions(
     *,
     settings: PredictSettings,
 ) -> Produced:
-    """As the stage ``stage`` says."""
+    """Does the work of the stage ``predict_fairly``."""
     ids = applicants["row_id"].to_numpy()
     outcome = applications.select(["row_id", "outcome"]).to_pandas().set_index("row_id")["outcome"]
     columns = columns_of(applicants, encodings)

@@ -1,4 +1,4 @@
-"""Settings of the stage ``stage``."""
+"""Settings of the stage ``predict_fairly``."""
 
 from schemas.audit.causal import CausalGraph
 from schemas.audit.spec import AuditSpec, Bootstrap, Decision
@@ -7,7 +7,7 @@ from tasks.methods.gcfn.settings import GcfnPrediction, GcfnSettings
 
 
 class PredictSettings(GeneratorSettings):
-    """What decides the predictors, and the generators that they are fair by."""
+    """Settings of the predictors, and of the generators behind their fairness term."""
 
     prediction: GcfnPrediction
     bootstrap: Bootstrap
@@ -17,7 +17,7 @@ class PredictSettings(GeneratorSettings):
 
 
 def settings_of(spec: AuditSpec) -> PredictSettings | None:
-    """The stage's settings; None where no prediction is asked for.
+    """Returns the stage's settings; None where the audit spec has no prediction.
 
     Raises:
         SpecError: as the settings of generators say.

@@ -1,7 +1,6 @@
-"""Predict fairly: predictors of the outcome with and without a term of counterfactual fairness, by group (GCFN).
+"""Stage ``predict_fairly``: trains predictors of the outcome with and without counterfactual fairness (GCFN).
 
-Here belong the stage's settings and its declaration; what it does is in ``predictors``, which loads torch and is
-itself loaded only when something is trained.
+Scope: the declaration. The work: ``predictors``, which loads torch and is itself loaded only when something is trained.
 """
 
 import pyarrow as pa
@@ -30,7 +29,7 @@ def predict_fairly(
     *,
     settings: PredictSettings,
 ) -> Produced:
-    """What the predictors of every protected attribute are on held-out rows, group by group.
+    """Trains the predictors of every protected attribute and measures them on held-out rows, group by group.
 
     Raises:
         DataQualityError: The training rows have outcomes of one kind only, or a training diverged.

@@ -100,9 +100,8 @@ def _left(view: View, drawn: Collection[str]) -> str:
 
 
 def _panel(view: View, group: str, by: str, rows: Rows, kinds: Mapping[str, Swatch], every: Rows) -> Panel:
-    order = list(dict.fromkeys(row["row"] for row in rows))
     label = f"{group} by {by}; the numbers are in the table below."
-    return shares(view.named(group), label, rows, order, kinds, "third", every)
+    return shares(view.named(group), label, rows, kinds, "third", every)
 
 
 def _points(each: Sorted, kinds: Mapping[str, Swatch]) -> Rows:

@@ -1,6 +1,6 @@
-"""Charts of GCFN's audit: shares with their intervals, distributions of mediators, and how a training went.
+"""Charts of GCFN: shares with their intervals, distributions, the course of a training, and fair predictors.
 
-Here belongs drawing alone. Nothing is told by colour alone: kinds have shapes or dashes of their own.
+Scope: drawing. Nothing is told by colour alone: kinds have shapes or dashes of their own.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 
 from tasks.reporting.charts.panels import Rows
+from tasks.reporting.charts.rows import beside
 from tasks.reporting.charts.vega import ACCENT, HEIGHT, REFERENCE, ROWS, colour, dash, names, panel, shape
 from tasks.reporting.section import Panel, Span, Swatch
 
@@ -19,38 +20,19 @@ _LARGE = 10_000
 
 
 def shares(
-    title: str,
-    label: str,
-    rows: Rows,
-    order: Sequence[str],
-    kinds: Mapping[str, Swatch],
-    span: Span = "half",
-    every: Rows = (),
+    title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], span: Span = "half", every: Rows = ()
 ) -> Panel:
-    """Shares as marks with their intervals, a line for each row and under each other the kinds.
+    """Shares as marks with their intervals, on the scale of the rows ``every``, else of these alone.
 
-    Args:
-        title: of the panel.
-        label: for a screen reader.
-        rows: ``row``, ``what`` (one of ``kinds``), ``value``, ``low`` and ``high`` (null: no interval) and ``shown``.
-        order: the rows from top to bottom.
-        kinds: how each kind is drawn.
-        span: how much of the page's width it takes.
-        every: the rows of all panels that have one scale; these alone if there are none.
+    ``rows`` hold ``row``, ``what`` (one of ``kinds``), ``value``, ``low`` and ``high`` (null: no interval), ``shown``.
     """
-    domain = list(kinds)
-    base = alt.Chart(ROWS).encode(
-        y=names("row", order),
-        yOffset=alt.YOffset("what:N", sort=domain, scale=alt.Scale(domain=domain)),
-        color=colour(kinds),
-        tooltip=[alt.Tooltip("row:N", title="of"), alt.Tooltip("what:N", title=" "), alt.Tooltip("shown:N")],
-    )
+    order = list(dict.fromkeys(row["row"] for row in rows))
     most = max(max(row["value"], row["high"] or 0.0) for row in every or rows)
-    axis = alt.Axis(format="%", tickCount=5)
-    x = alt.X("value:Q", title=None, axis=axis, scale=alt.Scale(domain=[0, min(1.0, 1.05 * most) or 1.0]))
-    whisker = base.mark_rule(strokeWidth=3, opacity=0.5).encode(x=alt.X("low:Q", title=None), x2="high:Q")
-    mark = base.mark_point(filled=True, size=60, opacity=1).encode(x=x, shape=shape(kinds))
-    return panel(title, label, whisker + mark, rows, 45 + (12 + 14 * len(kinds)) * len(order), span)
+    scale = alt.Scale(domain=[0, min(1.0, 1.05 * most) or 1.0])
+    x = alt.X("value:Q", title=None, axis=alt.Axis(format="%", tickCount=5), scale=scale)
+    said = [alt.Tooltip("row:N", title="of"), alt.Tooltip("what:N", title=" "), alt.Tooltip("shown:N")]
+    height = 45 + (12 + 14 * len(kinds)) * len(order)
+    return beside(title, label, rows, names("row", order), kinds, x, said, height, span)
 
 
 def below(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], reach: tuple[float, float]) -> Panel:
@@ -72,26 +54,39 @@ def below(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], reach
 
 
 def densities(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], most: float) -> Panel:
-    """Shares of people by intervals of one width, a stepped line for each kind, broken where a share is withheld.
-
-    ``rows`` hold, for either end of an interval, ``what``, ``x``, ``place`` (on the line), ``value`` (null: withheld)
-    and ``shown``; the scale ends at ``most``.
-    """
+    """Shares of people by intervals of one width, as ``stepped``; the scale ends at ``most``."""
     form = "~s" if max(abs(row["x"]) for row in rows) >= _LARGE else "~r"
     across = alt.Scale(zero=False, nice=False, padding=4)
-    line = (
-        alt.Chart(ROWS)
-        .mark_line(strokeWidth=2, invalid="break-paths-show-domains")
-        .encode(
-            x=alt.X("x:Q", title=None, axis=alt.Axis(format=form, tickCount=4), scale=across),
-            y=alt.Y("value:Q", title=None, axis=alt.Axis(format="%", tickCount=5), scale=alt.Scale(domain=[0, most])),
-            order="place:Q",
-            color=colour(kinds),
-            strokeDash=dash(kinds),
-            tooltip=[alt.Tooltip("what:N", title=" "), alt.Tooltip("x:Q"), alt.Tooltip("shown:N", title="share")],
-        )
-    )
-    return panel(title, label, line, rows, HEIGHT)
+    x = alt.X("x:Q", title=None, axis=alt.Axis(format=form, tickCount=4), scale=across)
+    said = [alt.Tooltip("what:N", title=" "), alt.Tooltip("x:Q"), alt.Tooltip("shown:N", title="share")]
+    return stepped(title, label, rows, kinds, x, most, said)
+
+
+def scores(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], every: Rows) -> Panel:
+    """Shares of applicants by their score, as ``stepped``, on the scale of the rows ``every``."""
+    x = alt.X("x:Q", title="score", axis=alt.Axis(tickCount=5), scale=alt.Scale(domain=[0, 1]))
+    said = [alt.Tooltip("what:N", title="model"), alt.Tooltip("x:Q", title="score"), alt.Tooltip("shown:N")]
+    return stepped(title, label, rows, kinds, x, _reach(every, "value")[1], said)
+
+
+def stepped(
+    title: str,
+    label: str,
+    rows: Rows,
+    kinds: Mapping[str, Swatch],
+    x: alt.X,
+    most: float,
+    said: Sequence[alt.Tooltip],
+) -> Panel:
+    """A stepped line for each kind, broken where a share is withheld.
+
+    ``rows`` hold, for either end of an interval, ``what``, ``x``, ``place`` (on the line), ``value`` (null: withheld)
+    and ``shown``.
+    """
+    y = alt.Y("value:Q", title=None, axis=alt.Axis(format="%", tickCount=5), scale=alt.Scale(domain=[0, most]))
+    line = alt.Chart(ROWS).mark_line(strokeWidth=2, invalid="break-paths-show-domains")
+    drawn = line.encode(x=x, y=y, order="place:Q", color=colour(kinds), strokeDash=dash(kinds), tooltip=said)
+    return panel(title, label, drawn, rows, HEIGHT)
 
 
 def epochs(title: str, label: str, rows: Rows) -> Panel:
@@ -109,3 +104,42 @@ def epochs(title: str, label: str, rows: Rows) -> Panel:
     thin = one.mark_line(color=ACCENT, strokeWidth=1, opacity=0.45)
     broad = mean.mark_line(color=REFERENCE, strokeWidth=2.5, strokeDash=[6, 3])
     return panel(title, label, thin + broad, rows, HEIGHT)
+
+
+def trade_off(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], every: Rows) -> Panel:
+    """Accuracy against the change of scores, a mark for each predictor, and a line through those of the curve.
+
+    ``rows`` hold ``model``, ``kind`` (one of ``kinds``), ``moved``, ``accuracy``, ``curve`` (whether on the line),
+    ``place`` (where on it), ``name`` to be written beside the mark and ``shown``. ``every``: the rows of all panels.
+    """
+    across = alt.Scale(domain=[0, _reach(every, "moved")[1]], padding=14)
+    upwards = alt.Scale(domain=_reach(every, "accuracy"), padding=18)
+    x = alt.X("moved:Q", title="change of the score (root of CF)", scale=across, axis=alt.Axis(tickCount=5))
+    y = alt.Y("accuracy:Q", title="accuracy", scale=upwards, axis=alt.Axis(format="%", tickCount=5))
+    base = alt.Chart(ROWS).encode(x=x, y=y)
+    line = base.transform_filter("datum.curve").mark_line(color=ACCENT, strokeWidth=1.5, opacity=0.6)
+    mark = base.mark_point(filled=True, size=70, opacity=1).encode(
+        color=colour(kinds, "kind"),
+        shape=shape(kinds, "kind"),
+        tooltip=[alt.Tooltip("model:N"), alt.Tooltip("shown:N", title="accuracy; change of the score")],
+    )
+    names = base.transform_filter("datum.name").mark_text(dy=-11).encode(text="name:N")
+    return panel(title, label, line.encode(order="place:Q") + mark + names, rows, 260, span="half")
+
+
+def utilities(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], every: Rows) -> Panel:
+    """A line for each predictor; ``rows`` hold ``what`` (one of ``kinds``), ``x`` (gamma), ``value`` and ``shown``."""
+    base = alt.Chart(ROWS).encode(
+        color=colour(kinds),
+        strokeDash=dash(kinds),
+        x=alt.X("x:Q", title="gamma", axis=alt.Axis(tickCount=5), scale=alt.Scale(zero=False, nice=False)),
+        y=alt.Y("value:Q", title=None, axis=alt.Axis(tickCount=5), scale=alt.Scale(domain=_reach(every, "value"))),
+        tooltip=[alt.Tooltip("what:N", title="model"), alt.Tooltip("x:Q", title="gamma"), alt.Tooltip("shown:N")],
+    )
+    return panel(title, label, base.mark_line(strokeWidth=2), rows, HEIGHT)
+
+
+def _reach(rows: Rows, field: str) -> list[float]:
+    """The least and the greatest value."""
+    values = [row[field] for row in rows if row[field] is not None]
+    return [min(values), max(values)]

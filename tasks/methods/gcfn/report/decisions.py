@@ -12,7 +12,7 @@ from tasks.methods.gcfn.report.lookups import HEADLINE, MEAN, ROUNDED, TO_FAVOUR
 from tasks.reporting.charts.panels import marks, told
 from tasks.reporting.charts.vega import ACCENT, QUIET, WARM
 from tasks.reporting.material import Measure, Shown, undrawn
-from tasks.reporting.numbers import count, missing_words, n_cell, p_cell, value, value_cell
+from tasks.reporting.numbers import count, difference_cells, missing_words, n_cell, value, value_cell
 from tasks.reporting.section import Cell, Figure, Panel, Row, Swatch, TableView
 
 MEASURES = {
@@ -40,7 +40,7 @@ Parts = Mapping[str, tuple[str, Mapping[str, float | str]]]
 
 def figures(m: Mediated) -> tuple[Figure, ...]:
     """The share of every group, and its two directions."""
-    flips = {_LARGEST: (HEADLINE, WORST)} | ({_MEAN: (HEADLINE, MEAN)} if m.several else {})
+    flips = {_LARGEST: (HEADLINE, WORST)} | ({_MEAN: (HEADLINE, MEAN)} if m.settings.several else {})
     directions = {_UP: ("flip_direction_share", TO_FAVOURABLE), _DOWN: ("flip_direction_share", TO_UNFAVOURABLE)}
     title = f"Decisions that would change, by {m.view.attribute}"
     panels = (
@@ -69,7 +69,7 @@ def _panel(m: Mediated, title: str, parts: Parts, kinds: Mapping[str, Swatch]) -
     if not rows:
         return ()
     label = f"{title}, by {m.view.attribute}. {told(rows, 'row', 'what')}"
-    return (shares(title, label, rows, list(dict.fromkeys(row["row"] for row in rows)), kinds),)
+    return (shares(title, label, rows, kinds),)
 
 
 def tables(m: Mediated) -> tuple[TableView, ...]:
@@ -80,17 +80,18 @@ def tables(m: Mediated) -> tuple[TableView, ...]:
 def _decisions(m: Mediated) -> TableView:
     rows: list[Row] = []
     for group in m.view.groups:
-        found, beside = m.get(group, HEADLINE), m.get(group, f"{HEADLINE}_difference")
+        found = m.get(group, HEADLINE)
+        compared = difference_cells(m.get(group, f"{HEADLINE}_difference"), "rate", group == m.view.reference)
         if found is not None:
             cells = (
-                *(value_cell(m.get(group, HEADLINE, MEAN), "rate") for _ in range(m.several)),
+                *(value_cell(m.get(group, HEADLINE, MEAN), "rate") for _ in range(m.settings.several)),
                 value_cell(m.get(group, "flip_direction_share", TO_FAVOURABLE), "rate"),
                 value_cell(m.get(group, "flip_direction_share", TO_UNFAVOURABLE), "rate"),
             )
-            rows.append((*_first(m, group, found), value_cell(found, "rate"), *cells, *_compared(m, group, beside)))
+            rows.append((*_first(m, group, found), value_cell(found, "rate"), *cells, *compared))
     header = (
         *("Group", "Imagined as", "Applicants imagined", "Decided otherwise"),
-        *("Mean over networks",) * m.several,
+        *("Mean over networks",) * m.settings.several,
         *("Then favourable", "Then unfavourable", f"Difference from {m.view.reference}", "p", "q"),
     )
     note = (
@@ -98,7 +99,7 @@ def _decisions(m: Mediated) -> TableView:
         f"applicants; they know nothing of how sure the generators are. The difference is from {m.view.reference}, "
         "whose members are imagined elsewhere; with more than two groups it has no p."
     )
-    if m.several:
+    if m.settings.several:
         note += (
             " Decided otherwise and its directions are of the network under which most are: the largest of several "
             "shares is rather too large than too small, the more so in a small group."
@@ -108,12 +109,6 @@ def _decisions(m: Mediated) -> TableView:
 
 def _first(m: Mediated, group: str, found: Measure) -> Row:
     return (Cell(m.view.named(group)), Cell(m.imagined_as(group)), n_cell(found))
-
-
-def _compared(m: Mediated, group: str, beside: Measure | None) -> Row:
-    if group == m.view.reference:
-        return (Cell("–", "none"),) * 3
-    return (value_cell(beside, "rate"), p_cell(beside.p if beside else None), p_cell(beside.q if beside else None))
 
 
 def _scores(m: Mediated) -> TableView:
@@ -128,7 +123,7 @@ def _scores(m: Mediated) -> TableView:
         *(f"{100 * m.settings.quantile:g} % are smaller than", "Mean square (CF)"),
     )
     unit = "the sum of the rule" if m.material.model == "rule" else "the model's score, between 0 and 1"
-    worst = " Size, quantile and square are of the network under which they are largest." if m.several else ""
+    worst = " Size, quantile and square are of the network under which they are largest." if m.settings.several else ""
     note = (
         f"Change of {unit}: as imagined less as it is, so that below 0 the model would have been less favourable; a "
         f"mean change of 0 may hide changes in both directions.{worst} CF is what the paper measures unfairness by. "
@@ -153,8 +148,10 @@ def _reading(m: Mediated, group: str) -> str:
         few = f"{group}: {count(found.n)} applicants were imagined, fewer than the {m.minimum} that a reading needs."
         return f"{few} Too few to say, and that is no pass."
     up, down = (value(m.get(group, "flip_direction_share", at), "rate") for at in (TO_FAVOURABLE, TO_UNFAVOURABLE))
-    mean = f" On average over networks it is {value(m.get(group, HEADLINE, MEAN), 'rate')}." if m.several else ""
-    by = ", by the network under which most are" if m.several else ""
+    mean = (
+        f" On average over networks it is {value(m.get(group, HEADLINE, MEAN), 'rate')}." if m.settings.several else ""
+    )
+    by = ", by the network under which most are" if m.settings.several else ""
     return (
         f"{group}, imagined as {m.imagined_as(group)}: {value(found, 'rate')} of {count(found.n or 0)} applicants "
         f"would be decided on otherwise{by} (then favourable {up}, then unfavourable {down}).{mean} {_unsure(m, group)}"
@@ -163,7 +160,7 @@ def _reading(m: Mediated, group: str) -> str:
 
 def _unsure(m: Mediated, group: str) -> str:
     """How many are not identified: a share of flips is never told without it."""
-    if not m.several:
+    if not m.settings.several:
         return "How many of them are identified one generator cannot show."
     found = m.get(group, "not_identified_share")
     if found is None or found.value is None:

@@ -4,16 +4,16 @@ Networks that agree may agree on the same wrong answer; networks that part show 
 with the histogram, and never without.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
 
 from tasks.methods.gcfn.report.lookups import Generators, Mediated
-from tasks.reporting.charts.bins import bins
-from tasks.reporting.charts.panels import Rows, by_group, marks, told
+from tasks.reporting.charts.histogram import Bin, Histogram
+from tasks.reporting.charts.panels import Rows, by_group, told
+from tasks.reporting.charts.rows import bins
 from tasks.reporting.charts.vega import ACCENT, QUIET, WARM
-from tasks.reporting.material import Measure, Shown, listed
-from tasks.reporting.numbers import n_cell, number_cell, value_cell
-from tasks.reporting.section import Cell, Figure, Panel, Row, Swatch, TableView
+from tasks.reporting.material import Shown, listed
+from tasks.reporting.numbers import n_cell, value_cell
+from tasks.reporting.section import Cell, Figure, Panel, Swatch, TableView
 
 MEASURES = {
     "not_identified_share": Shown("share not identified", "rate"),
@@ -29,15 +29,12 @@ GLOSSARY = {
     "quantile map": "the mediator with the same rank among people alike in the other group as the applicant's own "
     "mediator has among people alike in its own",
 }
-_BINS = "mediator_spread_share"
 _NARROW, _PARTLY, _WIDE = "up to the limit", "on both sides of the limit", "above the limit"
 _KINDS = {
     _NARROW: Swatch(f"spread {_NARROW}", ACCENT, shape="square"),
     _PARTLY: Swatch(f"spread {_PARTLY}", QUIET, shape="square"),
     _WIDE: Swatch(f"spread {_WIDE}: not identified", WARM, shape="square"),
 }
-Bin = tuple[float, float | None]
-"""Both ends of a bin; the last has no upper one."""
 
 
 def words(m: Mediated) -> tuple[str, ...]:
@@ -74,7 +71,7 @@ def _if(conditions: list[str]) -> str:
 
 
 def _several(g: Generators) -> str:
-    if not g.several:
+    if not g.settings.several:
         return (
             "Imagined by one generator. It has nothing to disagree with, so that nobody is flagged as not identified: "
             "that is not computed here, and no pass."
@@ -90,7 +87,8 @@ def _several(g: Generators) -> str:
 
 def figures(m: Mediated) -> tuple[Figure, ...]:
     """A histogram of the spread for every group, on one scale."""
-    order = [_words(ends) for ends in _bins(m)]
+    found = _histogram(m)
+    order = [_words(ends) for ends in found.bins]
     title = f"Spread between networks, by {m.view.attribute}"
 
     def panel(group: str, rows: Rows, every: Rows) -> Panel:
@@ -102,40 +100,25 @@ def figures(m: Mediated) -> tuple[Figure, ...]:
         f"categories: the share of networks that name another than most). Above {m.settings.wide:g} an applicant is "
         "flagged as not identified. A bin holds its lower end. A narrow spread does not show that the answer is right."
     )
-    return (by_group(title, m.view.groups, lambda group: _points(m, group), panel, caption, _KINDS.values()),)
+    return (by_group(title, m.view.groups, found.marks, panel, caption, _KINDS.values()),)
 
 
 def _kinds(rows: Rows) -> Mapping[str, Swatch]:
     return {kind: swatch for kind, swatch in _KINDS.items() if any(row["kind"] == kind for row in rows)}
 
 
-def _ends(m: Measure) -> Bin:
-    return float(m.said["from"]), float(m.said["to"]) if "to" in m.said else None
-
-
-def _bins(m: Mediated) -> list[Bin]:
-    return sorted({_ends(each) for each in m.view.all(_BINS)}, key=lambda ends: ends[0])
-
-
 def _words(ends: Bin) -> str:
-    return f"{ends[0]:g} and more" if ends[1] is None else f"{ends[0]:g} to {ends[1]:g}"
+    return f"{ends[0]:g} and more" if ends[1] == float("inf") else f"{ends[0]:g} to {ends[1]:g}"
 
 
-def _kind(ends: Bin, wide: float) -> str:
-    low, high = ends
-    if low >= wide:
-        return _WIDE
-    return _NARROW if high is not None and high <= wide else _PARTLY
-
-
-def _found(m: Mediated, group: str) -> dict[Bin, Measure]:
-    return {_ends(each): each for each in m.view.all(_BINS) if each.group == group}
-
-
-def _points(m: Mediated, group: str) -> Iterator[dict[str, Any]]:
-    for ends, each in _found(m, group).items():
-        named = {"bin": _words(ends), "kind": _kind(ends, m.settings.wide)}
-        yield from marks(each, "rate", True, **named)
+def _histogram(m: Mediated) -> Histogram:
+    wide = m.settings.wide
+    return Histogram(
+        m.view,
+        "mediator_spread_share",
+        _words,
+        lambda b: _WIDE if b[0] >= wide else _NARROW if b[1] <= wide else _PARTLY,
+    )
 
 
 def tables(m: Mediated) -> tuple[TableView, ...]:
@@ -144,28 +127,26 @@ def tables(m: Mediated) -> tuple[TableView, ...]:
 
 
 def _identified(m: Mediated) -> TableView:
-    rows: list[Row] = []
-    for group in m.view.groups:
-        left, flagged = m.get(group, "unmediated_share"), m.get(group, "not_identified_share")
-        if left is not None:
-            spread = value_cell(m.get(group, "mediator_spread"), "number")
-            own = (n_cell(flagged), value_cell(flagged, "rate"), spread)
-            rows.append((Cell(group), n_cell(left), value_cell(left, "rate"), *own))
-    header = ("Group", "Applicants", "Not imagined", "Imagined", "Not identified, of these", "Mean spread")
+    columns: dict[str, Callable[[str], Cell]] = {
+        "Group": Cell,
+        "Applicants": lambda group: n_cell(m.get(group, "unmediated_share")),
+        "Not imagined": lambda group: value_cell(m.get(group, "unmediated_share"), "rate"),
+        "Imagined": lambda group: n_cell(m.get(group, "not_identified_share")),
+        "Not identified, of these": lambda group: value_cell(m.get(group, "not_identified_share"), "rate"),
+        "Mean spread": lambda group: value_cell(m.get(group, "mediator_spread"), "number"),
+    }
     note = (
         "Not imagined: the group has too few applicants for a generator to learn from, or a mediator never varies in "
         "it, or one of the two holds for the reference group. Nothing is said of them, and that is no pass."
     )
-    if not m.several:
+    if not m.settings.several:
         note += " One generator has no spread: who is identified was not computed."
-    return TableView(f"Who was imagined and who is identified, by {m.view.attribute}", header, tuple(rows), note)
+    known = [group for group in m.view.groups if m.get(group, "unmediated_share")]
+    return TableView.of(f"Who was imagined and who is identified, by {m.view.attribute}", known, columns, note)
 
 
 def _distribution(m: Mediated) -> TableView:
-    groups = [group for group in m.view.groups if _found(m, group)]
-    rows = tuple(
-        (number_cell(_words(ends)), *(value_cell(_found(m, group).get(ends), "rate") for group in groups))
-        for ends in _bins(m)
-    )
+    found = _histogram(m)
+    groups = [group for group in m.view.groups if found.of(group)]
     title = f"Spread between networks, by {m.view.attribute}: the numbers of the figure"
-    return TableView(title, ("Spread", *groups), rows, folded=True)
+    return found.table(title, "Spread", groups, found.bins)

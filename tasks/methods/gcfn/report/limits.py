@@ -66,7 +66,7 @@ def _of_identification(found: list[Generators], asked: list[Mediated]) -> Iterat
             f"With several mediators, or one with categories ({listed(other)}), a person's counterfactual is not "
             "identified: other answers fit the data as well and would change the decisions of other people."
         )
-    if any(g.several for g in found):
+    if any(g.settings.several for g in found):
         yield (
             "Several generators and the worst of them guard against an odd answer and do not prove the right one: "
             "networks of one kind can agree on the same wrong answer."

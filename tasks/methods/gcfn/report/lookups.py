@@ -55,30 +55,15 @@ class Generators:
         """What the audit asked of the method."""
         return self.material.asked(GcfnSettings)
 
-    @property
-    def several(self) -> bool:
-        """Whether there is more than one generator, so that they can part."""
-        return is_several(self.settings)
-
     def found(self, check: str) -> list[Mapping[str, Any]]:
         """The rows of one check."""
         return [row for row in self.checks if row["check"] == check]
 
 
-class Mediated(Lookup):
+class Mediated(Lookup[GcfnSettings]):
     """The measures of the audited model for one protected attribute."""
 
-    METHOD = METHOD
-
-    @cached_property
-    def settings(self) -> GcfnSettings:
-        """What the audit asked of the method."""
-        return self.material.asked(GcfnSettings)
-
-    @property
-    def several(self) -> bool:
-        """Whether there is more than one generator."""
-        return is_several(self.settings)
+    METHOD, SETTINGS = METHOD, GcfnSettings
 
     @property
     def generators(self) -> Generators | None:
@@ -96,11 +81,6 @@ class Mediated(Lookup):
     def quantile(self, group: str) -> Measure | None:
         """The quantile of the size of the score's change."""
         return self.get(group, "score_change_quantile", {"quantile": self.settings.quantile})
-
-
-def is_several(settings: GcfnSettings) -> bool:
-    """Whether several generators were asked for, whose spread says something."""
-    return settings.generator == "gan" and settings.networks > 1
 
 
 def generators(material: Material) -> Iterator[Generators]:

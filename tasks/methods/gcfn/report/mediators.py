@@ -148,9 +148,8 @@ def _marks(s: Shifted, kinds: Mapping[str, Swatch]) -> Panel:
         for what, value in zip(kinds, line.values, strict=True)
         if value is not None
     ]
-    order = list(dict.fromkeys(str(row["row"]) for row in rows))
     title = f"{capital(s.feature)}: {s.group}"
-    return shares(title, f"{title}; the numbers are in the table below.", rows, order, kinds, "third")
+    return shares(title, f"{title}; the numbers are in the table below.", rows, kinds, "third")
 
 
 def tables(g: Generators) -> tuple[TableView, ...]:

@@ -43,7 +43,7 @@ def _limit(m: Mediated) -> str:
 
 def words(m: Mediated) -> tuple[str, ...]:
     """What bands are, and what the two shares mean."""
-    several = " by the network under which most of the group are" if m.several else ""
+    several = " by the network under which most of the group are" if m.settings.several else ""
     return (
         "Applicants are sorted by what they are now: by the model's score, and by each mediator. For every band stands "
         f"the share of its own applicants who would be decided on otherwise{several}, and the share whose score would "

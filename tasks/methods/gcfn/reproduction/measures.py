@@ -1,4 +1,4 @@
-"""How well a model predicts, by category, and how far its scores move between categories (sections 4.3 and 5.1)."""
+"""Measures a model's predictions by category, and how far its scores move between categories (sections 4.3, 5.1)."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,6 @@ from tasks.numerics.arrays import Bools, Floats, Longs
 class Rates:
     """Of decisions on some rows, NaN where nobody is to be counted. Positive is what the label says."""
 
-    n: int
     accuracy: float
     ppv: float
     """Share of those with the label among those predicted to have it."""
@@ -33,9 +32,8 @@ def unfairness(scores: Floats, imagined: Floats) -> Floats:
 
 
 def rates(label: Bools, predicted: Bools) -> Rates:
-    """Rates of predictions ``(n,)`` against labels ``(n,)``."""
+    """Computes rates of predictions ``(n,)`` against labels ``(n,)``."""
     return Rates(
-        n=len(label),
         accuracy=_share(label == predicted),
         ppv=_share(label[predicted]),
         fpr=_share(predicted[~label]),
@@ -44,7 +42,7 @@ def rates(label: Bools, predicted: Bools) -> Rates:
 
 
 def treated_differently(given: Bools, fair: Bools, by: Floats) -> tuple[Floats, Longs, Longs]:
-    """How many decisions differ between two models, by the value of something (Figures 6 and 18).
+    """Counts the decisions that differ between two models, by the value of something (Figures 6 and 18).
 
     Returns:
         Distinct values ascending, rows with each, and how many of these are decided otherwise.

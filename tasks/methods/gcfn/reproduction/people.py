@@ -1,21 +1,16 @@
-"""The people of the GCFN paper's files, read by the stages of an audit: law students and defendants."""
+"""Reads the law students and defendants of the GCFN paper by the stages of an audit."""
 
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from schemas.audit.spec import AuditSpec
 from schemas.terms import Role
 from tasks.ingest.synthetic.algorithm.mediated_lending import People
-from tasks.numerics.arrays import Bools, Floats, Longs
+from tasks.numerics.arrays import Bools, Floats
 from tasks.numerics.columns import Columns
 from tasks.numerics.mediation import Mediation
-from tasks.pipeline.given import ProblemTables
-from tasks.plan import plan
-from tasks.preprocessing.columns import columns_of
-from tasks.preprocessing.groups import groups_of
-from tasks.proof.plain import call_plainly
+from tasks.proof.plain import labelled
 
 
 @dataclass(frozen=True)
@@ -32,12 +27,13 @@ class Defendants:
 
 
 def defendants(spec: AuditSpec) -> Defendants:
-    """The defendants of an audit spec of COMPAS by race."""
-    columns, category, categories, favourable = _read(spec)
+    """Reads the defendants of an audit spec of COMPAS by race."""
+    read = labelled(spec)
+    columns, category, categories = read.columns, read.grouped.group.astype(np.int64), read.grouped.groups
     covariates, mediators = (_with_role(columns, spec, role) for role in (Role.COVARIATE, Role.MEDIATOR))
     return Defendants(
         Mediation(covariates, category, categories, mediators),
-        ~favourable,
+        ~read.label,
         columns.values[:, columns.names.index("decile_score")],
         columns.values[:, columns.names.index("priors_count")],
         category == categories.index("Black"),
@@ -45,21 +41,11 @@ def defendants(spec: AuditSpec) -> Defendants:
 
 
 def students(spec: AuditSpec) -> People:
-    """The law students of an audit spec. Category 1 of the equations is men."""
-    columns, category, categories, _ = _read(spec)
+    """Reads the law students of an audit spec. Category 1 of the equations is men."""
+    read = labelled(spec)
+    columns, male = read.columns, read.grouped.groups.index("male")
     resident, white = columns.values[:, [columns.names.index(name) for name in ("resident", "white")]].T
-    return People(resident, white, (category == categories.index("male")).astype(np.int64))
-
-
-def _read(spec: AuditSpec) -> tuple[Columns, Longs, tuple[str, ...], Bools]:
-    """Features, the number and the names of the groups, and the label of every row that is complete."""
-    steps = [step for step in plan(spec).steps if step.stage.name in ("ingest", "preprocess")]
-    tables = {name: pa.concat_tables(parts) for name, parts in call_plainly(steps).items()}
-    given = ProblemTables.of(tables)
-    grouped = groups_of(given.memberships, given.ids, spec.protected)[spec.protected[0].name]
-    labels = tables["applications"].select(["row_id", "outcome"]).to_pandas().set_index("row_id")["outcome"]
-    columns = columns_of(given.applicants, given.encodings)
-    return columns, grouped.group.astype(np.int64), grouped.groups, labels.loc[given.ids].to_numpy(bool)
+    return People(resident, white, (read.grouped.group == male).astype(np.int64))
 
 
 def _with_role(columns: Columns, spec: AuditSpec, role: Role) -> Columns:

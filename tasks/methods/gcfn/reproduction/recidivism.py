@@ -1,4 +1,4 @@
-"""COMPAS: the score's rates, those of a predictor that is trained to be fair, and who the two treat differently.
+"""Compares the COMPAS score with a predictor that is trained to be fair: rates, and who is treated differently.
 
 Fairness is between Black and white defendants. Each of five parts of the rows is held out of one training. Rates are of
 Black defendants, as the paper's Table 2; a positive is a defendant who is foretold to be charged anew.
@@ -40,7 +40,7 @@ _RATES: Final = ("accuracy", "ppv", "fpr", "fnr")
 
 
 def cells(people: Defendants, size: GanSettings, seeds: int) -> Mapping[Cell, Value]:
-    """All figures of COMPAS.
+    """Returns all cells of COMPAS.
 
     Args:
         people: Everybody.

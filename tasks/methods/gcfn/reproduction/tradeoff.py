@@ -1,6 +1,6 @@
-"""Predictors with and without the regularisation, where counterfactual mediators are known: accuracy against CF.
+"""Compares accuracy and CF of predictors with and without regularisation, where counterfactual mediators are known.
 
-Here belong the models that are compared and what is told of them. Generators are those of ``truth``.
+Scope: the models and their figures. Generators: ``truth``.
 """
 
 import logging
@@ -28,7 +28,7 @@ FROM, TO = (next(variant.name for variant in SWEEP if variant.fairness == value)
 
 
 class Told(NamedTuple):
-    """What is told of one model, on held-out rows."""
+    """Figures of one model, on held-out rows."""
 
     accuracy: float
     cf_true: float
@@ -38,7 +38,7 @@ class Told(NamedTuple):
 
 
 def cells(several: Sequence[Run]) -> Mapping[Cell, Value]:
-    """Means over runs by model, and the directions."""
+    """Returns means over runs by model, and the directions."""
     told = [compared(run) for run in several]
     means = {name: Told(*np.mean([each[name] for each in told], axis=0)) for name in told[0]}
     found: dict[Cell, Value] = {
@@ -48,7 +48,7 @@ def cells(several: Sequence[Run]) -> Mapping[Cell, Value]:
 
 
 def directions(means: Mapping[str, Told]) -> Mapping[Cell, Value]:
-    """Where accuracy and CF go as lambda does from 0 to 0.5: in words, since the paper gives no figure."""
+    """Returns whether accuracy and CF fall as lambda goes from 0 to 0.5: in words, since the paper gives no figure."""
     found = {}
     for quantity in ("accuracy", "cf_true"):
         change = getattr(means[TO], quantity) - getattr(means[FROM], quantity)
@@ -57,7 +57,7 @@ def directions(means: Mapping[str, Told]) -> Mapping[Cell, Value]:
 
 
 def compared(run: Run) -> Mapping[str, Told]:
-    """The models along the sweep and those that see no mediators, trained and held against each other."""
+    """Trains the models along the sweep and those that see no mediators, and measures them."""
     fitted, held, scales = run.train.mediation(), run.test.mediation(), Scales.of(run.train.mediation())
     generator = run.generators[DEFAULT]
     given = scales.applicants(fitted, generator.imagine(fitted), run.train.favourable)

@@ -1,4 +1,4 @@
-"""Generators held against counterfactual mediators that are known: the paper's Table 3, and the slope that it lacks.
+"""Compares generators with known counterfactual mediators: the paper's Table 3, and the slope that it lacks.
 
 Each run draws the data anew, trains on four fifths of the rows and looks at the rest. Figures are means over runs,
 networks and mediators.
@@ -32,10 +32,10 @@ ERROR: Final = "mse_counterfactual_generated"
 
 
 class Generator(Protocol):
-    """What imagines mediators."""
+    """A generator of counterfactual mediators."""
 
     def imagine(self, rows: Mediation) -> Floats:
-        """``(s, k, n, p)``."""
+        """Generates mediators ``(s, k, n, p)``."""
         ...
 
 
@@ -50,7 +50,7 @@ class Run:
 
 
 def runs(draw: Callable[[np.random.Generator], MediatedRows], size: GanSettings, seeds: int) -> Iterator[Run]:
-    """Networks with the default settings and with the paper's, and the quantile map, for each seed.
+    """Trains networks with the default settings and with the paper's, and the quantile map, for each seed.
 
     Args:
         draw: Draws the data set.
@@ -72,26 +72,22 @@ def runs(draw: Callable[[np.random.Generator], MediatedRows], size: GanSettings,
 
 
 def cells(several: Sequence[Run]) -> Mapping[Cell, Value]:
-    """Table 3 and the slopes, by generator."""
+    """Returns Table 3 and the slopes, by generator."""
     found: dict[Cell, Value] = {}
     for name in several[0].generators:
         told = [against(run, name) for run in several]
         errors, slopes = np.stack([each.counterfactual_generated for each in told]), np.stack([t.slope for t in told])
         found |= {
-            Cell("mse_factual_generated", name): _mean([each.factual_generated for each in told]),
+            Cell("mse_factual_generated", name): float(np.mean([each.factual_generated for each in told])),
             Cell(ERROR, name): float(errors.mean()),
             Cell("slope_on_true_noise", name): float(slopes.mean()),
             Cell(f"{ERROR}_worst_network", name): float(errors.max()),
             Cell("slope_on_true_noise_worst_network", name): float(slopes.mean(axis=2).min()),
         }
-    return found | {Cell(ERROR, MEAN): _mean([np.array(each.counterfactual_mean) for each in told])}
+    return found | {Cell(ERROR, MEAN): float(np.mean([each.counterfactual_mean for each in told]))}
 
 
 def against(run: Run, name: str) -> AgainstTruth:
-    """One generator on the held-out rows of one run."""
+    """Measures one generator on the held-out rows of one run."""
     rows = run.test.mediation()
     return against_truth(run.generators[name].imagine(rows), rows, run.test.potential, run.test.mean)
-
-
-def _mean(values: Sequence[Floats]) -> float:
-    return float(np.mean(values))

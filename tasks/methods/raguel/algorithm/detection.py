@@ -1,11 +1,11 @@
 """Recourse-aware group unfairness elimination in rankings (RAGUEL; Haldar, Cunningham and Ferhatosmanoglu 2022).
 
-Applicants who were decided on unfavourably are ranked by what recourse would cost them: by the distance that they would
-have to go. A list in which one group stands lower is re-ranked, so that each part of it has its share of every group,
-by offers to single applicants of the group that is worse off: change this by so much, and you go before that one.
+Applicants with unfavourable decisions are ranked by recourse cost: the distance to a favourable decision. If one group
+ranks lower, the list is re-ranked so that each part of it has its share of every group. Single applicants of the
+worse-off group get offers: this modification, for that rank.
 
-Scope: findings of each applicant, in the list of Algorithm 1. Lists are made in ``ranking`` and ``lists``. Statistics
-of groups are in ``tallies`` and ``aggregates``, which the stage that makes the lists calls.
+Scope: findings of each applicant, in the list of Algorithm 1. Lists: ``ranking`` and ``lists``. Statistics of groups:
+``tallies`` and ``aggregates``, called by the stage that makes the lists.
 """
 
 from dataclasses import dataclass

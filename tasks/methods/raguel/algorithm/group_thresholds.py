@@ -1,8 +1,7 @@
 """Thresholds by group on the scores of a given model (Hardt et al. 2016), by fairlearn, as a baseline.
 
-Nothing is trained: the scores are those that the model gave. The thresholds of demographic parity, and of equalised
-odds, are chosen on the rows that they decide on, and some decisions are drawn; whoever decides has to be told the
-group of everybody.
+Nothing is trained. The thresholds of demographic parity, and of equalised odds, are chosen on the rows that they decide
+on. Some decisions are random, and the decision maker has to know the group of everybody.
 """
 
 from typing import Any, Literal, Self

@@ -1,7 +1,6 @@
-"""One list of applicants by recourse cost, and the lists that RAGUEL makes of it.
+"""One list of applicants by recourse cost, and RAGUEL's re-rankings of it.
 
-Here belong the list itself, how it is cut into blocks, and which of the algorithms in ``ranking`` are run on it. What
-is said of the lists is in ``tallies`` and ``aggregates``.
+Scope: the list, its blocks, and which algorithms of ``ranking`` run on it. Statistics: ``tallies`` and ``aggregates``.
 """
 
 from collections.abc import Callable, Iterator
@@ -91,7 +90,7 @@ def block_sizes(records: int, settings: RaguelSettings, bands: Longs | None) -> 
 
 
 def names(settings: RaguelSettings) -> tuple[str, ...]:
-    """The lists that RAGUEL makes: Algorithm 1, Algorithm 2, and where it is asked for the form of any depth."""
+    """The lists of RAGUEL: Algorithm 1, Algorithm 2 and, if set, the variant of any depth."""
     return (LIST, BLOCKS, ANY) if settings.reach == ANY else (LIST, BLOCKS)
 
 

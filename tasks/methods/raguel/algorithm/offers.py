@@ -1,8 +1,8 @@
-"""Offers and counterfactual points in the user's units, held against the very model that they are about.
+"""Offers and counterfactual points in the user's units, checked against the model that decided.
 
-What is computed in standard deviations may be lost on the way: values are rounded to whole steps, bins have edges, and
-a model may not be what its linear form says. So the model is asked again about every applicant as the offer would have
-it, and what it does not confirm is counted.
+Results in standard deviations may not survive the conversion: values are rounded to whole steps, bins have edges, and
+the linear form may not match the model. So the model decides again on every applicant after the offer; offers that it
+does not confirm are counted.
 """
 
 from collections.abc import Callable

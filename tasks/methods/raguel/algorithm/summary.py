@@ -1,6 +1,6 @@
 """Summary of a re-ranked list: the arrays that all statistics of it are made of.
 
-Here belong the arrays, and how the rows of a group, or of a group and the reference group, are taken out of them.
+Scope: the arrays, and their rows of a group, or of a group and the reference group.
 """
 
 from collections.abc import Mapping
@@ -53,8 +53,7 @@ class ListSummary:
 
     def of(self, group: int) -> Bools:
         """``(n,)`` the rows of a group."""
-        own: Bools = np.equal(self.group, group)
-        return own
+        return np.equal(self.group, group)
 
     def compared(self, group: int) -> Bools:
         """``(n,)`` the rows of a group and of the reference group; of the reference group, all."""

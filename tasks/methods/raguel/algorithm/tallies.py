@@ -1,6 +1,6 @@
 """Tallies of RAGUEL for one group, as means and shares: costs, places in blocks, offers, unconfirmed offers.
 
-Here belong means over rows. Ratios, counts and sums of a whole list are in ``aggregates``.
+Scope: means over rows. Ratios, counts and sums of a whole list: ``aggregates``.
 """
 
 from collections.abc import Iterator
@@ -14,21 +14,21 @@ from tasks.numerics.results import Tally
 from tasks.numerics.statistics.distributions import Parameters, alone, counted, mean, share
 
 
-def tallies(told: ListSummary, group: int) -> Iterator[Tally]:
+def tallies(summary: ListSummary, group: int) -> Iterator[Tally]:
     """Shares and means over the rows of a group, of whom there is one at least."""
-    own = told.of(group)
-    yield mean("recourse_cost", {}, told.ranked.records.cost[own], headline=True)
-    yield from alone(_asked("recourse_not_confirmed_share", {}, told.confirmed[own]))
-    for other in told.thresholded:
-        stays = np.where(other.stays, told.ranked.records.cost, np.nan)[own]
+    own = summary.of(group)
+    yield mean("recourse_cost", {}, summary.ranked.records.cost[own], headline=True)
+    yield from alone(_confirmation("recourse_not_confirmed_share", {}, summary.confirmed[own]))
+    for other in summary.thresholded:
+        stays = np.where(other.stays, summary.ranked.records.cost, np.nan)[own]
         yield from alone(mean("recourse_cost", {"order": other.name}, stays))
     yield from alone(counted("list_share", {}, int((~own).sum()), int(own.sum()), 0))
-    yield from _blocks(told, told.initial, group, {})
-    for order in told.orders:
+    yield from _blocks(summary, summary.initial, group, {})
+    for order in summary.orders:
         at: Parameters = {"order": order.name}
         yield from alone(mean("recourse_cost", at, order.cost[own]))
-        yield from _blocks(told, order, group, at)
-        yield from _offers(told, order, group, at)
+        yield from _blocks(summary, order, group, at)
+        yield from _offers(summary, order, group, at)
 
 
 def unreached(refused: Bools) -> Iterator[Tally]:
@@ -36,28 +36,28 @@ def unreached(refused: Bools) -> Iterator[Tally]:
     yield from alone(share("unreached_share", {}, refused))
 
 
-def _asked(measure: str, at: Parameters, confirmed: Floats) -> Tally:
-    """The share that was not confirmed, of those about whom the model was asked."""
+def _confirmation(measure: str, at: Parameters, confirmed: Floats) -> Tally:
+    """The share that the model did not confirm."""
     known = ~np.isnan(confirmed)
     return share(measure, at, confirmed[known] == 0)
 
 
-def _blocks(told: ListSummary, order: Order, group: int, at: Parameters) -> Iterator[Tally]:
-    inside = np.bincount(order.block[told.of(group)], minlength=int(order.block.max()) + 1)
+def _blocks(summary: ListSummary, order: Order, group: int, at: Parameters) -> Iterator[Tally]:
+    inside = np.bincount(order.block[summary.of(group)], minlength=int(order.block.max()) + 1)
     size = np.bincount(order.block)
     for number, (own, everybody) in enumerate(zip(inside.tolist(), size.tolist(), strict=True), 1):
         yield from alone(counted("block_share", {**at, "block": number}, everybody - own, own, 0))
 
 
-def _offers(told: ListSummary, order: Order, group: int, at: Parameters) -> Iterator[Tally]:
-    offered, offers = order.offered & told.of(group), told.offers[order.name]
+def _offers(summary: ListSummary, order: Order, group: int, at: Parameters) -> Iterator[Tally]:
+    offered, offers = order.offered & summary.of(group), summary.offers[order.name]
     if not offered.any():
         return
-    yield from alone(_asked("offer_not_confirmed_share", at, told.offers_confirmed[order.name][offered]))
+    yield from alone(_confirmation("offer_not_confirmed_share", at, summary.offers_confirmed[order.name][offered]))
     of_group = offered[offers.record]
     change = (offers.after - offers.before)[of_group]
     for number in np.unique(offers.attribute[of_group]).tolist():
-        named: Parameters = {**at, "attribute": told.columns[number]}
+        named: Parameters = {**at, "attribute": summary.columns[number]}
         size = change[offers.attribute[of_group] == number]
         yield from alone(counted("offer_share", named, int(offered.sum()) - len(size), len(size), 0))
         yield from alone(mean("offer_size", named, size))

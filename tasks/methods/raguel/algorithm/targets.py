@@ -1,11 +1,10 @@
 """Targets of applicants under any decision maker: the boundary of a linear model, or another applicant's place.
 
 A cross-fitted model is several models: every applicant goes to the boundary of the one that decided on it. A model
-without a boundary to go to, and a lender, who cannot be asked, have favoured other applicants, and the nearest of them
-whose place may be taken is the counterfactual point (section 3.6). A model is asked first whether it favours the
-applicant there, who keeps what cannot be changed.
+without a boundary, and a lender, have favoured other applicants: the nearest eligible one is the counterfactual point
+(section 3.6). A model must first favour the applicant there with its immutable values.
 
-Here belong the counterfactual points and why there is none. What is made of them is in ``lists``.
+Scope: counterfactual points, and reasons for having none. Their use: ``lists``.
 """
 
 from collections.abc import Callable, Mapping
@@ -102,5 +101,4 @@ def to_nearest(
 
 
 def _points(values: Floats, places: Floats, actions: Actions) -> Floats:
-    found: Floats = np.where(actions.changeable, places, values)
-    return found
+    return np.where(actions.changeable, places, values)

@@ -1,11 +1,9 @@
-"""The units of RAGUEL: columns as a model takes them, measured in standard deviations, and offers back in the user's.
+"""The units of RAGUEL: a model's inputs in standard deviations, and offers in the user's units.
 
-A list is ranked by distances, so that every input of the model is divided by its standard deviation over all rows. What
-an applicant is to change has to be said in the units in which it was handed in, and the model has to take it as meant:
-a model that sees a number cut into bins moves only where the number enters another bin, and so a bin is a step there,
-and an offer goes to the nearest edge of the bin that is needed.
-
-An input for one category cannot be changed by degrees. It is left as it is, as a column is that is immutable.
+Lists are ranked by distances, so every input is divided by its standard deviation over all rows. Offers are in the
+units of the application. A model that bins a number reacts only where the number enters another bin: there a bin is a
+step, and an offer goes to the nearest edge of the required bin. An input of one category cannot change by degrees; it
+stays as it is, like an immutable column.
 """
 
 from dataclasses import dataclass
@@ -109,11 +107,11 @@ class Attribute:
         return np.rint(values) if self.categories else values
 
     def said(self, value: float) -> str:
-        """A value as it is told."""
+        """A value for people."""
         return self.categories[int(value)] if self.categories else f"{value:.10g}"
 
     def said_offer(self, value: float, falls: bool) -> str:
-        """What an offer moves to as it is told: without whole steps, the upper end of a bin is not part of it."""
+        """Target of an offer for people: without whole steps, the upper end of a bin is excluded."""
         if self.bin_width > 0 and self.step is None:
             return f"below {value:.7g}" if falls else f"{value:.7g}"
         return self.said(value)
@@ -132,8 +130,7 @@ class Space:
 
     def values(self, x: Floats) -> Floats:
         """``(n, d)`` inputs as records have them."""
-        values: Floats = x / self.unit
-        return values
+        return x / self.unit
 
     def decoded(self, now: Floats, x: Floats, values: Floats, column: Ints) -> Floats:
         """Columns in the user's units, where records are moved to ``values``.

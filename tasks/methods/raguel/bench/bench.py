@@ -1,33 +1,21 @@
-"""``evenhand bench raguel``: costs and both algorithms, each beside its target.
+"""Times RAGUEL's recourse costs and both of its algorithms.
 
-People are read once by the stages of an audit, which is told apart. Every measurement then runs in a process of its own
-(``work``), on one thread but for the sort of the longest list. What is compiled is compiled before, and told.
-How time grows is told in CPU seconds: on a machine that others use too, a longer run is interrupted more often.
+People are read once by the stages of an audit, which is timed apart. Every measurement then runs in a process of its
+own (``work``), on one thread but for the sort of the longest list. Compilation is timed apart. Growth is measured in
+CPU seconds, because on a shared machine a longer run is interrupted more often.
 
-Here belong what is run and the targets. What is timed is in ``work``.
+Scope: runs and targets. The timed work: ``work``.
 """
 
 import time
 from collections.abc import Iterator, Mapping
 from functools import partial
 from math import log
-from pathlib import Path
 from typing import Any
 
 from tasks.methods.raguel.reproduction.experiments import PEOPLE, judged
-from tasks.proof.benches import (
-    Row,
-    against,
-    apart,
-    at_most,
-    below,
-    measured,
-    per_second,
-    require_rows,
-    row,
-    took,
-)
-from tasks.proof.specs import require
+from tasks.proof.benches import Bench, Expected, Room, Row, against, apart, at_most, below, per_second, row, timed_row
+from tasks.proof.work import Piped
 
 LEAST_PER_S = {"closed": 10_000_000, "bounded": 200_000}
 MOST_CASE_S = 0.003
@@ -46,74 +34,56 @@ EVERYBODY = {
     "groups: {married: [1], not married: [0, 2, 3]}}]",
 }
 """All 30,000 clients: whose marital status is another or not known count as not married here."""
+DATA: tuple[tuple[str, Mapping[str, str]], ...] = (("german", {}), ("default-credit", EVERYBODY))
 TITLES = {"closed": "costs, closed form, 10 attributes", "bounded": "costs within bounds, 10 attributes"}
 GERMAN, CLIENTS, DRAWN = "German Credit", "credit card clients", "drawn lists"
 
 _run = partial(apart, "tasks.methods.raguel.bench.work")
 
 
-def raguel(data: Path, rows: int | None = None) -> list[Row]:
-    """Times, memory and growth.
-
-    Args:
-        data: Directory that holds ``data/``.
-        rows: At most so many drawn records, for a quick look; the targets, which are for the sizes said, are then not
-            held against it.
-
-    Raises:
-        SpecError: So few records say nothing.
-        InfrastructureError: A file is missing, memory is short, or the disk is too full.
-    """
-    require_rows("raguel", rows, FEWEST, "with fewer nothing takes any time")
-    require(data, [data / PEOPLE[name].source for name in PEOPLE])
-
-    def lines(place: Path) -> Iterator[Row]:
-        yield _prepared(data, place)
-        yield from _costs(rows or RECORDS)
-        yield from _steps(place)
-        yield from _rerankings(place)
-        yield from _lists(rows or RECORDS)
-
-    return measured(lines, rows, FREE_MB)
+def _lines(room: Room) -> Iterator[Row]:
+    start = time.perf_counter()
+    german, clients = (_people(room, name, overrides) for name, overrides in DATA)
+    yield row("both", None, "apart: ingest, preprocess, classifier", seconds=time.perf_counter() - start)
+    yield from _costs(room.rows or RECORDS)
+    yield from _steps(german)
+    yield from _rerankings(clients)
+    yield from _lists(room.rows or RECORDS)
 
 
-def _prepared(data: Path, place: Path) -> Row:
-    """Both data sets read, judged by a classifier and left in files."""
+def _people(room: Room, name: str, overrides: Mapping[str, str]) -> Piped:
+    """A data set read and judged by a classifier."""
     from tasks.methods.raguel.bench.work import People  # scikit-learn takes a second to import
     from tasks.methods.raguel.reproduction import lists
 
-    start = time.perf_counter()
-    for name, overrides in (("german", {}), ("default-credit", EVERYBODY)):
-        found = judged(PEOPLE[name], data, **overrides)
-        actions = lists.actions(found, bounded=False)
-        People.of(found.values, found.people.group, found.boundary, actions).write(place / f"{name}.npz")
-    return row("both", None, "apart: ingest, preprocess, classifier", seconds=time.perf_counter() - start)
+    found = judged(PEOPLE[name], room.data, **overrides)
+    actions = lists.actions(found, bounded=False)
+    return Piped(People(found.values, found.people.group, found.boundary, actions))
 
 
 def _costs(limit: int) -> Iterator[Row]:
     for kind, least in LEAST_PER_S.items():
         said = _run("costs", limit, kind)
-        per_s = per_second(said)["per_s"]
+        per_s = per_second(said)
         yield _row(DRAWN, said, TITLES[kind], per_s=per_s, **against(f"at least {least:,} a second", per_s >= least))
 
 
-def _steps(place: Path) -> Iterator[Row]:
+def _steps(people: Piped) -> Iterator[Row]:
     """Everybody of German Credit: in whole steps, and with few changes too."""
     for title, most in (("whole steps", 0), (f"whole steps, {FEW_CHANGES} attributes at most", FEW_CHANGES)):
-        said = _run("steps", place / "german.npz", most)
+        said = _run("steps", people, most)
         each = said["seconds"] / said["cases"]
         met = below(1000 * each, 1000 * MOST_CASE_S, " ms each")
         found = f"{1000 * each:.3f} ms a case, {said['refused']} out of reach, {said['unproven']} not proven"
         yield _row(GERMAN, said, title, per_s=round(1 / each), found=found, **met)
 
 
-def _rerankings(place: Path) -> Iterator[Row]:
+def _rerankings(people: Piped) -> Iterator[Row]:
     """Everybody of the credit card clients, by both algorithms at every setting of the paper."""
-    file = place / "default-credit.npz"
-    said = _run("one_by_one", file)
+    said = _run("one_by_one", people)
     met = below(1000 * said["seconds"], 1000 * MOST_ONE_BY_ONE_S, " ms")
     yield _row(CLIENTS, said, "Algorithm 1, real steps, slowest tolerance", **met)
-    said = _run("in_blocks", file)
+    said = _run("in_blocks", people)
     blocks, tolerance = said["slowest"]
     met = below(1000 * said["seconds"], 1000 * MOST_IN_BLOCKS_S, " ms")
     found = f"slowest: {blocks} blocks, t = {tolerance:.3f}; median setting {1000 * said['median_s']:.1f} ms"
@@ -128,7 +98,7 @@ def _lists(limit: int) -> Iterator[Row]:
         quick = said["seconds"] < MOST_MILLION_S and said["peak_mb"] < MOST_MILLION_MB
         met = against(f"below {MOST_MILLION_S:g} s and {MOST_MILLION_MB:,} MB", quick) if each == RECORDS else {}
         found = f"of it the sort {1000 * said['sort_s']:.1f} ms"
-        yield _row(DRAWN, said, "blocks of 100, with the sort", **per_second(said), found=found, **met)
+        yield _row(DRAWN, said, "blocks of 100, with the sort", per_s=per_second(said), found=found, **met)
     first, last = lengths[0], lengths[-1]
     if first < last:
         growth = log(told[last]["cpu_s"] / told[first]["cpu_s"]) / log(last / first)
@@ -137,7 +107,18 @@ def _lists(limit: int) -> Iterator[Row]:
 
 
 def _row(name: str, said: Mapping[str, Any], what: str, found: str = "", **more: Any) -> Row:
-    """A line of what a process said; what it compiled before is told apart."""
+    """The row of a process, with the time of compilation apart."""
     compiled = f"compiled apart in {said['compile_s']:.1f} s" if "compile_s" in said else ""
     told = "; ".join(part for part in (found, compiled) if part)
-    return row(name, said["rows"], what, **took(said), found=told or None, **more)
+    return timed_row(name, said, what, found=told or None, **more)
+
+
+BENCH = Bench(
+    "raguel",
+    _lines,
+    tuple(source for people in PEOPLE.values() for source in people.sources),
+    fewest=FEWEST,
+    why="with fewer nothing takes any time",
+    memory_mb=FREE_MB,
+)
+TWIN = Expected("{block_counts: [10], tolerances: [0.3333], probes: 20}", ("direct", "mediated"))

@@ -1,30 +1,28 @@
-"""RAGUEL on people that are read already, and on lists that are drawn: what ``evenhand bench raguel`` starts.
+"""Times RAGUEL on people that are read already, and on drawn lists; ``evenhand bench raguel`` starts its processes.
 
 Each run is a process of its own, so that its peak memory is that of the work. Kernels are compiled, or loaded from
-numba's cache, on few records before anything is timed, which is told apart. Times are the least of several.
+numba's cache, on few records before anything is timed; compilation is timed apart. Times are the least of several.
 """
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tasks.methods.raguel.algorithm.ranking.blocks import BlockRules, block_size, rerank_blocks
-from tasks.methods.raguel.algorithm.ranking.records import Records, make_records, of_costs
+from tasks.methods.raguel.algorithm.ranking.records import Records, make_records
 from tasks.methods.raguel.algorithm.ranking.representation import Representation, representation
 from tasks.methods.raguel.algorithm.ranking.reranking import Reranking, rerank
 from tasks.methods.raguel.algorithm.recourse import targets
 from tasks.methods.raguel.algorithm.recourse.actions import Actions, make_actions
 from tasks.methods.raguel.algorithm.recourse.stepped import in_steps
 from tasks.methods.raguel.algorithm.recourse.targets import Boundary
-from tasks.methods.raguel.reproduction import hmda_series
 from tasks.methods.raguel.reproduction.grid import BLOCKS, TOLERANCES
-from tasks.methods.raguel.reproduction.hmda_series import Drawn, HmdaSeries
-from tasks.numerics.arrays import Bools, Floats, Ints
-from tasks.proof.work import Stored, answer, peak_mb
+from tasks.methods.raguel.reproduction.hmda_series import draw
+from tasks.numerics.arrays import Floats, Ints
+from tasks.proof.work import answer, peak_mb
 
 REPETITIONS, WARM_RECORDS = 7, 500
 ATTRIBUTES = 10
@@ -33,45 +31,22 @@ SIZE, TOLERANCE = 100, 1 / 3
 
 
 @dataclass(frozen=True)
-class People(Stored):
+class People:
     """People, what they may change, and a linear boundary, to be handed from one process to another."""
 
     values: Floats
     group: Ints
-    slope: Floats
-    intercept: Floats
-    """``(1,)``."""
-    weight: Floats
-    changeable: Bools
-    step: Floats
-    direction: Ints
-    lower: Floats
-    upper: Floats
-
-    @classmethod
-    def of(cls, values: Floats, group: Ints, boundary: Boundary, actions: Actions) -> "People":
-        """The arrays of all this."""
-        given = {each.name: getattr(actions, each.name) for each in fields(cls) if hasattr(actions, each.name)}
-        return cls(values, group, boundary.slope, np.array([boundary.intercept]), **given)
-
-    @property
-    def boundary(self) -> Boundary:
-        """The boundary again."""
-        return Boundary(self.slope, float(self.intercept[0]))
-
-    @property
-    def actions(self) -> Actions:
-        """What may be changed, again."""
-        return Actions(**{each.name: getattr(self, each.name) for each in fields(Actions)})
+    boundary: Boundary
+    actions: Actions
 
     def records(self) -> Records:
-        """The list of them."""
+        """Returns the list of them."""
         found = targets.to_boundary(self.values, self.boundary, self.actions)
         return make_records(self.values, found, self.group, self.actions, self.boundary)
 
 
 def costs(records: str, kind: str) -> dict[str, Any]:
-    """Costs of drawn records with ten attributes: ``closed`` form, or ``bounded`` with directions and bounds."""
+    """Times costs of drawn records with ten attributes: ``closed`` form, or ``bounded`` with directions and bounds."""
     rng, n = np.random.default_rng(0), int(records)
     values, boundary = rng.normal(size=(n, ATTRIBUTES)), Boundary(rng.normal(size=ATTRIBUTES), 0.3)
     weight = rng.uniform(0.1, 1, ATTRIBUTES)
@@ -80,41 +55,33 @@ def costs(records: str, kind: str) -> dict[str, Any]:
         actions = make_actions(weight, direction=np.resize([1, -1, 0], ATTRIBUTES), lower=-4.0, upper=4.0)
     compiled = _compiled(lambda: targets.costs_to_boundary(values[:WARM_RECORDS], boundary, actions))
     seconds = _least(lambda: targets.costs_to_boundary(values, boundary, actions))
-    return {"rows": n, "seconds": seconds, "compile_s": compiled, "peak_mb": peak_mb()}
+    return _told(n, seconds, compiled)
 
 
-def steps(file: str, most: str) -> dict[str, Any]:
-    """Counterfactual points in whole steps, with so many changed attributes at most, for every case of a file."""
-    people, limit = People.read(Path(file)), int(most) or None
+def steps(people: People, most: str) -> dict[str, Any]:
+    """Times counterfactual points in whole steps for every case, with so many changed attributes at most."""
+    limit = int(most) or None
     values, boundary, actions = people.values, people.boundary, people.actions
     compiled = _compiled(lambda: in_steps(values[:1], boundary, actions, limit))
     start = time.perf_counter()
     found = in_steps(values, boundary, actions, limit)
     seconds = time.perf_counter() - start
     refused, unproven = int((~found.targets.reached).sum()), int((~found.proven).sum())
-    return {
-        "rows": len(values),
-        "cases": found.cases,
-        "seconds": seconds,
-        "compile_s": compiled,
-        "refused": refused,
-        "unproven": unproven,
-        "peak_mb": peak_mb(),
-    }
+    return _told(len(values), seconds, compiled, cases=found.cases, refused=refused, unproven=unproven)
 
 
-def one_by_one(file: str) -> dict[str, Any]:
-    """Algorithm 1 on everybody in a file, after costs, at every tolerance of the paper."""
-    listed = People.read(Path(file)).records()
+def one_by_one(people: People) -> dict[str, Any]:
+    """Times Algorithm 1 on everybody, at every tolerance of the paper: the slowest of them."""
+    listed = people.records()
     few = listed.rows(np.arange(min(WARM_RECORDS, len(listed.cost))))
     compiled = _compiled(lambda: rerank(few, _held(few.group), Reranking()))
     seconds = {t: _least(lambda t=t: rerank(listed, _held(listed.group, t), Reranking())) for t in TOLERANCES}  # type: ignore[misc]
-    return {"rows": len(listed.cost), "seconds": max(seconds.values()), "compile_s": compiled, "peak_mb": peak_mb()}
+    return _told(len(listed.cost), max(seconds.values()), compiled)
 
 
-def in_blocks(file: str) -> dict[str, Any]:
-    """Algorithm 2 on everybody in a file, at every setting of the paper's grid: the slowest of them."""
-    listed = People.read(Path(file)).records()
+def in_blocks(people: People) -> dict[str, Any]:
+    """Times Algorithm 2 on everybody, at every setting of the paper's grid: the slowest of them."""
+    listed = people.records()
     few = listed.rows(np.arange(min(WARM_RECORDS, len(listed.cost))))
     compiled = _compiled(lambda: rerank_blocks(few, _held(few.group), 20, BlockRules()))
     seconds = {}
@@ -124,45 +91,27 @@ def in_blocks(file: str) -> dict[str, Any]:
             size = block_size(len(listed.cost), blocks)
             seconds[blocks, tolerance] = _least(lambda h=held, s=size: rerank_blocks(listed, h, s, BlockRules()))  # type: ignore[misc]
     slowest = max(seconds, key=lambda setting: seconds[setting])
-    return {
-        "rows": len(listed.cost),
-        "seconds": seconds[slowest],
-        "slowest": slowest,
-        "median_s": float(np.median(list(seconds.values()))),
-        "compile_s": compiled,
-        "peak_mb": peak_mb(),
-    }
+    median = float(np.median(list(seconds.values())))
+    return _told(len(listed.cost), seconds[slowest], compiled, slowest=slowest, median_s=median)
 
 
 def drawn(records: str) -> dict[str, Any]:
-    """A drawn list of costs in blocks of 100, with the sort."""
-    few, listed = (_of_drawn(_drawn(n)) for n in (WARM_RECORDS, int(records)))
+    """Times Algorithm 2 on a drawn list in blocks of 100, with the sort."""
+    few, listed = (draw(n, np.random.default_rng(0)) for n in (WARM_RECORDS, int(records)))
     compiled = _compiled(lambda: rerank_blocks(few, _held(few.group), SIZE, BlockRules()))
     held = _held(listed.group)
     cpu = time.process_time()
     seconds = _least(lambda: rerank_blocks(listed, held, SIZE, BlockRules()))
     cpu_s = (time.process_time() - cpu) / REPETITIONS
-    sort = _least(listed.ranked)
-    return {
-        "rows": len(listed.cost),
-        "seconds": seconds,
-        "cpu_s": cpu_s,
-        "sort_s": sort,
-        "compile_s": compiled,
-        "peak_mb": peak_mb(),
-    }
+    return _told(len(listed.cost), seconds, compiled, cpu_s=cpu_s, sort_s=_least(listed.ranked))
+
+
+def _told(rows: int, seconds: float, compiled: float, **more: Any) -> dict[str, Any]:
+    return {"rows": rows, "seconds": seconds, "compile_s": compiled, "peak_mb": peak_mb(), **more}
 
 
 def _held(group: Ints, tolerance: float = TOLERANCE) -> Representation:
     return representation(group, 2, 0, tolerance)
-
-
-def _drawn(records: int, seed: int = 0) -> Drawn:
-    return hmda_series.draw(records, HmdaSeries(), np.random.default_rng(seed))
-
-
-def _of_drawn(given: Drawn) -> Records:
-    return of_costs(given.cost, given.group)
 
 
 def _least(work: Callable[[], object]) -> float:

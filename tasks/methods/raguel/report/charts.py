@@ -1,54 +1,45 @@
 """Charts of RAGUEL: costs and their quantiles, shares by block inside a band, ratios, and the heat map of ratios.
 
-Here belongs drawing alone. Nothing is told by colour alone: orders have shapes and dashes, and cells bear their number.
+Scope: drawing. Nothing is told by colour alone: orders have shapes and dashes, and cells bear their number.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import altair as alt
 
 from tasks.reporting.charts.panels import Rows
+from tasks.reporting.charts.rows import beneath, beside
 from tasks.reporting.charts.vega import HEIGHT, QUIET, ROWS, colour, dash, names, panel, shape
 from tasks.reporting.section import Panel, Swatch
 
 BEFORE = "before"
 """The row of a heat map that has no tolerance: nobody has an offer."""
+_SAID = [alt.Tooltip("row:N", title="of"), alt.Tooltip("what:N", title=" "), alt.Tooltip("shown:N", title="value")]
 _LABELS = 170
 """Pixels that the name of a row may take."""
 _LIGHT, _DARK = "#f3f6fa", "#86aedb"
 """Ends of the heat map's scale; the darker one is light enough for the letters of the page."""
 
 
-def dots(
-    title: str, label: str, rows: Rows, order: Sequence[str], kinds: Mapping[str, Swatch], x: str, most: float | None
-) -> Panel:
+def dots(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], x: str, most: float | None) -> Panel:
     """Values as marks with their intervals, for each row the kinds under each other.
 
-    Args:
-        title: of the panel.
-        label: for a screen reader.
-        rows: ``row``, ``what`` (one of ``kinds``), ``value``, ``low`` and ``high`` (null: no interval) and ``shown``.
-        order: the rows from top to bottom.
-        kinds: how each kind is drawn.
-        x: title of the axis.
-        most: where the scale ends, which begins at 0; None: where the values do.
+    ``rows`` are those of ``beside``, with ``row`` and ``shown``; the scale begins at 0 and ends at ``most`` if given.
     """
+    order = _order(rows)
     scale = alt.Scale(zero=True) if most is None else alt.Scale(domain=[0, most])
-    base = _base(order, kinds).encode(tooltip=_said())
-    whisker = base.mark_rule(strokeWidth=3, opacity=0.5).encode(x=alt.X("low:Q", title=x), x2="high:Q")
     across = alt.X("value:Q", title=x, scale=scale, axis=alt.Axis(tickCount=5))
-    mark = base.mark_point(filled=True, size=60, opacity=1).encode(x=across, shape=shape(kinds))
-    return panel(title, label, whisker + mark, rows, _height(order, kinds), span="half")
+    return beside(title, label, rows, names("row", order, _LABELS), kinds, across, _SAID, _height(order, kinds))
 
 
-def quantiles(title: str, label: str, rows: Rows, order: Sequence[str], kinds: Mapping[str, Swatch], x: str) -> Panel:
+def quantiles(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], x: str) -> Panel:
     """How a value is spread: a thin line over four fifths of a group, a broad one over half, a mark at the median.
 
     ``rows`` hold ``row``, ``what`` (one of ``kinds``), ``lowest``, ``lower``, ``median``, ``upper``, ``highest`` and
     ``shown``.
     """
-    base = _base(order, kinds).encode(tooltip=_said())
+    order = _order(rows)
+    base = beneath(names("row", order, _LABELS), kinds).encode(tooltip=_SAID)
     thin = base.mark_rule(strokeWidth=1.5).encode(
         x=alt.X("lowest:Q", title=x, axis=alt.Axis(tickCount=5)), x2="highest:Q"
     )
@@ -60,13 +51,8 @@ def quantiles(title: str, label: str, rows: Rows, order: Sequence[str], kinds: M
 def blocks(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], most: float) -> Panel:
     """Share of a group by block, a line for each order, and behind them the band that counts as fair, if any.
 
-    Args:
-        title: of the panel.
-        label: for a screen reader.
-        rows: ``what`` (one of ``kinds``), ``block``, ``value`` (null: withheld, and the line breaks) and ``shown``; and
-            for the band ``what`` null, ``block``, ``low`` and ``high``.
-        kinds: how each order is drawn.
-        most: where the scale ends, which begins at 0.
+    ``rows`` hold ``what`` (one of ``kinds``), ``block``, ``value`` (null: withheld, and the line breaks) and ``shown``;
+    and for the band ``what`` null, ``block``, ``low`` and ``high``. The scale ends at ``most``, and begins at 0.
     """
     x = alt.X("block:Q", title="block, least cost first", axis=alt.Axis(tickCount=6, format="d", tickMinStep=1))
     y = alt.Y("value:Q", title=None, axis=alt.Axis(format="%", tickCount=5), scale=alt.Scale(domain=[0, most]))
@@ -84,13 +70,9 @@ def blocks(title: str, label: str, rows: Rows, kinds: Mapping[str, Swatch], most
 def heat(title: str, label: str, rows: Rows, numbers: Sequence[str], tolerances: Sequence[str], least: float) -> Panel:
     """Ratios by number of blocks and tolerance, each with its number in the cell.
 
-    Args:
-        title: of the panel.
-        label: for a screen reader.
-        rows: ``blocks`` and ``tolerance`` in words, ``value`` (null where there is none) and ``shown``.
-        numbers: the numbers of blocks from left to right.
-        tolerances: from top to bottom.
-        least: the ratio that is lightest; 1 is darkest.
+    ``rows`` hold ``blocks`` and ``tolerance`` in words, ``value`` (null where there is none) and ``shown``.
+    ``numbers``: the numbers of blocks from left to right. ``tolerances``: from top to bottom. ``least``: the ratio that
+    is lightest; 1 is darkest.
     """
     base = alt.Chart(ROWS).encode(
         x=alt.X(
@@ -110,17 +92,8 @@ def heat(title: str, label: str, rows: Rows, numbers: Sequence[str], tolerances:
     return panel(title, label, cell + text, rows, 60 + 26 * len(tolerances), span="half")
 
 
-def _base(order: Sequence[str], kinds: Mapping[str, Swatch]) -> Any:
-    """A chart with a line for each row, and in it the kinds under each other."""
-    return alt.Chart(ROWS).encode(
-        y=names("row", order, _LABELS),
-        yOffset=alt.YOffset("what:N", sort=list(kinds), scale=alt.Scale(domain=list(kinds))),
-        color=colour(kinds),
-    )
-
-
-def _said() -> list[alt.Tooltip]:
-    return [alt.Tooltip("row:N", title="of"), alt.Tooltip("what:N", title=" "), alt.Tooltip("shown:N", title="value")]
+def _order(rows: Rows) -> list[str]:
+    return list(dict.fromkeys(row["row"] for row in rows))
 
 
 def _height(order: Sequence[str], kinds: Mapping[str, Swatch]) -> int:

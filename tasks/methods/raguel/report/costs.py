@@ -4,13 +4,15 @@ A mean over those who were reached says nothing of the others, so that their sha
 costs as they are found; what offers would change is in ``offers``.
 """
 
+from collections.abc import Callable
 from typing import Any
 
+from schemas.audit.column import ColumnSpec
 from tasks.methods.raguel.report.charts import dots, quantiles
 from tasks.methods.raguel.report.lookups import HEADLINE, KINDS, NOTHING, UNIT, Ranked, too_few
 from tasks.reporting.charts.panels import marks, told
 from tasks.reporting.material import Material, Shown, undrawn
-from tasks.reporting.numbers import count, missing_words, n_cell, p_cell, value, value_cell
+from tasks.reporting.numbers import DASH, count, difference_cells, missing_words, n_cell, value, value_cell
 from tasks.reporting.section import Cell, Figure, Panel, Row, Swatch, TableView
 
 MEASURES = {
@@ -21,7 +23,6 @@ MEASURES = {
 }
 QUANTILES = {"lowest": 0.1, "lower": 0.25, "median": 0.5, "upper": 0.75, "highest": 0.9}
 _AXIS = f"cost, {UNIT}"
-_DASH = Cell("–", "none")
 
 
 def readings(r: Ranked) -> tuple[str, ...]:
@@ -75,14 +76,14 @@ def _means(r: Ranked) -> tuple[Panel, ...]:
         for order in r.drawn
         for row in marks(r.get(group, HEADLINE, order), "number", row=group, what=KINDS[order].text)
     ]
-    return (dots("Mean", _label(r, "Mean cost", rows), rows, _order(rows), kinds(r), _AXIS, None),) if rows else ()
+    return (dots("Mean", _label(r, "Mean cost", rows), rows, kinds(r), _AXIS, None),) if rows else ()
 
 
 def _spread(r: Ranked) -> tuple[Panel, ...]:
     rows = [row for group in r.view.groups for order in r.drawn if (row := _quantiles(r, group, order))]
     if not rows:
         return ()
-    return (quantiles("Spread", _label(r, "Quantiles of the cost", rows), rows, _order(rows), kinds(r), _AXIS),)
+    return (quantiles("Spread", _label(r, "Quantiles of the cost", rows), rows, kinds(r), _AXIS),)
 
 
 def _quantiles(r: Ranked, group: str, order: str) -> dict[str, Any]:
@@ -103,10 +104,6 @@ def kinds(r: Ranked) -> dict[str, Swatch]:
 
 def _label(r: Ranked, title: str, rows: list[dict[str, Any]]) -> str:
     return f"{title}, by {r.view.attribute}. {told(rows, 'row', 'what')}"
-
-
-def _order(rows: list[dict[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(row["row"] for row in rows))
 
 
 def tables(r: Ranked) -> tuple[TableView, ...]:
@@ -132,16 +129,11 @@ def _costs(r: Ranked) -> TableView:
 def _row(r: Ranked, group: str) -> Row:
     found, left = r.get(group, HEADLINE), r.get(group, "unreached_share")
     beside = r.view.get(group, f"{HEADLINE}_difference")
-    compared = (
-        value_cell(beside, "number"),
-        p_cell(beside.p if beside else None),
-        p_cell(beside.q if beside else None),
-    )
     not_asked = r.get(group, "recourse_not_confirmed_share")
     return (
         *(r.named(group), n_cell(left), value_cell(left, "rate"), n_cell(found), value_cell(found, "number")),
-        *((_DASH,) * 3 if group == r.view.reference else compared),
-        _DASH if r.view.maker == "lender" else value_cell(not_asked, "rate"),
+        *difference_cells(beside, "number", group == r.view.reference),
+        DASH if r.view.maker == "lender" else value_cell(not_asked, "rate"),
     )
 
 
@@ -165,31 +157,28 @@ def _by_quantile(r: Ranked) -> TableView:
 
 def assumptions(material: Material) -> TableView:
     """What the author of the audit spec takes to be hard to change, and how far."""
-    columns = material.settings.columns.items()
-    rows = tuple(
-        (
-            Cell(column.label or name),
-            Cell("as its transitions say" if column.transitions else _MAY[column.constraint]),
-            *(_number(column.recourse.weight), _number(column.recourse.step), _bounds(column.recourse.bounds)),
-        )
-        for name, column in columns
-        if column.used
-    )
+    columns: dict[str, Callable[[tuple[str, ColumnSpec]], Cell]] = {
+        "Column": lambda of: Cell(of[1].label or of[0]),
+        "May change": lambda of: Cell("as its transitions say" if of[1].transitions else _MAY[of[1].constraint]),
+        "Weight": lambda of: _number(of[1].recourse.weight),
+        "Step": lambda of: _number(of[1].recourse.step),
+        "Bounds of an offer": lambda of: _bounds(of[1].recourse.bounds),
+    }
     note = (
         "As the audit spec has them: assumptions, and no findings. Weights count beside each other, and are divided by "
         "the largest. A column without a step may change by any amount; one of categories without an order not at all."
     )
-    header = ("Column", "May change", "Weight", "Step", "Bounds of an offer")
-    return TableView("What recourse is assumed to be", header, rows, note)
+    used = [(name, column) for name, column in material.settings.columns.items() if column.used]
+    return TableView.of("What recourse is assumed to be", used, columns, note)
 
 
 _MAY = {"free": "either way", "up": "up only", "down": "down only", "immutable": "no"}
 
 
 def _number(x: float | None) -> Cell:
-    return _DASH if x is None else Cell(f"{x:g}", "number")
+    return DASH if x is None else Cell(f"{x:g}", "number")
 
 
 def _bounds(ends: tuple[float | None, float | None]) -> Cell:
     low, high = ("" if end is None else f"{end:g}" for end in ends)
-    return Cell(f"{low} to {high}".strip(), "number") if low or high else _DASH
+    return Cell(f"{low} to {high}".strip(), "number") if low or high else DASH

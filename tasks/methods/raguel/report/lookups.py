@@ -38,15 +38,10 @@ NOTHING = "Nothing can be said, and that is no pass."
 _LINEAR = ("logistic_regression", "rule")
 
 
-class Ranked(Lookup):
+class Ranked(Lookup[RaguelSettings]):
     """The measures of RAGUEL for one decision maker and one protected attribute."""
 
-    METHOD = METHOD
-
-    @cached_property
-    def settings(self) -> RaguelSettings:
-        """What the audit asked of the method."""
-        return self.material.asked(RaguelSettings)
+    METHOD, SETTINGS = METHOD, RaguelSettings
 
     @cached_property
     def orders(self) -> tuple[str, ...]:

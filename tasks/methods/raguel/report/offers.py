@@ -4,13 +4,13 @@ An offer is what would have to change for a place in the list, aggregated over a
 it is stands in restricted tables and never here. The baselines move no values: they decide anew, and stand beside.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from tasks.methods.raguel.report.lookups import BASELINES, HEADLINE, NOTHING, ORDERS, UNIT, Ranked, qualified
 from tasks.methods.raguel.report.ratio import RATIO
 from tasks.reporting.comparison import capital
 from tasks.reporting.material import Measure, Shown, Unit
-from tasks.reporting.numbers import count, missing_words, n_cell, value_cell
+from tasks.reporting.numbers import DASH, count, missing_words, n_cell, value_cell
 from tasks.reporting.section import Cell, TableView
 
 MEASURES = {
@@ -32,7 +32,6 @@ _WORDS = (
     "undertakes to decide otherwise, and an offer need not lead all the way to a favourable decision. What counts as "
     "hard to change, and in which steps, is the audit spec's; with other weights other offers come out.",
 )
-_DASH = Cell("–", "none")
 _OF_BASELINES: Mapping[str, Unit] = {
     "points_changed": "count",
     "ranks_changed": "count",
@@ -70,31 +69,26 @@ def tables(r: Ranked) -> tuple[TableView, ...]:
 
 
 def _reached(r: Ranked) -> TableView:
-    rows = tuple(
-        (
-            *(r.named(group), Cell(ORDERS[order].text), n_cell(offered)),
-            *(value_cell(offered, "count"), value_cell(r.get(group, "ranks_changed", order), "count")),
-            *(_total(r, group, order), _or_dash(r.get(group, "mean_offer_cost", order), "number")),
-            *(
-                value_cell(r.get(group, HEADLINE, order), "number"),
-                _or_dash(r.get(group, "offer_not_confirmed_share", order), "rate"),
-            ),
-        )
-        for order in r.reranked
-        for group in r.view.groups
-        if (offered := r.get(group, "points_changed", order))
-    )
-    header = (
-        *("Group", "Order", "Listed", "With an offer", "Another rank", "Total cost", "Mean cost of an offer"),
-        *("Mean cost left", "Not confirmed"),
-    )
+    columns: dict[str, Callable[[tuple[str, str]], Cell]] = {
+        "Group": lambda at: r.named(at[0]),
+        "Order": lambda at: Cell(ORDERS[at[1]].text),
+        "Listed": lambda at: n_cell(r.get(at[0], "points_changed", at[1])),
+        "With an offer": lambda at: value_cell(r.get(at[0], "points_changed", at[1]), "count"),
+        "Another rank": lambda at: value_cell(r.get(at[0], "ranks_changed", at[1]), "count"),
+        "Total cost": lambda at: _total(r, *at),
+        "Mean cost of an offer": lambda at: _or_dash(r.get(at[0], "mean_offer_cost", at[1]), "number"),
+        "Mean cost left": lambda at: value_cell(r.get(at[0], HEADLINE, at[1]), "number"),
+        "Not confirmed": lambda at: _or_dash(r.get(at[0], "offer_not_confirmed_share", at[1]), "rate"),
+    }
     whom = "the group with the higher mean cost alone" if r.settings.direction == "worse_off" else "any group"
     note = (
         f"Costs in {UNIT}; offers go to {whom}. Another rank: also those who are passed. Mean cost left: of recourse, "
         "once every offer is taken. Not confirmed: offers that raise the very model's score less than the re-ranking "
         "counted on; a lender cannot be asked (–). In brackets: intervals."
     )
-    return TableView(f"Offers: whom they reach, and what they cost, by {r.view.attribute}", header, rows, note)
+    found = ((group, order) for order in r.reranked for group in r.view.groups)
+    offered = [at for at in found if r.get(at[0], "points_changed", at[1])]
+    return TableView.of(f"Offers: whom they reach, and what they cost, by {r.view.attribute}", offered, columns, note)
 
 
 def _total(r: Ranked, group: str, order: str) -> Cell:
@@ -130,21 +124,20 @@ def _last(m: Measure) -> float:
 
 
 def _ended(r: Ranked) -> TableView:
-    own = r.view.reference
-    shown = [
-        (order, r.get(own, "below_predecessor_share", order), r.get(own, "exit_rank", order)) for order in r.reranked
-    ]
-    rows = tuple(
-        (Cell(ORDERS[order].text), value_cell(below, "rate"), _stopped(end))
-        for order, below, end in shown
-        if below or end
+    below, end = (
+        {o: r.get(r.view.reference, name, o) for o in r.reranked} for name in ("below_predecessor_share", "exit_rank")
     )
+    columns: dict[str, Callable[[str], Cell]] = {
+        "Order": lambda order: Cell(ORDERS[order].text),
+        "Less cost than the one above": lambda order: value_cell(below[order], "rate"),
+        "Stopped at rank": lambda order: _stopped(end[order]),
+    }
     note = (
         "Of all groups together. Less cost than the one above: an offer may lead past the place that it was made for. "
         "Stopped at rank: where no offer helped and the audit spec asks to leave the rest as it is."
     )
-    header = ("Order", "Less cost than the one above", "Stopped at rank")
-    return TableView(f"How the orders came out, by {r.view.attribute}", header, rows, note)
+    known = [order for order in r.reranked if below[order] or end[order]]
+    return TableView.of(f"How the orders came out, by {r.view.attribute}", known, columns, note)
 
 
 def _stopped(end: Measure | None) -> Cell:
@@ -173,4 +166,4 @@ def _baselines(r: Ranked) -> TableView:
 
 def _or_dash(m: Measure | None, unit: Unit) -> Cell:
     """A measure, or a dash where the order has none such."""
-    return value_cell(m, unit) if m else _DASH
+    return value_cell(m, unit) if m else DASH

@@ -103,8 +103,7 @@ def _panel(r: Ranked, group: str) -> tuple[Panel, ...]:
         return ()
     title = r.beside(group)
     label = f"Ratio of costs, {title}. {told(rows, 'row', 'what')}"
-    order = list(dict.fromkeys(str(row["row"]) for row in rows))
-    return (dots(title, label, rows, order, kinds(r), "ratio of mean costs", 1.0),)
+    return (dots(title, label, rows, kinds(r), "ratio of mean costs", 1.0),)
 
 
 def _heats(r: Ranked) -> Figure:

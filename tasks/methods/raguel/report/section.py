@@ -8,7 +8,7 @@ module of its own.
 from collections.abc import Iterator
 
 from tasks.methods.raguel.report import blocks, costs, offers, quality, ratio
-from tasks.methods.raguel.report import limits as ranked_limits
+from tasks.methods.raguel.report.limits import NOBODY, limits
 from tasks.methods.raguel.report.lookups import METHOD, UNIT, Ranked, boundary
 from tasks.methods.raguel.settings import RaguelSettings
 from tasks.reporting.chapters.builder import by_maker, glossary, measures
@@ -34,11 +34,6 @@ _BELOW = {
 }
 
 
-def limits(material: Material) -> tuple[str, ...]:
-    """What a list by recourse cost cannot show."""
-    return tuple(ranked_limits.limits(material))
-
-
 def chapter(material: Material) -> Section:
     """The question and the assumptions, then the list of each decision maker."""
     parts = by_maker(material, METHOD, Ranked, (costs,), _BELOW, lambda *of: (boundary(*of),))
@@ -62,4 +57,4 @@ def _question(material: Material) -> Iterator[str]:
         "later block."
     )
     if not material.makers(METHOD):
-        yield ranked_limits.NOBODY
+        yield NOBODY

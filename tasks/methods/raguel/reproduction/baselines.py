@@ -1,4 +1,4 @@
-"""What the paper holds its re-ranking against, as far as a kept library or our own code has it.
+"""Runs the baselines that the paper compares its re-ranking with, as far as fairlearn or our own code has them.
 
 Demographic parity and equalised odds are fairlearn's ThresholdOptimizer on the same classifier: thresholds of each
 group, between which decisions are drawn. The list is then of those still refused, at the costs of the classifier as
@@ -32,7 +32,7 @@ SEED: Final = 0
 
 
 def cells(judged: Judged, ranked: Ranked) -> Iterator[tuple[Cell, Value]]:
-    """Points changed and costs by group, and the ratio, of every baseline (Table 3).
+    """Yields points changed and costs by group, and the ratio, of every baseline (Table 3).
 
     Args:
         judged: Everybody.
@@ -51,7 +51,7 @@ def cells(judged: Judged, ranked: Ranked) -> Iterator[tuple[Cell, Value]]:
 
 
 def rows(judged: Judged, name: str, changed: Longs, cost: Floats, group: Ints) -> Iterator[tuple[Cell, Value]]:
-    """The cells of a method: by group, and of both together."""
+    """Yields the cells of a method: by group, and of both together."""
     means = ratios.group_means(cost, group, 2)
     for number, each in enumerate(judged.people.groups):
         yield Cell("points_changed", each, (name,)), float(changed[number])
@@ -60,7 +60,7 @@ def rows(judged: Judged, name: str, changed: Longs, cost: Floats, group: Ints) -
 
 
 def fair_order(ranked: Ranked) -> Longs:
-    """``(r,)`` the list in the order of FA*IR; its first 400 are tested at the protected group's share of it."""
+    """Ranks the list ``(r,)`` by FA*IR; its first 400 are tested at the protected group's share of it."""
     protected: Bools = ranked.records.group != ranked.reference
     return fair_top(ranked.records.cost, protected, float(protected.mean()), top=TOP)
 

@@ -1,4 +1,4 @@
-"""The paper's worked example: four applicants, a boundary at which the duration is twice the amount, t = 1/3.
+"""Computes the paper's worked example: four applicants, a boundary at which the duration is twice the amount, t = 1/3.
 
 The amount is in thousands of dollars and moves by 50 dollars, the duration is in years and moves by whole ones.
 """
@@ -20,7 +20,7 @@ _MEN, _WOMEN = 0, 1
 
 
 def cells() -> Mapping[Cell, Value]:
-    """Costs and counterfactual points of the four, and where Algorithm 1 leaves them."""
+    """Returns costs and counterfactual points of the four, and their places after Algorithm 1."""
     values = np.array([[3.5, 6.0], [2.0, 1.0], [4.0, 4.0], [5.0, 4.0]])
     group = np.array([_MEN, _MEN, _WOMEN, _WOMEN], np.int32)
     actions, boundary = make_actions([0.5, 1.0], step=[0.05, 1.0]), Boundary(np.array([2.0, -1.0]), 0.0)

@@ -1,79 +1,62 @@
-"""The data sets of the RAGUEL paper, the files that they need, and the order of the work on each.
+"""Declares the data sets of the RAGUEL paper and compares each with the paper.
 
-HMDA stands for lists that are drawn: which 25 million records of it the paper took samples of is not at hand.
+HMDA stands for lists that are drawn: the paper does not say which of its 25 million records it sampled.
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from tasks.methods.raguel.reproduction import printed
 from tasks.methods.raguel.reproduction.hmda_series import PUBLISHED_SIZES
 from tasks.proof import published
-from tasks.proof.lines import Cell, Figure, Line, Value, compare
-from tasks.proof.specs import paper_spec
+from tasks.proof.experiments import Compared, Experiment, Paper
+from tasks.proof.lines import Cell, Figure, Value
+from tasks.proof.published import NOT_RUN
 
 if TYPE_CHECKING:
     from tasks.methods.raguel.reproduction.lists import Judged
 
 log = logging.getLogger("evenhand")
 
-NOT_RUN = "not run"
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """One data set of people; its file is inside the directory that ``--data`` gives."""
-
-    spec: str
-    source: str
-
-
 PEOPLE: Mapping[str, Experiment] = {
-    "german": Experiment("german-credit-marital.yaml", "data/german_credit/german.data.gz"),
-    "default-credit": Experiment("default-credit-marital.yaml", "data/default_credit_card/credit-card-clients.csv.gz"),
+    "german": Experiment("german-credit-marital.yaml", ("data/german_credit/german.data.gz",)),
+    "default-credit": Experiment(
+        "default-credit-marital.yaml", ("data/default_credit_card/credit-card-clients.csv.gz",)
+    ),
 }
 EXAMPLE, SERIES = "example", "hmda"
 
 
 @dataclass(frozen=True)
-class Experiments:
-    """The paper's experiments, or some of them: long lists take their time."""
+class Experiments(Paper):
+    """The experiments of the RAGUEL paper, or some of them, as long lists take long."""
+
+    name: ClassVar[str] = "raguel"
+    experiments: ClassVar[Mapping[str, Experiment]] = {EXAMPLE: Experiment(), **PEOPLE, SERIES: Experiment()}
 
     records: int = PUBLISHED_SIZES[-1]
-    """Of the longest list that is drawn."""
+    """Records of the longest list that is drawn."""
     trials: int = 10
     """Lists drawn of each length, as in the paper."""
 
-    def datasets(self) -> tuple[str, ...]:
-        """The data sets, in the order in which they are worked on."""
-        return (EXAMPLE, *PEOPLE, SERIES)
-
-    def files(self, dataset: str, data: Path) -> Iterator[Path]:
-        """The files that a data set needs."""
-        if dataset in PEOPLE:
-            yield data / PEOPLE[dataset].source
-
-    def lines(self, dataset: str, data: Path) -> list[Line]:
-        """A line per figure of the paper, for what is asked of the default, and for what is told beside them."""
-        said = published.read("raguel")
+    def compared(self, dataset: str, data: Path, said: Mapping[str, Any]) -> Compared:
+        """Runs a data set and returns figures of the paper, requirements on the default, and what is shown beside."""
         asked, found = self._obtained(dataset, data)
-        figures = [figure for figure in printed.figures(said, dataset) if self._reached(dataset, figure)]
+        figures = [figure for figure in published.figures(said, dataset) if self._reached(dataset, figure)]
         for figure in figures:
             found.setdefault(figure.cell, NOT_RUN)
         figures += asked
         told = (cell for cell in found if cell.quantity != "blocks_made_fair")  # which "unfair_blocks" tells as well
-        figures += printed.beside(figures, told)
-        return compare(dataset, figures, found, published.remarks(said, dataset))
+        return [*figures, *published.beside(figures, told)], found
 
     def _reached(self, dataset: str, figure: Figure) -> bool:
         """Whether a figure is about a list that is not too long to be drawn here."""
         return dataset != SERIES or not figure.cell.at or float(figure.cell.at[0]) <= self.records
 
     def _obtained(self, dataset: str, data: Path) -> tuple[list[Figure], dict[Cell, Value]]:
-        """What is asked, and all that our code fills."""
+        """The requirements, and all cells that our code fills."""
         if dataset == EXAMPLE:
             from tasks.methods.raguel.reproduction import example
 
@@ -86,12 +69,10 @@ class Experiments:
 
 
 def judged(experiment: Experiment, data: Path, **overrides: str) -> "Judged":
-    """The people of a data set before a classifier; other keys of the spec than its path may be overridden."""
+    """Reads the people of a data set and fits the classifier; other keys of the spec may be overridden."""
     from tasks.methods.raguel.reproduction import lists, people
 
-    keys = {name.replace("__", "."): value for name, value in overrides.items()}
-    spec = paper_spec(experiment.spec, {"source.path": str(data / experiment.source), **keys})
-    found = lists.judge(people.read(spec))
+    found = lists.judge(people.read(experiment.read(data, **overrides)))
     log.info("%s: %d people, %d attributes", experiment.spec, *found.values.shape)
     return found
 

@@ -1,7 +1,7 @@
-"""Re-ranking a list at every tolerance and number of blocks of the paper's Table 6, by both algorithms.
+"""Re-ranks a list at every tolerance and number of blocks of the paper's Table 6, by both algorithms.
 
-The paper says of its lists only that RAGUEL makes them fairer. What is asked of our default here is less and can be
-checked: that the overall ratio of a list never ends lower than it began.
+The paper says of its lists only that RAGUEL makes them fairer. The requirement on our default is
+weaker and can be checked: the overall ratio of a list never ends lower than it began.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ ROUNDING: Final = 1e-9
 
 
 def never_lower(ranked: Ranked, who: str) -> Iterator[tuple[Figure, Value]]:
-    """The overall ratio after re-ranking beside that before, which it is not to fall below."""
+    """Yields the overall ratio after re-ranking, and that before as its lower limit."""
     before, records = _ratio(ranked), ranked.records
     for tolerance in TOLERANCES:
         held = ranked.held(tolerance)
@@ -36,7 +36,7 @@ def never_lower(ranked: Ranked, who: str) -> Iterator[tuple[Figure, Value]]:
 
 
 def unfair_blocks(ranked: Ranked, who: str) -> Iterator[tuple[Cell, Value]]:
-    """Blocks that represent the groups unfairly, before and after (Table 6)."""
+    """Yields counts of blocks that represent the groups unfairly, before and after (Table 6)."""
     for tolerance in TOLERANCES:
         held = ranked.held(tolerance)
         for blocks in BLOCKS:
@@ -47,7 +47,7 @@ def unfair_blocks(ranked: Ranked, who: str) -> Iterator[tuple[Cell, Value]]:
 
 
 def in_blocks(ranked: Ranked, held: Representation, blocks: int) -> Reranked:
-    """The list after Algorithm 2, by our default."""
+    """Re-ranks the list by Algorithm 2, with our default."""
     return rerank_blocks(ranked.records, held, block_size(len(ranked.rows), blocks), BlockRules())
 
 

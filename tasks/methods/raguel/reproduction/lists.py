@@ -1,4 +1,4 @@
-"""Ranked lists of people: a logistic regression, what it costs each of them to reach its boundary, and who is listed.
+"""Ranks people by the cost of reaching the boundary of a logistic regression.
 
 The classifier is fitted to all rows, on standardised attributes, which are the units of costs as well. The paper says
 of neither how it was done.
@@ -61,12 +61,12 @@ class Ranked:
     reference: int
 
     def held(self, tolerance: float) -> Representation:
-        """What representation is held against: shares of the list itself."""
+        """Returns the required representation: shares of the list itself."""
         return representation(self.records.group, 2, self.reference, tolerance)
 
 
 def judge(people: People) -> Judged:
-    """Fit the classifier."""
+    """Fits the classifier."""
     scale = people.values.std(axis=0)
     values = (people.values - people.values.mean(axis=0)) / scale
     model = LogisticRegression(max_iter=1000).fit(values, people.favourable)
@@ -74,7 +74,7 @@ def judge(people: People) -> Judged:
 
 
 def actions(judged: Judged, *, bounded: bool) -> Actions:
-    """What may be done, in standard deviations."""
+    """Returns the permitted changes, in standard deviations."""
     people = judged.people
     weight, changeable, step = people.weight, people.changeable, people.step / judged.scale
     if not bounded:
@@ -84,7 +84,7 @@ def actions(judged: Judged, *, bounded: bool) -> Actions:
 
 
 def ranked(judged: Judged, who: str, refused: Bools | None = None) -> Ranked:
-    """A list of people.
+    """Ranks a list of people.
 
     Args:
         judged: Everybody.

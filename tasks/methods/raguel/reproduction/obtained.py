@@ -1,6 +1,6 @@
-"""What our code obtains where the paper prints figures of people: Tables 3 to 6, with none of them judged.
+"""Computes the cells of the paper's figures of people, Tables 3 to 6, none of which is judged.
 
-Here belong the cells of our own method; those of others are in ``baselines``.
+Scope: cells of our own method. Those of others: ``baselines``.
 """
 
 import logging
@@ -32,7 +32,7 @@ EVERYBODY = ", all listed"
 
 
 def cells(judged: Judged) -> dict[Cell, Value]:
-    """All figures of a data set."""
+    """Returns all cells of a data set."""
     refused, everybody = (lists.ranked(judged, who) for who in (lists.UNFAVOURABLE, lists.ALL))
     found: dict[Cell, Value] = dict(grid.unfair_blocks(everybody, lists.ALL)) | dict(counterfactuals(judged, refused))
     log.info("counterfactual points in whole steps: %d", len(refused.rows))
@@ -42,7 +42,7 @@ def cells(judged: Judged) -> dict[Cell, Value]:
 
 
 def rerankings(judged: Judged, ranked: Ranked, suffix: str) -> Iterator[tuple[Cell, Value]]:
-    """Points changed, costs and ratio of the initial order and of both algorithms (Table 3)."""
+    """Yields points changed, costs and ratio of the initial order and of both algorithms (Table 3)."""
     records, held = ranked.records, ranked.held(TOLERANCE)
     nobody = np.zeros(2, np.int64)
     yield from baselines.rows(judged, INITIAL + suffix, nobody, records.cost, records.group)
@@ -55,7 +55,7 @@ def rerankings(judged: Judged, ranked: Ranked, suffix: str) -> Iterator[tuple[Ce
 
 
 def counterfactuals(judged: Judged, ranked: Ranked) -> Iterator[tuple[Cell, Value]]:
-    """Distance to the nearest of all rows, attributes changed and seconds of a counterfactual in steps (Table 4).
+    """Yields distance to the nearest row, attributes changed and seconds of a counterfactual in steps (Table 4).
 
     Attributes are changed in whole steps, either way; distances are in the units of the file.
     """
@@ -74,7 +74,7 @@ def counterfactuals(judged: Judged, ranked: Ranked) -> Iterator[tuple[Cell, Valu
 
 
 def qualities(ranked: Ranked) -> Iterator[tuple[Cell, Value]]:
-    """rKL, rND and rRD of orders of those refused, for the protected group (Table 5)."""
+    """Yields rKL, rND and rRD of orders of those refused, for the protected group (Table 5)."""
     protected = ranked.records.group != ranked.reference
     ended = rerank(ranked.records, ranked.held(TOLERANCE), Reranking())
     orders = {

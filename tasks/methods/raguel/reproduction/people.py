@@ -1,22 +1,17 @@
-"""The people of the RAGUEL paper's files, read by the stages of an audit, and what of theirs may change.
+"""Reads the people of the RAGUEL paper's files by the stages of an audit, with the bounds of their recourse.
 
-Here belongs what is known of them before any classifier is fitted. Lists are made of them in ``lists``.
+Scope: people before any classifier is fitted. Ranked lists of them: ``lists``.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from schemas.audit.column import ColumnSpec
 from schemas.audit.spec import AuditSpec
 from schemas.terms import Constraint, Kind
 from tasks.numerics.arrays import Bools, Floats, Ints
-from tasks.pipeline.given import ProblemTables
-from tasks.plan import plan
-from tasks.preprocessing.columns import columns_of
-from tasks.preprocessing.groups import groups_of
-from tasks.proof.plain import call_plainly
+from tasks.proof.plain import labelled
 
 _WAYS = {Constraint.UP: 1.0, Constraint.DOWN: -1.0, Constraint.FREE: 0.0, Constraint.IMMUTABLE: 0.0}
 
@@ -49,13 +44,9 @@ class People:
 
 
 def read(spec: AuditSpec) -> People:
-    """The people of an audit spec with a single protected attribute."""
-    steps = [step for step in plan(spec).steps if step.stage.name in ("ingest", "preprocess")]
-    tables = {name: pa.concat_tables(parts) for name, parts in call_plainly(steps).items()}
-    given = ProblemTables.of(tables)
-    columns = columns_of(given.applicants, given.encodings)
-    grouped = groups_of(given.memberships, given.ids, spec.protected)[spec.protected[0].name]
-    labels = tables["applications"].select(["row_id", "favourable"]).to_pandas().set_index("row_id")["favourable"]
+    """Reads the people of an audit spec with a single protected attribute."""
+    found = labelled(spec, "favourable")
+    columns, grouped = found.columns, found.grouped
     specs = [spec.columns[name] for name in columns.names]
     low, high = np.array([each.recourse.limits for each in specs]).T
     return People(
@@ -64,7 +55,7 @@ def read(spec: AuditSpec) -> People:
         grouped.group,
         grouped.groups,
         grouped.reference,
-        labels.loc[given.ids].to_numpy(bool),
+        found.label,
         np.array([each.constraint is not Constraint.IMMUTABLE for each in specs]),
         np.array([each.recourse.weight for each in specs]),
         np.array([_step(each) for each in specs]),

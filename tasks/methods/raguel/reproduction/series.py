@@ -1,4 +1,4 @@
-"""Synthetic lists of declined mortgage applications of growing length, in blocks of 100 (the paper's Figure 4).
+"""Re-ranks drawn lists of mortgage applications of growing length, in blocks of 100 (the paper's Figure 4).
 
 The paper plots a "fairness ratio" of at least 0.95 after 0.83. It cannot be that of the whole list: exchanges with the
 next block only change a group's mean by no more than the width of a block. The mean of the blocks' own ratios does what
@@ -15,12 +15,9 @@ import numpy as np
 from tasks.methods.raguel.algorithm.ranking import ratios
 from tasks.methods.raguel.algorithm.ranking.any_depth import rerank_any
 from tasks.methods.raguel.algorithm.ranking.blocks import BlockRules, rerank_blocks
-from tasks.methods.raguel.algorithm.ranking.records import Records, of_costs
 from tasks.methods.raguel.algorithm.ranking.representation import fair_blocks, representation
-from tasks.methods.raguel.algorithm.ranking.reranked import Reranked, modified
+from tasks.methods.raguel.algorithm.ranking.reranked import modified
 from tasks.methods.raguel.reproduction import hmda_series
-from tasks.methods.raguel.reproduction.hmda_series import HmdaSeries
-from tasks.numerics.arrays import Longs
 from tasks.proof.lines import Cell, Figure, Value
 from tasks.proof.published import ASKED
 
@@ -39,7 +36,7 @@ LEAST_RECORDS: Final = 10_000
 
 
 def figures(most: int) -> Iterator[Figure]:
-    """The overall ratio that is asked of lists from 10,000 to ``most`` records."""
+    """Yields the overall ratio that is required of lists from 10,000 to ``most`` records."""
     for records in lengths(most):
         if records >= LEAST_RECORDS:
             cell = Cell("overall_ratio_after", ANY_DEPTH, (float(records),))
@@ -47,12 +44,12 @@ def figures(most: int) -> Iterator[Figure]:
 
 
 def lengths(most: int) -> list[int]:
-    """Lengths of the paper, up to ``most``."""
+    """Returns the lengths of the paper, up to ``most``."""
     return [records for records in hmda_series.PUBLISHED_SIZES if records <= most]
 
 
 def cells(most: int, trials: int) -> Iterator[tuple[Cell, Value]]:
-    """What becomes of lists of each length: means over so many draws."""
+    """Re-ranks lists of each length and yields means over so many draws."""
     for records in lengths(most):
         drawn = [_told(records, seed) for seed in range(trials)]
         at = (float(records),)
@@ -62,27 +59,18 @@ def cells(most: int, trials: int) -> Iterator[tuple[Cell, Value]]:
 
 
 def _told(length: int, seed: int) -> dict[tuple[str, str], float]:
-    drawn = hmda_series.draw(length, HmdaSeries(), np.random.default_rng(seed))
-    records = of_costs(drawn.cost, drawn.group)
-    held, close = (representation(drawn.group, 2, REFERENCE, t) for t in (TOLERANCE, CLOSE_TOLERANCE))
+    records = hmda_series.draw(length, np.random.default_rng(seed))
+    cost, group = records.cost, records.group
+    held, close = (representation(group, 2, REFERENCE, t) for t in (TOLERANCE, CLOSE_TOLERANCE))
     bordered, anywhere = (
         rerank_blocks(records, held, SIZE, BlockRules()),
         rerank_any(records, close, SIZE, BlockRules()),
     )
-    told = {("initial_ratio", "all"): ratios.overall(drawn.cost, drawn.group)}
+    told = {("initial_ratio", "all"): ratios.overall(cost, group)}
     for name, ended, bounds in ((ONE_BORDER, bordered, held), (ANY_DEPTH, anywhere, close)):
-        told["mean_block_ratio", name] = float(ratios.of_blocks(ended.cost, drawn.group, _block(ended)).mean())
-        told["overall_ratio_after", name] = ratios.overall(ended.cost, drawn.group)
-        told["unfair_blocks_percent", name] = 100 * float((~fair_blocks(bounds, drawn.group, _block(ended))).mean())
-        told["protected_modified_percent", name] = _modified_percent(records, ended)
+        block = np.zeros(length, np.int64) if ended.block is None else ended.block
+        told["mean_block_ratio", name] = float(ratios.of_blocks(ended.cost, group, block).mean())
+        told["overall_ratio_after", name] = ratios.overall(ended.cost, group)
+        told["unfair_blocks_percent", name] = 100 * float((~fair_blocks(bounds, group, block)).mean())
+        told["protected_modified_percent", name] = 100 * float(modified(records, ended)[group == PROTECTED].mean())
     return told
-
-
-def _block(ended: Reranked) -> Longs:
-    """The block of each record; there is one wherever there are blocks."""
-    return np.zeros(len(ended.cost), np.int64) if ended.block is None else ended.block
-
-
-def _modified_percent(records: Records, ended: Reranked) -> float:
-    protected = records.group == PROTECTED
-    return 100 * float(modified(records, ended)[protected].mean())

@@ -1,5 +1,5 @@
-"""Stage ``rerank``: a list by recourse cost, and its re-ranking.
+"""Stage ``rerank``: ranks applicants by recourse cost, and re-ranks the list.
 
-Arithmetic: ``tasks.methods.raguel.algorithm.recourse`` finds the costs,
-``tasks.methods.raguel.algorithm.ranking`` ranks.
+Scope: the stage. Costs: ``tasks.methods.raguel.algorithm.recourse``. Ranking:
+``tasks.methods.raguel.algorithm.ranking``.
 """

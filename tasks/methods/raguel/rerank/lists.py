@@ -1,7 +1,6 @@
-"""Lists by recourse cost for every decision maker and protected attribute: tables in, places, offers and measures out.
+"""Ranks applicants for every decision maker and protected attribute: tables in, places, offers and measures out.
 
-Here belongs the order of the work on one list. Where applicants can go is in ``recourse``, and the tables of places
-and offers are laid out in ``rows``.
+Scope: the order of the work on one list. Decision makers: ``recourse``. Tables of places and offers: ``rows``.
 """
 
 from collections.abc import Callable, Iterator
@@ -77,7 +76,7 @@ def reranked(
     *,
     settings: RerankSettings,
 ) -> Produced:
-    """As the stage ``rerank`` says."""
+    """Does the work of the stage ``rerank``."""
     ids, columns = applicants["row_id"].to_numpy(), columns_of(applicants, encodings)
     groups = groups_of(memberships, ids, settings.protected)
     tables: dict[str, list[pa.Table]] = {t.name: [t.empty()] for t in (RERANKED, OFFERS, TALLIES, AGGREGATES)}

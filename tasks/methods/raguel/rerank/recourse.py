@@ -1,6 +1,6 @@
-"""From tables to where applicants can go: their columns as a decision maker takes them, its boundary, and its answers.
+"""Reads what recourse costs need of a decision maker: its inputs, decision boundary and decisions.
 
-Here belongs everything about a decision maker that recourse costs need. How rows become lists is in ``lists``.
+Scope: decision makers. Lists of applicants: ``lists``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ _DIRECTIONS = {Constraint.UP: 1, Constraint.DOWN: -1}
 
 @dataclass(frozen=True)
 class Maker:
-    """A decision maker, as far as recourse goes. Arrays are aligned by row."""
+    """What recourse needs of a decision maker. Arrays are aligned by row."""
 
     name: str
     inputs: Inputs
@@ -49,7 +49,7 @@ class Maker:
     """``(n,)`` probabilities; NaN where there are none."""
 
     def boundaries(self, space: Space) -> dict[int, Boundary] | None:
-        """The boundaries of its models in a space; None without a linear form."""
+        """Returns the boundaries of its models in a space; None without a linear form."""
         if self.linear is None:
             return None
         return {
@@ -58,7 +58,7 @@ class Maker:
 
 
 def maker_of(name: str, model: Model, models: pa.Table, columns: Columns, encodings: pa.Table, made: pa.Table) -> Maker:
-    """A decision maker; a lender is seen as a model would see applicants, and nothing is known of its reasons.
+    """Returns a decision maker; a lender gets the inputs of a model, and its reasons are unknown.
 
     Args:
         name: Of the decision maker.
@@ -106,7 +106,7 @@ def _asked(decide: Decide, columns: Columns, cut: float | None, rows: Longs, val
 def attributes_of(
     maker: Maker, columns: Columns, encodings: pa.Table, recourse: Mapping[str, Recourse], fixed: Sequence[str]
 ) -> tuple[Attribute | None, ...]:
-    """What each input of a decision maker stands for; None for a category of several, which has no degrees.
+    """Returns the attribute of each input of a decision maker; None for one of several categories.
 
     Args:
         maker: The decision maker.

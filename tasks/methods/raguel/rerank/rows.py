@@ -1,4 +1,4 @@
-"""Places in lists and offers, as rows of the tables ``reranked`` and ``offers``: one list at a time."""
+"""Writes places in lists and offers as rows of the tables ``reranked`` and ``offers``, one list at a time."""
 
 import json
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from tasks.preprocessing.groups import Grouped
 
 @dataclass(frozen=True)
 class Case:
-    """What a list is of."""
+    """Identity of a list."""
 
     method: str
     decision_maker: str
@@ -33,7 +33,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Placed:
-    """What became of the ``w`` rows that were to be ranked."""
+    """Results of the ``w`` rows that were to be ranked."""
 
     wanted: Longs
     kept: Longs
@@ -48,7 +48,7 @@ class Placed:
 
 
 def reranked_rows(case: Case, placed: Placed) -> pa.Table:
-    """One row for each row that was to be ranked, and each order."""
+    """Returns a row for each row that was to be ranked, and each order."""
     w, found = len(placed.wanted), placed.found
     group = np.array(case.grouped.groups, dtype=object)[case.grouped.group[placed.wanted]]
     shared = {
@@ -116,7 +116,7 @@ def _attribute(applied: Applied, place: int) -> Attribute:
 
 
 def offer_rows(case: Case, placed: Placed) -> pa.Table:
-    """One row for each column that an applicant is to change, in each order."""
+    """Returns a row for each column that an applicant is to change, in each order."""
     told, applied = placed.told, placed.applied
     if told is None or applied is None:
         return OFFERS.empty()

@@ -9,7 +9,7 @@ from tasks.methods.raguel.settings import RaguelSettings
 
 
 class RerankSettings(StageSettings):
-    """What decides the lists."""
+    """Settings of the lists."""
 
     raguel: RaguelSettings
     recourse: dict[str, Recourse]
@@ -22,7 +22,7 @@ class RerankSettings(StageSettings):
 
 
 def settings_of(spec: AuditSpec) -> RerankSettings | None:
-    """The stage's settings; None without the method.
+    """Returns the stage's settings; None without the method.
 
     Raises:
         SpecError: The column of the blocks is no feature, or has no order.

@@ -1,7 +1,7 @@
-"""Rerank: applicants ranked by what recourse would cost them, and lists that represent every group fairly (RAGUEL).
+"""Stage ``rerank``: ranks applicants by recourse cost, and re-ranks lists to represent every group fairly (RAGUEL).
 
-Here belong the stage's settings and its declaration; what it does is in ``lists``, which loads fairlearn for the
-baselines and is itself loaded only when something is ranked.
+Scope: the declaration. The work: ``lists``, which loads fairlearn for the baselines and is itself loaded only when
+something is ranked.
 """
 
 import pyarrow as pa
@@ -28,7 +28,7 @@ def rerank(
     *,
     settings: RerankSettings,
 ) -> Produced:
-    """Every applicant to be ranked, once for each order, with its recourse or the reason why it has none.
+    """Ranks every applicant once for each order, with its recourse or the reason why it has none.
 
     Raises:
         DataQualityError: Nobody belongs to a reference group.

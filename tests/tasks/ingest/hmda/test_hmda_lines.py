@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from schemas.errors import DataQualityError
 from tasks.ingest.hmda import pieces
-from tasks.ingest.hmda.files.lines import broken, open_raw, source_rows
 from tasks.ingest.hmda.files.recognition import recognise
+from tasks.ingest.hmda.lines import broken_rows, open_raw, source_rows
 
 LAYOUT = BY_NAME["historic_codes"]
 
@@ -23,12 +23,12 @@ def read(path: Path) -> tuple[list[dict[str, object]], list[int]]:
     """Rows of ``raw`` with their numbers in the file, and the numbers of the broken ones."""
     recognised = recognise(path, path.parent / "scratch")
     with duckdb.connect() as connection:
-        open_raw(connection, recognised)
+        cut = open_raw(connection, recognised)
         table = connection.sql("SELECT * FROM raw").to_arrow_table()
-        gone = broken(connection, recognised, table.num_rows)
-    numbers = source_rows(table["source_row"].to_numpy(), gone)
+        gone = broken_rows(connection, recognised, cut, table.num_rows)
+    numbers = source_rows(table["source_row"].to_numpy(), cut, gone)
     rows = [{**row, "source_row": int(n)} for row, n in zip(table.to_pylist(), numbers, strict=True)]
-    return rows, gone
+    return rows, gone.tolist()
 
 
 def lines_of(rows: int) -> list[str]:
@@ -103,21 +103,20 @@ def test_lines_of_fixed_width_have_no_quotes(tmp_path: Path) -> None:
     assert len(read(tmp_path / "a.dat")[0]) == 300
 
 
-@pytest.mark.parametrize("most", [None, 1, 4])
+@pytest.mark.parametrize(("most", "packing"), [(1, "plain"), (4, "plain"), (4, "gz")])
 def test_rows_that_are_not_those_counted_are_an_error(
-    tmp_path: Path, most: int | None, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, most: int, packing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pieces, "LEAST_BYTES", 1000)
-    (tmp_path / "a.csv").write_text("".join(lines_of(30)))
+    text = "".join(lines_of(30)).encode()
+    (tmp_path / "a.csv").write_bytes(gzip.compress(text) if packing == "gz" else text)
     recognised = recognise(tmp_path / "a.csv", tmp_path / "scratch")
     recognised = replace(recognised, lines=recognised.lines + 1)
     with duckdb.connect() as connection:
-        cut = [] if most is None else pieces.open_raw(connection, recognised, most)
-        if most is None:
-            open_raw(connection, recognised)
+        cut = open_raw(connection, recognised, most)
         rows = connection.sql("SELECT * FROM raw").to_arrow_table().num_rows
         with pytest.raises(DataQualityError, match=r"has 31 lines .*, and 30 can be told"):
-            pieces.broken_rows(connection, recognised, cut, rows)
+            broken_rows(connection, recognised, cut, rows)
 
 
 def test_fixed_width_gives_the_cells_between_the_stops(tmp_path: Path) -> None:

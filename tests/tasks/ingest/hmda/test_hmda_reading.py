@@ -19,9 +19,11 @@ from schemas.audit.spec import AuditSpec
 from schemas.errors import DataQualityError, InfrastructureError, SpecError
 from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS
 from tasks.ingest import hmda, registry
+from tasks.ingest.hmda.canonical.codes import CANONICAL
+from tasks.ingest.hmda.canonical.columns import lacking
 from tasks.ingest.hmda.conversion import convert
 from tasks.ingest.hmda.files.recognition import recognise
-from tasks.ingest.hmda.schema_report import SchemaReport, lacking, report_on, schema_report
+from tasks.ingest.hmda.schema_report import SchemaReport, report_on
 from tasks.ingest.sources.raw import Raw
 from tasks.ingest.stage import ingest, settings_of
 from tasks.pipeline.specs import read_spec
@@ -368,7 +370,6 @@ def reported(path: Path) -> SchemaReport:
     recognised = recognise(path, path.parent / "scratch")
     (path.parent / "out").mkdir()
     converted = convert(recognised, path.parent / "out")
-    assert schema_report(recognised, converted) == report_on(recognised, converted).model_dump(mode="json")
     return report_on(recognised, converted)
 
 
@@ -408,6 +409,6 @@ def test_the_schema_report_says_what_the_years_before_2018_lack(tmp_path: Path) 
 def test_the_bundled_spec_reads_and_names_canonical_columns_alone() -> None:
     text = (REPOSITORY / "data" / "audits" / "hmda.yaml").read_text()
     spec = read_spec(text, "hmda.yaml", {}).spec
-    known = set(hmda.reading.CANONICAL)  # type: ignore[attr-defined]
+    known = set(CANONICAL)
     named = {*spec.features(), spec.decision.column, *(c for p in spec.protected for c in p.columns), *spec.source.keep}
     assert named <= known

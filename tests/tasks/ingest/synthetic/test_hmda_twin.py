@@ -4,13 +4,13 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from conftest import SHARED, examples
+from conftest import examples
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from tasks.ingest.synthetic.twin.algorithm import causal, counts, publishing
+from tasks.ingest.synthetic.twin.algorithm import causal, publishing
 from tasks.ingest.synthetic.twin.algorithm.drawing import (
     DENIED,
     NOT_ACCEPTED,
@@ -212,30 +212,10 @@ def test_many_rows_come_in_blocks(monkeypatch):
     assert sizes == [1000, 1000, 500]
 
 
-def test_published_counts_of_years():
-    assert sorted(counts.PUBLISHED) == list(range(YEARS[0], YEARS[1] + 1))
-    assert counts.rows_of(2007, 0.001) == 26_606
-    assert counts.rows_of(2024, 1) == 12_259_199
-    assert counts.rows_of(2024, 1e-12) == 1
-    with pytest.raises(ValueError, match="no published count of 2006; known: 2007 to 2025"):
-        counts.rows_of(2006, 1)
-    assert len(drawn(year=2024, part=1e-4).action) == 1226
-
-
-def test_published_counts_are_those_of_the_table():
-    file = SHARED / "data" / "hmda_schema" / "published_row_counts.csv"
-    if not file.is_file():
-        pytest.skip("published_row_counts.csv is not in the shared folder")
-    for line in file.read_text().splitlines()[1:]:
-        year, historic, _, front_end = line.split(",")
-        assert counts.PUBLISHED[int(year)] == int(front_end or historic)
-
-
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
         ({"rows": 0}, "rows of the twin is 0; expected at least one"),
-        ({"part": 0.0}, "part of the twin is 0.0; expected a number above 0, or null"),
         ({"year": 2026}, "year of the twin is 2026; expected a year from 2007 to 2025"),
         ({"race_shares": (0.5, 0.5)}, "race_shares of the twin is .* expected 5 numbers"),
         ({"type_shares": (0.5, 0.1, 0.1, 0.1)}, "shares that add up to 1"),

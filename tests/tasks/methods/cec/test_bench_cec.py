@@ -11,6 +11,7 @@ from tasks.methods.cec.bench import bench as bench_cec
 from tasks.methods.cec.bench import work as cec_stages
 from tasks.methods.cec.reproduction import lending
 from tasks.numerics.networks import path, training
+from tasks.proof.work import Piped
 
 
 @pytest.fixture(scope="module")
@@ -18,20 +19,13 @@ def rows():
     return lending.drawn(SyntheticLending(rows=600, financial=3, proxies=2, noise=1), seed=2)
 
 
-@pytest.fixture(scope="module")
-def file(rows, tmp_path_factory):
-    place = tmp_path_factory.mktemp("bench") / "rows.npz"
-    cec_stages.write(rows, place)
-    return str(place)
+def test_a_process_takes_its_rows_through_a_pipe(rows):
+    said = bench_cec._run("epoch", Piped(rows), "plain", 300, "cpu")
+    assert (said["rows"], said["cpu_s"] > 0) == (240, True)
 
 
-def test_rows_survive_their_file_and_a_sample_keeps_them_together(rows, file):
-    back = cec_stages.read(file, bench_cec.ALL)
-    for name in ("features", "favourable", "protected"):
-        assert np.array_equal(getattr(back.population, name), getattr(rows.population, name)), name
-    assert (back.features, back.financial_names) == (rows.features, rows.financial_names)
-    assert np.array_equal(back.feature_of_input, rows.feature_of_input)
-    few = cec_stages.read(file, 50)
+def test_a_sample_keeps_rows_together(rows):
+    few = cec_stages.some(rows, 50)
     assert np.array_equal(few.population.features[:, :3], few.financial)
     assert np.array_equal(few.population.features[:, -1], few.population.protected)
     assert len(few.financial) == len(few.population.favourable) == 50
@@ -47,9 +41,9 @@ def test_variants_are_what_they_are_called():
 
 
 @pytest.mark.parametrize("variant", cec_stages.VARIANTS)
-def test_an_epoch_is_timed_and_leaves_training_as_it_was(file, variant):
+def test_an_epoch_is_timed_and_leaves_training_as_it_was(rows, variant):
     closed = training.integrated_gradients
-    said = cec_stages.epoch(file, variant, "300", "cpu")
+    said = cec_stages.epoch(rows, variant, "300", "cpu")
     assert (said["rows"], said["cpu_s"] > 0, said["seconds"] > 0) == (240, True, True)
     assert training.integrated_gradients is closed is not path.twice_differentiated
 
@@ -77,8 +71,8 @@ def test_first_rows_keep_only_their_own_matches(rows):
     assert few.match.max() < 64
 
 
-def test_scoring_asks_for_as_many_pairs_as_were_said(file):
-    once, twice = cec_stages.score(file, "600", "600"), cec_stages.score(file, "1200", "600")
+def test_scoring_asks_for_as_many_pairs_as_were_said(rows):
+    once, twice = cec_stages.score(rows, "600", "600"), cec_stages.score(rows, "1200", "600")
     assert once["rows"] == twice["rows"] == 600
     assert twice["cec"] == pytest.approx(once["cec"])
     assert once["unscored_percent"] == 0

@@ -28,7 +28,7 @@ from tasks.proof.plain import call_plainly
 
 GCFN = {"networks": 3, "epochs": 3, "hidden": 8, "batch": 16, "device": "cpu"}
 ROLES = {"columns__income__role": "mediator", "columns__history__role": "[financial, mediator]"}
-OTHERS = {"methods__fgce": "null", "methods__cst": "null", "causal_graph": "{}"}
+OTHERS = {"methods__adjusted": "null", "methods__fgce": "null", "methods__cst": "null", "causal_graph": "{}"}
 STEPS = ("ingest", "preprocess", "score", "mediate")
 QUANTILE = {"generator": "quantile"}
 

@@ -30,11 +30,12 @@ ROLES = {"columns__income__role": "mediator", "columns__history__role": "mediato
 MODELS = [("CFAN", 0.0), ("CFUA", 0.0), ("GCFN", 1.0), ("unconstrained", 0.0)]
 
 
+OTHERS = ("methods__adjusted", "methods__fgce", "methods__cst")
+
+
 def asked(place: Path, prediction: object = PREDICTION, **overrides: str) -> AuditSpec:
     gcfn = json.dumps({**GCFN, "prediction": prediction})
-    return spec_of(
-        place, **{"methods__gcfn": gcfn, "methods__fgce": "null", "methods__cst": "null", **ROLES, **overrides}
-    )
+    return spec_of(place, **{"methods__gcfn": gcfn, **dict.fromkeys(OTHERS, "null"), **ROLES, **overrides})
 
 
 def audited(spec: AuditSpec, lake: Lake) -> list[Partition]:

@@ -1,13 +1,13 @@
-"""Mechanisms: one column as a function of its direct causes and of noise of its own.
+"""Mechanisms: one column as a function of its direct causes and of its own noise.
 
-Each can be run both ways: ``abduct`` finds the noise behind an observed value, ``predict`` makes the value from causes
-and noise. Predicting from the causes that were abducted from gives the observed value back.
+``abduct`` finds the noise of an observed value, ``predict`` computes the value from causes and noise. Predicting from
+the causes of the abduction returns the observed value.
 
-Here belong what all mechanisms have in common and the choice among them. The graph that joins them:
+Scope: the interface of mechanisms, and the choice among them. The graph:
 ``tasks.counterfactuals.algorithm.scm.abduction``.
 """
 
-from typing import Any, Protocol
+from typing import Protocol
 
 from schemas.audit.causal import Form, Mechanism
 from schemas.terms import Kind
@@ -47,19 +47,16 @@ class FittedMechanism(Protocol):
     @property
     def draws(self) -> int:
         """Uniform numbers that ``abduct`` needs per row."""
-        ...
 
     def abduct(self, causes: Floats, values: Floats, uniforms: Floats) -> Floats:
         """Noise ``(r, d)`` behind values ``(r,)``; not finite where no noise makes the value."""
-        ...
 
     def predict(self, causes: Floats, noise: Floats) -> Floats:
         """Values ``(r,)`` from causes ``(r, q)`` and noise ``(r, d)``."""
-        ...
 
 
 def fit_mechanism(
-    form: Form, setting: Mechanism, causes: Floats, values: Floats, categories: int, seed: int, regressor: Any = None
+    form: Form, setting: Mechanism, causes: Floats, values: Floats, categories: int, seed: int
 ) -> FittedMechanism:
     """Fit one mechanism to all rows given, whatever their group.
 
@@ -70,7 +67,6 @@ def fit_mechanism(
         values: ``(n,)`` numbers, or the numbers of categories.
         categories: Categories that the column has; 0 for numbers.
         seed: Of regressors that draw.
-        regressor: An unfitted scikit-learn regressor to use with additive noise instead of the one named.
     """
     if form == "count":
         return fit_count(causes, values)
@@ -78,4 +74,4 @@ def fit_mechanism(
         return Ordinal(fit_ordered(causes, values), categories)
     if form == "nominal":
         return Nominal(fit_classifier(causes, values), categories)
-    return fit_additive(regressor or REGRESSORS[form], causes, values, seed, setting.noise_decimals)
+    return fit_additive(REGRESSORS[form], causes, values, seed, setting.noise_decimals)

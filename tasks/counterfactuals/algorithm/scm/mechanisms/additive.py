@@ -1,7 +1,7 @@
 """Additive noise: a number is the expectation of a regression on its causes, plus noise.
 
-The noise of a value is then one number, and what is left of the value once the regression is taken away. The fit is
-pooled over all groups (CST, section 4; Hoyer et al. 2009 for the model class).
+The noise of a value is its residual. The fit is pooled over all groups (CST, section 4; Hoyer et al. 2009 for the model
+class).
 """
 
 from dataclasses import dataclass

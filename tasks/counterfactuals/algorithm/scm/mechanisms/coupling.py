@@ -1,8 +1,8 @@
 """Couplings of discrete values: which noise a value keeps, so that its counterfactual is well defined.
 
-Under additive noise a value has one noise. A discrete value has many that fit, and a coupling says which: the quantile
-coupling keeps the order of categories or counts, Gumbel-max coupling needs none. In both, the noise is drawn from its
-distribution given what was observed, so that noise and causes together give the fitted distribution again.
+A discrete value is compatible with many values of noise, and a coupling selects one. The quantile coupling preserves
+the order of categories or counts; Gumbel-max coupling needs no order. Both draw the noise from its distribution given
+the observation, so that noise and causes together reproduce the fitted distribution.
 """
 
 import numpy as np

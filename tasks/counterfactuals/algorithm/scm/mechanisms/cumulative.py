@@ -1,8 +1,8 @@
-"""Cumulative logit: ordered categories whose odds of lying no higher than a category move alike for all of them.
+"""Cumulative logit: ordered categories with proportional odds (McCullagh 1980, 'Regression Models for Ordinal Data').
 
-With one slope for all categories (McCullagh 1980, 'Regression Models for Ordinal Data'), a change of causes moves the
-whole distribution up or down, which is what the quantile coupling of an ordered column asks for; and a column of many
-bands needs few parameters. scikit-learn has no such model, and that of statsmodels takes minutes over 40,000 rows.
+With one slope for all categories, a change of causes shifts the whole distribution, as the quantile coupling of an
+ordered column requires, and a column of many bands needs few parameters. scikit-learn has no such model, and that of
+statsmodels takes minutes over 40,000 rows.
 """
 
 from dataclasses import dataclass
@@ -56,8 +56,7 @@ _ENOUGH = {"maxiter": 2000, "maxfun": 4000, "ftol": 1e-11, "gtol": 1e-6}
 
 
 def _scaled(causes: Floats, centre: Floats, scale: Floats) -> Floats:
-    scaled: Floats = (causes - centre) / scale
-    return scaled
+    return (causes - centre) / scale
 
 
 def _cuts(free: Floats) -> Floats:

@@ -68,7 +68,7 @@ class _Categorical:
 
 @dataclass(frozen=True)
 class Ordinal(_Categorical):
-    """Categories in order, under the quantile coupling: whoever stands higher stays higher, given the same causes."""
+    """Ordered categories under the quantile coupling, which keeps the order of rows with the same causes."""
 
     draws: int = 1
 

@@ -5,5 +5,5 @@ what, ``causal`` how group and noise make income, home, loan, debts and the deci
 empty or exempt, ``publishing`` how amounts are rounded before the public sees them. ``drawing`` puts them together, and
 ``truth`` asks the same people again as members of another group.
 
-Here belongs what is drawn. How a layout writes it down is in ``tasks.ingest.synthetic.twin``.
+Scope: what is drawn. How a layout writes it down: ``tasks.ingest.synthetic.twin``.
 """

@@ -48,8 +48,8 @@ def blocks(settings: TwinSettings, rng: np.random.Generator) -> Iterator[Twin]:
         ValueError: A parameter is not what it has to be.
     """
     check(settings)
-    for start in range(0, settings.size, BLOCK):
-        yield _block(settings, min(BLOCK, settings.size - start), rng)
+    for start in range(0, settings.rows, BLOCK):
+        yield _block(settings, min(BLOCK, settings.rows - start), rng)
 
 
 def generate(settings: TwinSettings, rng: np.random.Generator) -> Twin:
@@ -59,7 +59,7 @@ def generate(settings: TwinSettings, rng: np.random.Generator) -> Twin:
         ValueError: A parameter is not what it has to be.
     """
     check(settings)
-    return _block(settings, settings.size, rng)
+    return _block(settings, settings.rows, rng)
 
 
 def _block(settings: TwinSettings, n: int, rng: np.random.Generator) -> Twin:

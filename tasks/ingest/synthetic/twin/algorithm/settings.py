@@ -10,8 +10,6 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from tasks.ingest.synthetic.twin.algorithm.counts import rows_of
-
 YEARS = (2007, 2025)
 """First and last year that public data exist for."""
 RACES = ("American Indian", "Asian", "Black", "Pacific Islander", "White")
@@ -31,8 +29,6 @@ class TwinSettings:
     """What is drawn. Tuples of shares add up to 1."""
 
     rows: int = 10_000
-    part: float | None = None
-    """Of the rows published of the year, such as 0.001, instead of ``rows``."""
     year: int = 2022
     discrimination: Discrimination = "none"
     """``direct`` lowers the logit of an approval; ``mediated`` moves the mediators, and leaves the rule alone."""
@@ -117,11 +113,6 @@ class TwinSettings:
     """Share of rows of lenders that need not report ratios, value and prices (from 2018)."""
 
     @property
-    def size(self) -> int:
-        """How many rows are drawn."""
-        return self.rows if self.part is None else rows_of(self.year, self.part)
-
-    @property
     def direct(self) -> float:
         """Logits that a disadvantage of 1 costs."""
         return self.strength if self.discrimination == "direct" else 0.0
@@ -174,7 +165,6 @@ def check(settings: TwinSettings) -> None:
         _require(0 <= getattr(settings, name) < math.inf, settings, name, "a number from 0")
     _require(0 < settings.denied < 1, settings, "denied", "a share between 0 and 1")
     _require(settings.rows >= 1 and settings.lenders >= 1, settings, "rows", "at least one, and one of lenders")
-    _require(settings.part is None or 0 < settings.part < math.inf, settings, "part", "a number above 0, or null")
     _require(YEARS[0] <= settings.year <= YEARS[1], settings, "year", f"a year from {YEARS[0]} to {YEARS[1]}")
     others = settings.withdrawn + settings.incomplete + settings.purchased
     _require(others < 1, settings, "purchased", "a share that leaves room for decisions beside the other two")

@@ -59,11 +59,8 @@ class FlipShare:
 
     attribute: str
     group: str
-    to: str
     decisions: int
     flips: int
-    to_favourable: int
-    """Flips of which the imagined decision is the favourable one."""
 
     @property
     def share(self) -> float:
@@ -77,8 +74,5 @@ def flip_shares(twin: Twin) -> list[FlipShare]:
     for found in otherwise(twin):
         for group in np.unique(found.group).tolist():
             own = (found.group == group) & twin.decided
-            flips = found.flips & own
-            to = found.names[int(found.to[found.group == group][0])]
-            gained = int((flips & found.world.approved).sum())
-            out.append(FlipShare(found.attribute, found.names[group], to, int(own.sum()), int(flips.sum()), gained))
+            out.append(FlipShare(found.attribute, found.names[group], int(own.sum()), int((found.flips & own).sum())))
     return out

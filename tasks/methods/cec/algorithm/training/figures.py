@@ -1,10 +1,10 @@
 """Figures of trained models over the folds: mean and standard deviation of each, as aggregates.
 
-A figure that a fold does not have, such as the AUC of a model without scores, has no mean over the folds either: a mean
-over fewer folds would be held against means over all of them. It is an aggregate without a value, with the reason.
+If a fold lacks a figure, such as the AUC of a model without scores, its mean is null with the reason: a mean over fewer
+folds is not comparable with the others.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -15,15 +15,14 @@ from tasks.methods.cec.algorithm.training.held_out import Consistency
 from tasks.methods.cec.algorithm.training.models import Model, Trial
 from tasks.methods.cec.algorithm.training.performance import Performance
 from tasks.numerics.results import Aggregate
+from tasks.numerics.statistics.distributions import Parameters
 
-Parameters = Mapping[str, float | str]
 Name = tuple[str, str]
 """A measure, and the regime that it is of, if any."""
 
 OF_DECISIONS = tuple(field.name for field in fields(Performance))
 OF_REASONS = ("cec", "cec_floor", "cec_above_floor")
 
-NO_MODEL = "there is no such model"
 NO_SCORES = "the model gives decisions without scores"
 NO_ROWS = "a group, or a label, has no held-out row in a fold"
 NO_PAIRS = "no held-out row of a fold has a pair whose reasons could be compared"

@@ -1,7 +1,7 @@
-"""Cross-validation of the variants of a loss: trained on some rows, evaluated on the others, with no leak.
+"""Cross-validation of the variants of a loss, without leaks between training and held-out rows.
 
-What is fitted, the scale of the inputs, the matches and the baselines, is fitted to the training rows of a fold alone.
-Matching and scoring are handed in: they belong to whoever defines consistency.
+The scale of the inputs, the matches and the baselines are fitted to the training rows of a fold alone. The caller
+passes matching and scoring, which belong to the definition of consistency.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -149,7 +149,7 @@ def runs(
 
 @contextmanager
 def keeping_last_good(run: str, keeper: Keeper | None) -> Iterator[None]:
-    """Name a run that diverges, and keep its last good state, which was told of no epoch if it is the first one."""
+    """Name a run that diverges, and keep its last good state."""
     try:
         yield
     except DivergedError as error:
@@ -185,5 +185,4 @@ def scale(features: Floats, fitted: Longs) -> tuple[Floats, Floats]:
 def _standardised(features: Floats, fitted: Longs) -> Floats:
     """All rows by mean and standard deviation of some; what is constant among those is only centred."""
     mean, deviation = scale(features, fitted)
-    scaled: Floats = (features - mean) / deviation
-    return scaled
+    return (features - mean) / deviation

@@ -1,4 +1,4 @@
-"""Variants of the loss, the grid of its weights, and the models that no other one beats (sections 5.3, 5.5)."""
+"""Variants of the loss, the grid of its weights, and the Pareto frontier of models (sections 5.3, 5.5)."""
 
 from dataclasses import dataclass, replace
 from typing import Final

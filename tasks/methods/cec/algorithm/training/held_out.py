@@ -1,8 +1,7 @@
 """Nets trained on a fold, and the consistency of their explanations on held-out rows (CEC, section 5.2).
 
-Every held-out row is matched with the nearest training row of the other group that has its label, whichever group it
-is of; attributions are exact, where the paper sums 32 steps. Here belongs what joins training to matching and to the
-score.
+Every held-out row is matched with the nearest training row of the other group with the same label. Attributions are
+exact, where the paper sums 32 steps. Scope: joins training with matching and the score.
 """
 
 from collections.abc import Mapping
@@ -124,7 +123,7 @@ class Bridge:
 
 
 def consistency(scored: tuple[Scored, ...], theta: float = THETA) -> Consistency:
-    """What is told of the pairs of several groups together."""
+    """Consistency over the pairs of several groups together."""
     cec, floor, above, flip = (
         np.concatenate(parts)
         for parts in zip(

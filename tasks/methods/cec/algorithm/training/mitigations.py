@@ -1,12 +1,11 @@
 """Mitigations that consistency training is compared with, all from fairlearn and all on the same net.
 
 Hardt et al. (2016) as ``ThresholdOptimizer``, Agarwal et al. (2018) as ``ExponentiatedGradient``, Zhang et al. (2018)
-as ``AdversarialFairnessClassifier``. The paper's Lagrangian baseline is not described; ``GridSearch``, which tries
-Lagrange multipliers of the same constraints and keeps one net, stands for it. No kept library has the disparate impact
-remover: it is a row with that reason and no copy is written.
+as ``AdversarialFairnessClassifier``. The paper does not describe its Lagrangian baseline; ``GridSearch``, which tries
+Lagrange multipliers of the same constraints and keeps one net, stands for it. No maintained library has the disparate
+impact remover, so its row has only that reason.
 
-A mitigation that ends in one net has a logit and so can be explained. One that draws its decisions, or mixes several
-nets, has none.
+A mitigation that ends in one net has a logit and can be explained; a randomised one, or a mixture of nets, cannot.
 """
 
 from collections.abc import Callable

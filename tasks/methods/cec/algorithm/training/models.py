@@ -1,10 +1,8 @@
 """Trains models for one group and the reference group, and evaluates them on held-out rows (CEC, section 5).
 
-Nets with and without the two added terms, a grid of their weights, and mitigations of a kept library, all on the same
-folds. Those that have a logit are explained alike, whoever trained them. The nets learn the outcome of applications,
-so that nothing here is about the audited model.
-
-Here belongs what is trained. What is said of it over the folds is in ``figures``.
+Nets with and without the two added terms, a grid of their weights, and mitigations of a library use the same folds.
+Those with a logit are explained in the same way. The nets learn the outcome of applications and are independent of the
+audited model. Scope: training. Summaries over the folds: ``figures``.
 """
 
 from collections.abc import Iterator
@@ -70,7 +68,7 @@ def models(training: CecTraining) -> tuple[Model, ...]:
 
 
 def settings_of(training: CecTraining, seed: int) -> TrainingSettings:
-    """What a training run is told."""
+    """Settings of a training run."""
     return TrainingSettings(
         net=NetSettings(training.hidden, training.activation, training.dropout),
         learning_rate=training.learning_rate,
@@ -143,11 +141,11 @@ def trials(rows: Lending, settings: CecSettings, seed: int, keeper: Keeper | Non
         raise ValueError("nothing is to be trained: the settings have no `training`")
     compared = _comparable(rows, settings.training.folds, seed)
     bridge = Bridge(compared, Matching.of(settings), settings.theta)
-    told = settings_of(settings.training, seed)
+    run_settings = settings_of(settings.training, seed)
     for fold in folds.split(rows.population, settings.training.folds, seed):
-        yield from _of_loss(bridge, fold, settings.training, told, keeper)
+        yield from _of_loss(bridge, fold, settings.training, run_settings, keeper)
         for name in settings.training.mitigations:
-            yield _mitigated(bridge, fold, name, told, settings.training.fits, keeper)
+            yield _mitigated(bridge, fold, name, run_settings, settings.training.fits, keeper)
 
 
 def _comparable(rows: Lending, parts: int, seed: int) -> Lending:
@@ -176,24 +174,24 @@ def _variants(training: CecTraining) -> Iterator[tuple[Variant, bool]]:
 
 
 def _of_loss(
-    bridge: Bridge, fold: Fold, training: CecTraining, told: TrainingSettings, keeper: Keeper | None
+    bridge: Bridge, fold: Fold, training: CecTraining, run_settings: TrainingSettings, keeper: Keeper | None
 ) -> Iterator[Trial]:
     """The nets trained with the loss."""
     grid = dict(_variants(training))
-    for run in folds.runs(bridge.rows.population, fold, tuple(grid), told, bridge.match, keeper):
+    for run in folds.runs(bridge.rows.population, fold, tuple(grid), run_settings, bridge.match, keeper):
         variant = run.variant
         model = Model(variant.name, (variant.lambda_eo, variant.lambda_cec), grid[variant])
         yield _explained(bridge, fold, model, run.performance, run.trained.net)
 
 
 def _mitigated(
-    bridge: Bridge, fold: Fold, name: str, told: TrainingSettings, fits: int, keeper: Keeper | None
+    bridge: Bridge, fold: Fold, name: str, run_settings: TrainingSettings, fits: int, keeper: Keeper | None
 ) -> Trial:
     people, (fitted, held) = bridge.rows.population, (fold.train, fold.test)
     label, group = people.favourable, people.protected
     given = Split(fold.inputs[fitted], label[fitted], group[fitted], fold.inputs[held], group[held])
     with folds.keeping_last_good(folds.name_of(fold, name), keeper):
-        found = mitigations.mitigate(name, given, told, fits)
+        found = mitigations.mitigate(name, given, run_settings, fits)
     if found.predicted is None:
         return Trial(Model(name), fold.number, len(held), None, None, found.reason)
     measured = performance(label[held], group[held], found.predicted, found.scores)

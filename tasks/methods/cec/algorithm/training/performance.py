@@ -1,7 +1,7 @@
 """Performance of a classifier besides its explanations: accuracy, gaps between groups, and collapse.
 
-A collapsed model decides alike for nearly everybody. Gaps, flips and inconsistency are all small then, and so is its
-use; so the flag stands beside every number.
+A collapsed model decides alike for nearly everybody. Its gaps, flips and inconsistency are all small, so the flag is
+printed beside every number.
 """
 
 from dataclasses import dataclass

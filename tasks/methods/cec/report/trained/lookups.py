@@ -95,18 +95,13 @@ class Trained:
 
 
 @dataclass(frozen=True)
-class Comparison(Lookup):
+class Comparison(Lookup[CecSettings]):
     """The models trained on one group beside the reference group."""
 
-    METHOD = "cec"
+    METHOD, SETTINGS = "cec", CecSettings
 
     group: str
     models: tuple[Trained, ...]
-
-    @property
-    def theta(self) -> float:
-        """Up to which CEC two explanations count as the same reasons."""
-        return self.material.asked(CecSettings).theta
 
     @property
     def pair(self) -> str:

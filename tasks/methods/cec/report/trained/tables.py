@@ -11,11 +11,10 @@ import numpy as np
 
 from tasks.methods.cec.algorithm.training.frontier import non_dominated
 from tasks.methods.cec.algorithm.training.performance import LEAST_BALANCED_ACCURACY, POSITIVE_RATES
-from tasks.methods.cec.report.charts import POINT, plane, regimes
+from tasks.methods.cec.report.charts import FRONT, POINT, frontier, plane, regimes, shades, shapes
 from tasks.methods.cec.report.lookups import REGIME_LINES
 from tasks.methods.cec.report.regimes import segments
 from tasks.methods.cec.report.scores import frame
-from tasks.methods.cec.report.trained.charts import FRONT, frontier, shades, shapes
 from tasks.methods.cec.report.trained.lookups import FULL, PREFIX, UNCONSTRAINED, Comparison, Trained, regimes_of
 from tasks.reporting.charts.panels import told
 from tasks.reporting.charts.vega import ACCENT, QUIET, REFERENCE
@@ -67,13 +66,13 @@ def _plane(c: Comparison) -> Figure:
     caption = (
         "Each model by the share of pairs that it decides on differently (across) and by how far its reasons for two "
         "comparable applicants lie apart (upwards): means over folds, with one standard deviation to either side. "
-        f"Grey triangle: its matching floor, on the same pairs. The horizontal line is theta = {c.theta:g}, up to "
-        "which the reasons of a pair count as the same; left of the vertical line most pairs are decided on alike. "
-        "Upper left, B, is the same decision for other reasons. A point is an average: how many pairs are in each "
-        "regime, the next figure says. Numbers are those of the tables."
+        f"Grey triangle: its matching floor, on the same pairs. The horizontal line is theta = {c.settings.theta:g}, "
+        "up to which the reasons of a pair count as the same; left of the vertical line most pairs are decided on "
+        "alike. Upper left, B, is the same decision for other reasons. A point is an average: how many pairs are in "
+        "each regime, the next figure says. Numbers are those of the tables."
     )
     legend = (Swatch("model", ACCENT, shape="circle"), Swatch("its matching floor", QUIET, shape="triangle"))
-    panels = (plane(title, label, [*points, *frame(c.theta)]),) if points else ()
+    panels = (plane(title, label, [*points, *frame(c.settings.theta)]),) if points else ()
     return Figure(title, panels, caption + _undrawn(c.compared, {row["of"] for row in points}), legend)
 
 
@@ -101,8 +100,8 @@ def _bars(c: Comparison) -> Figure:
     title = f"Regimes by model: {c.pair}"
     caption = (
         "Pairs of comparable held-out applicants by whether a model decides on both alike, and whether its reasons "
-        f"count as the same (CEC up to theta = {c.theta:g}): mean shares over folds. A model that decides alike for "
-        "everybody is in A and B alone."
+        f"count as the same (CEC up to theta = {c.settings.theta:g}): mean shares over folds. A model that decides "
+        "alike for everybody is in A and B alone."
     )
     legend = tuple(Swatch(swatch.text, swatch.colour, shape="square") for swatch in REGIME_LINES.values())
     label = f"{title}; the numbers are in the table below."
@@ -193,7 +192,8 @@ def _reasons(c: Comparison, models: tuple[Trained, ...]) -> TableView:
     )
     note = (
         "Means over folds, ± their standard deviation. Read CEC above floor, and only of a model that did not "
-        f"collapse. A to D: share of pairs in each regime at theta = {c.theta:g}. Undefined: the reason is said above."
+        f"collapse. A to D: share of pairs in each regime at theta = {c.settings.theta:g}. Undefined: the reason is "
+        "said above."
     )
     found = (model.mean(name) for model in models for name in _REASONS)
     title = f"What their reasons are{_of(c, models)}"

@@ -1,14 +1,13 @@
 """Distance of two applicants: columns become coordinates whose plain differences make the distance.
 
-The distance of two applicants is the mean over the attributes looked at of how far apart they are in each (CST,
-section 3.2, equation 6): |difference| over the range, or of z-scores, for numbers and orders; 0 or 1 for categories,
-0 where they are equal (the paper's text prints it the other way round). Two more ways are named there as future work.
-``hvdm`` is the heterogeneous value difference of Wilson and Martinez (1997, section 4) averaged in the same manner:
-numbers over 4 standard deviations, categories by how differently they were decided on. ``propensity`` is the
-difference of two scores of belonging to the protected group.
+The distance is the mean over attributes of their differences (CST, section 3.2, equation 6). Numbers and orders:
+|difference| over the range, or of z-scores. Categories: 0 if equal, else 1 (the paper's text prints the reverse). The
+paper names two more as future work. ``hvdm`` is the heterogeneous value difference of Wilson and Martinez (1997,
+section 4), averaged in the same manner: numbers over 4 standard deviations, categories by the difference of their
+decisions. ``propensity`` is the difference of two scores of belonging to the protected group.
 
-A scale is fitted to data and laid on data in two steps, because the paper fits one to the factual data and one to the
-imagined. How neighbours are found is in ``search``.
+Fit and transformation of a scale are separate, because the paper fits one scale to the factual data and one to the
+counterfactual data. Search: ``search``.
 """
 
 import math
@@ -73,7 +72,7 @@ class Scale:
 
 
 def looked_at(columns: Columns, settings: CstSettings, protected: Sequence[str]) -> Columns:
-    """The attributes that the distance looks at: those asked for, or all, but never the protected ones.
+    """The attributes of the distance: those of the settings, else all, but never the protected ones.
 
     Args:
         columns: All features.
@@ -136,7 +135,7 @@ def beyond(attributes: Columns, settings: CstSettings) -> tuple[tuple[str, ...],
 def fit_imagined(
     factual: Scale, imagined: Columns, settings: CstSettings, favourable: Bools, protected: Bools
 ) -> Scale:
-    """The scale of the imagined data: z-scores are fitted anew, as the authors' code does; all else keeps its scale.
+    """The scale of counterfactual data: z-scores are refitted, as in the authors' code; all else keeps its scale.
 
     Args:
         factual: The scale of the factual data.
@@ -214,8 +213,7 @@ def _varies(numbers: Floats) -> Bools:
 def _scaled(attributes: Columns, scale: Scale) -> Floats:
     """Coordinates of the numeric attributes, ``(n, a)``."""
     numbers = np.clip(attributes.values[:, _numeric(attributes)], scale.low, scale.high)
-    scaled: Floats = (numbers - scale.centre) / scale.width
-    return scaled
+    return (numbers - scale.centre) / scale.width
 
 
 def _positions(attributes: Columns, favourable: Bools) -> tuple[Floats, ...]:

@@ -1,12 +1,12 @@
 """The compiled search of nearest neighbours: one query at a time, block by block of rows that lie close together.
 
-A row's distance is summed in a fixed order: its nominal distance first, then |d1|, |d2|, ... in the order of the
-numeric columns; the sum is divided by the divisor last. Adding a number that is not negative never makes a rounded sum
-smaller, so parts of that sum, taken in the same order, bound it from below to the last bit. That is why rows may be
-passed over by such a bound and the search is exact all the same, ties included.
+A row's distance is summed in a fixed order: its nominal distance, then |d1|, |d2|, ... in the order of the numeric
+columns; the division comes last. Adding a non-negative number never decreases a rounded sum, so a part of that sum in
+the same order is a lower bound to the last bit. Rows are skipped by this bound, and the search stays exact, ties
+included.
 
-Here belong the loops. They are handed arrays, not tuples, wherever they run often: numba counts references to each
-array of a tuple at every call. How rows become blocks, and queries pieces of work, is in ``search``.
+Scope: the loops. Inner loops take arrays and no tuples, because numba counts references to each array of a tuple at
+every call. Blocks and work units: ``search``.
 """
 
 from typing import NamedTuple

@@ -1,11 +1,10 @@
 """Exact nearest neighbours among applicants described by numbers and by categories (CST, section 3).
 
-Rows are grouped by their combination of nominal values, because one mismatch is far; within a group they are cut, as in
-a k-d tree, into blocks that lie close together. A query visits the groups by nominal distance and passes over every
-block that cannot hold one of the k nearest. Nothing is approximated, and no matrix of distances is ever held.
+Rows are grouped by their combination of nominal values, because one mismatch is far. Within a group they are cut into
+blocks of close rows, as in a k-d tree. A query visits the groups by nominal distance and skips every block that cannot
+hold one of the k nearest. There is no approximation and no matrix of distances.
 
-Here belong the index, the order of work and its memory. The loops are in ``kernel``; how applicants become
-coordinates is in ``distance``.
+Scope: the index, the order of work and its memory. Loops: ``kernel``. Coordinates: ``distance``.
 """
 
 from collections.abc import Iterator

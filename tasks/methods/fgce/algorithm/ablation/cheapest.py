@@ -1,9 +1,7 @@
 """Cheapest feasible candidate of every factual, on a whole graph or on some of its rows.
 
-Cost is the L2 distance of factual and candidate in encoded units. Several questions, one of each decision maker, are
-answered at once: who reaches whom is the dear part, and the same for all of them.
-
-Here belong the search and its cost on one graph. Which graph that is, is decided in ``rules``.
+Cost is the L2 distance of factual and candidate in encoded units. The questions of all decision makers are answered at
+once, because they share the expensive part, reachability. Scope: the search on one graph. Choice of graphs: ``rules``.
 """
 
 from collections.abc import Sequence

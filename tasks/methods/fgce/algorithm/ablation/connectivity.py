@@ -1,12 +1,11 @@
 """Connectivity of the feasibility graph at several epsilons (FGCE, section V, Figures 1 and 5).
 
-One graph is built at the largest epsilon and cut back to the shorter ones. All counts are over rows, as the paper's:
-equal rows are vertices of their own, linked both ways, although they share a node here. No edge of the graph crosses a
-protected group, so the components of the whole graph are those of its groups.
+One graph is built at the largest epsilon and cut back to the shorter ones. All counts are over rows, as in the paper:
+equal rows are separate vertices, linked both ways, although they share a node here. No edge crosses a protected group,
+so the components of the whole graph are those of its groups.
 
-Here belong the epsilons, the cutting back and the counts by group, and those of the reference group subsampled to a
-group's size: components and singletons grow in number with the rows, and a small group's graph is thinner as well. Who
-reaches whom: ``tasks.feasibility_graph.algorithm.reachability``.
+Scope: epsilons, cuts and counts by group, and the counts of the reference group subsampled to a group's size, because
+components and singletons grow with the rows. Reachability: ``tasks.feasibility_graph.algorithm.reachability``.
 """
 
 import math

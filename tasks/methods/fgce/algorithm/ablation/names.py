@@ -1,4 +1,4 @@
-"""Names of searches: what is lifted, where it is not the constraint of one feature."""
+"""Names of the ablations that lift no constraint of a single feature."""
 
 NOTHING, EPSILON = "nothing", "epsilon"
 EVERY, EVERY_AND_EPSILON = "every constraint", "every constraint and epsilon"

@@ -1,15 +1,14 @@
 """Ablation of rules: recourse cost of each factual if a constraint, or the limit on one step, is lifted.
 
-The search is FGCE's own, made again on another graph (FGCE, Table VI, which does so for two data sets). Protected
-groups are never crossed, whatever is lifted, because they are strata of the graph. So one search serves every group of
-every protected attribute: no path leads from one into another. A lifted rule is a thought experiment about the graph.
-It is no advice to anyone, and it does not show what a rule causes.
+FGCE's search is repeated on another graph (FGCE, Table VI, does so for two data sets). Protected groups are strata of
+the graph and never crossed, so one search serves every group of every protected attribute. A lifted rule is a thought
+experiment about the graph: it is no advice, and it does not show what a rule causes.
 
-Cost is the L2 distance of factual and candidate in encoded units, whatever FGCE is told to count elsewhere: the weight
-of a path depends on the graph, and so could not be compared between graphs (the paper's table takes L2 as well).
+Cost is the L2 distance in encoded units, whatever cost FGCE uses elsewhere: weights of paths depend on the graph, and
+are not comparable between graphs (the paper's table takes L2 as well).
 
-Here belong variants of the rules, the order of the search, tallies and draws. The search itself is in ``cheapest``,
-connectivity against epsilon in ``connectivity``.
+Scope: variants of the rules, order of the search, tallies and draws. Search: ``cheapest``. Connectivity by epsilon:
+``connectivity``.
 """
 
 import math

@@ -1,9 +1,9 @@
 """Subsamples of the reference group at another group's size: drawn rows, and the nodes that remain.
 
-A small group has fewer candidates and a thinner graph, whatever the rules (specs of FGCE, 'Epsilon and size'). What is
-measured on a graph is therefore measured again on the part of it that a subsample of the reference group induces.
+A small group has fewer candidates and a thinner graph under any rules (specs of FGCE, 'Epsilon and size'). So each
+measurement is repeated on subgraphs that subsamples of the reference group induce.
 
-Here belong rows and nodes. What is measured on them is in ``rules`` and ``connectivity``.
+Scope: rows and nodes. Measurements: ``rules`` and ``connectivity``.
 """
 
 from dataclasses import dataclass

@@ -1,15 +1,15 @@
-"""Gaussian kernel density at the midpoint of a feasible step, and edge weights made of it.
+"""Gaussian kernel density at the midpoint of a feasible step, and the edge weights made from it.
 
-A path through applicants who exist is more believable than one through empty space, so an edge weighs more where the
-density at its midpoint is low (FGCE, section III, after FACE). Weights cost far more than the graph itself. They are
-therefore made only when a path cost is asked for, and only for the edges that some path can use.
+A path through populated regions is more plausible, so an edge weighs more where the density at its midpoint is low
+(FGCE, section III, after FACE). Weights cost far more than the graph. They are computed only for path costs, and only
+for edges that some path can use.
 
-The sum over kernels is a loop of our own. The trees of sklearn's KernelDensity add and subtract bounds near the density
-of a whole cluster, so that small densities drown in rounding (scikit-learn issue 25799): on German credit, at the
-bandwidth of FGCE's authors, the density at half of the edges is off by more than a factor of ten, at some by 1e26.
-Without its tree sklearn is right, and 4 to 20 times slower than this loop.
+The sum over kernels is our own loop. The trees of sklearn's KernelDensity add and subtract bounds near the density of a
+whole cluster, so that small densities are lost in rounding (scikit-learn issue 25799). On German credit, at the
+bandwidth of FGCE's authors, half of the edges are off by more than a factor of ten, some by 1e26. Without its tree
+sklearn is right, and 4 to 20 times slower than this loop.
 
-Here belong bandwidths, densities and weights. Sums along paths are in ``paths``.
+Scope: bandwidths, densities and weights. Sums along paths: ``paths``.
 """
 
 from dataclasses import dataclass
@@ -151,8 +151,7 @@ def _log_kernels(columns: Floats, multiplicity: Floats, at: Floats, scale: float
             for point in range(width):
                 if squared[point] <= limit:
                     total[query] += multiplicity[start + point] * np.exp((nearest[query] - squared[point]) * scale)
-    result: Floats = np.log(total) - nearest * scale
-    return result
+    return np.log(total) - nearest * scale
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]

@@ -1,10 +1,10 @@
 """Cost of recourse: the distance of factual and candidate, or the length of the path between them.
 
-``vector`` is the L2 distance in encoded units (the paper's choice): it may well exceed epsilon, since it is not the
-length of the path. ``path`` is the least sum of edge weights along feasible steps, and ``hops`` counts those steps
-(FGCE, section III; the authors' code counts nodes instead, one more).
+``vector`` is the L2 distance in encoded units (the paper's choice). It may exceed epsilon, since it is not the length
+of the path. ``path`` is the least sum of edge weights along feasible steps, and ``hops`` counts those steps (FGCE,
+section III; the authors' code counts nodes instead, one more).
 
-Here belongs the exchange between whoever knows costs and whoever compares them. Sums along paths are in ``paths``.
+Scope: the interface between costs and their users. Sums along paths: ``paths``.
 """
 
 from collections.abc import Mapping
@@ -23,16 +23,14 @@ class Costs(Protocol):
 
     def rows(self, part: Component, rows: slice) -> Floats:
         """``(r, c)`` costs of some factuals to every candidate."""
-        ...
 
     def column(self, part: Component, candidate: int) -> Floats:
         """``(f,)`` costs of every factual to one candidate, given by its place."""
-        ...
 
 
 @dataclass(frozen=True)
 class Vector:
-    """L2 distances, computed when they are asked for."""
+    """L2 distances, computed on demand."""
 
     points: Floats
     """``(m, p)`` encoded features of the nodes of the induced graph."""

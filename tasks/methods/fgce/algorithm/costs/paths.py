@@ -1,11 +1,9 @@
 """Cheapest paths in the feasibility graph: sums of edge weights, and numbers of steps.
 
-The alternatives of FGCE (section III) to the straight distance between two applications. Costs are looked for in a
-graph that a group's nodes induce, and best in one weakly connected component at a time: nothing leads from one to
-another, and the matrix of costs holds a float for every pair.
+These are FGCE's alternatives (section III) to the straight distance. Costs are computed on the graph that a group's
+nodes induce, one weakly connected component at a time, since their matrix holds a float for every pair.
 
-Here belong shortest paths. What an edge weighs is decided in ``density``, who can be reached in
-``tasks.feasibility_graph.algorithm.reachability``.
+Scope: shortest paths. Weights: ``density``. Reach: ``tasks.feasibility_graph.algorithm.reachability``.
 """
 
 import numpy as np
@@ -27,8 +25,7 @@ def usable_edges(graph: FeasibilityGraph, factuals: Longs, candidates: Longs) ->
     links = _links(graph, np.ones(len(graph.indices)))
     onward = _reached(links, factuals)
     home = _reached(links.T.tocsr(), candidates)
-    usable: Bools = np.repeat(onward, np.diff(graph.indptr)) & home[graph.indices]
-    return usable
+    return np.repeat(onward, np.diff(graph.indptr)) & home[graph.indices]
 
 
 def _links(graph: FeasibilityGraph, weights: Floats) -> csr_array:

@@ -1,13 +1,14 @@
 """Decides whether k candidates cover everything, by branching on the factual with the fewest candidates.
 
-Where k is small this settles in milliseconds what an integer programme takes seconds for, because the relaxation of a
-set cover is weak. It is counted in nodes, not seconds, so that its answer is the same on every machine.
+For small k this takes milliseconds where an integer programme takes seconds, because the relaxation of a set cover is
+weak. Its limit counts nodes, not seconds, so that the result is the same on every machine.
 """
 
 import numba
 import numpy as np
 
 from tasks.feasibility_graph.algorithm.reachability import Words
+from tasks.methods.fgce.algorithm.covering.dominance import packed
 from tasks.numerics.arrays import Bools, Longs
 
 NODES = 300_000
@@ -23,10 +24,7 @@ def cover_of(cover: Bools, k: int) -> tuple[int, tuple[int, ...]]:
         ``FOUND`` and the columns; ``NONE`` if there are no such columns; ``GAVE_UP`` after ``NODES`` nodes.
     """
     ordered = cover[np.argsort(cover.sum(axis=1), kind="stable")]
-    packed = np.zeros((cover.shape[1], -(-len(cover) // 64) * 8), dtype=np.uint8)
-    bits = np.packbits(ordered.T, axis=1, bitorder="little")
-    packed[:, : bits.shape[1]] = bits
-    outcome, picks = _search(np.ascontiguousarray(ordered), packed.view(np.uint64), k, NODES)
+    outcome, picks = _search(np.ascontiguousarray(ordered), packed(ordered.T), k, NODES)
     return outcome, tuple(picks.tolist()) if outcome == FOUND else ()
 
 

@@ -1,7 +1,7 @@
-"""Dominance: removes candidates that another one makes superfluous, and factuals covered along with another.
+"""Dominance: removes candidates that another one replaces, and factuals that are covered along with another.
 
-Dropping them leaves the optimum as it is and most programmes so small that no solver is needed: on COMPAS and on Adult
-the reductions alone end every set cover tried.
+The optimum stays, and most programmes become so small that they need no solver: on COMPAS and on Adult the reductions
+alone solve every set cover tried.
 """
 
 import numba
@@ -14,7 +14,7 @@ from tasks.numerics.arrays import Bools, Floats, Longs
 def undominated(sets: Bools) -> Longs:
     """Places of the sets, ``(m, n)``, that are contained in no other one; of equal sets the first."""
     order = np.argsort(-sets.sum(axis=1), kind="stable")
-    return np.flatnonzero(_maximal(_pack(sets), order))
+    return np.flatnonzero(_maximal(packed(sets), order))
 
 
 def cheapest_candidates(cost: Floats) -> Longs:
@@ -29,7 +29,7 @@ def cheapest_candidates(cost: Floats) -> Longs:
     return np.flatnonzero(_minimal(offers, order))
 
 
-def _pack(sets: Bools) -> Words:
+def packed(sets: Bools) -> Words:
     """The sets as bits, ``(m, ceil(n / 64))``."""
     packed = np.packbits(sets, axis=1, bitorder="little")
     padded = np.zeros((len(sets), -(-packed.shape[1] // 8) * 8), dtype=np.uint8)

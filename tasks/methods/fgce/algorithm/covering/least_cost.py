@@ -1,11 +1,11 @@
 """The least cost at which k counterfactuals cover a share of the factuals: FGCE's coverage-constrained problem.
 
 The objective is the largest cost that any covered factual pays (section IV; the paper's recursion over components
-prints a sum). It is one of the costs in the table, so it is found by bisection over them: at each, the question is
-whether k candidates cover enough. For all rows that is a set cover per part, for fewer a maximum cover over all parts.
-The paper's programme in one piece, ``tasks.methods.fgce.reproduction.printed_mip``, agrees.
+prints a sum). It is one of the costs in the table and found by bisection: at each cost, do k candidates cover enough?
+For all rows that is a set cover per part, for fewer a maximum cover over all parts. The paper's single programme,
+``tasks.methods.fgce.reproduction.printed_mip``, agrees.
 
-Scope: the bisection and what is asked of it. A search that ends without an optimum says so, and never 0.
+Scope: the bisection. A search that ends without an optimum says so, and never 0.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,12 +1,11 @@
 """The most rows that k counterfactuals cover within a cost: the exact optimum of FGCE's Algorithm 1.
 
-Each part has a frontier: bounds from below and above on the rows that 0, 1, 2, ... of its candidates cover. The greedy
-choice gives the lower bound; the upper one is submodularity: from whatever has been chosen, j more candidates add no
-more than the j largest gains. A dynamic programme deals k out over the parts, once by the lower and once by the upper
-bounds; while the two disagree, an integer programme settles one number of one part that the upper one counts on.
+Each part has a frontier: lower and upper bounds on the rows that 0, 1, 2, ... of its candidates cover. The greedy
+choice gives the lower bound. The upper one is submodularity: j more candidates add no more than the j largest gains. A
+dynamic programme allots k to the parts, once by the lower and once by the upper bounds. While the two disagree, an
+integer programme settles one number of one part that the upper one uses.
 
-Here belongs coverage at one limit on cost. The greedy choice that the method itself uses:
-``tasks.methods.fgce.algorithm.selection``.
+Scope: coverage at one limit on cost. The method's own greedy choice: ``tasks.methods.fgce.algorithm.selection``.
 """
 
 from collections.abc import Callable, Sequence

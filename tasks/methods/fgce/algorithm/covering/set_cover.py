@@ -1,11 +1,10 @@
 """The fewest counterfactuals that cover every factual: k0 of FGCE (section V), by reductions first, a solver last.
 
-Candidates that cover nothing another one does not, factuals that are covered on the way, and candidates that alone can
-cover a factual are taken out until nothing changes. What is left is bounded from below by factuals that share no
-candidate and from above by the greedy choice; where the two differ a search decides, and where that gives up an
-integer programme.
+Dominated candidates, factuals covered along with others, and indispensable candidates are removed until nothing
+changes. Factuals without a common candidate bound the rest from below, the greedy choice from above. Where the bounds
+differ a search decides, and after its limit an integer programme.
 
-Here belongs full coverage at one limit on cost. The least such limit is found in ``least_cost``.
+Scope: full coverage at one limit on cost. The least such limit: ``least_cost``.
 """
 
 from collections.abc import Sequence
@@ -79,7 +78,7 @@ def fewest(cover: Bools) -> Fewest:
 
 
 def settled(known: Fewest, solver: Solver, most: int) -> Fewest:
-    """Raise ``low`` until it is the number of picks or passes ``most``: numbers above are not told apart."""
+    """Raise ``low`` until it is the number of picks or exceeds ``most``: larger numbers are equivalent."""
     while known.low < len(known.picks) and known.low <= most and not known.note:
         outcome, chosen = cover_of(known.left, known.low - len(known.needed))
         if outcome == FOUND:

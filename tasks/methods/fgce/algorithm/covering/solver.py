@@ -1,9 +1,9 @@
-"""Runs integer programmes in a process of the solver, with a time limit that is kept from outside.
+"""Runs integer programmes in a process of the solver, with a time limit that is enforced from outside.
 
-CBC is known to overrun its own limit several times over, and to call a solution it was stopped at optimal. So it is run
-on a model file as a process of its own, is told nine tenths of the limit, and is killed at the limit.
+CBC is known to exceed its own limit several times over, and to call the incumbent at a stop optimal. So it runs as a
+process on a model file, with nine tenths of the limit, and is killed at the limit.
 
-Here belongs how a programme is solved. The programmes: ``set_cover``, ``max_cover``,
+Scope: how a programme is solved. Programmes: ``set_cover``, ``max_cover``,
 ``tasks.methods.fgce.reproduction.printed_mip``.
 """
 

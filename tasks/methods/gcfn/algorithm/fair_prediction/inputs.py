@@ -67,8 +67,7 @@ def in_other_categories(imagined: Floats, category: Longs) -> Floats:
     """``(s, k - 1, n, p)`` out of ``(s, k, n, p)``: all categories but each row's own, ascending."""
     steps = np.arange(imagined.shape[1] - 1)[:, None]
     other = steps + (steps >= category)
-    found: Floats = imagined[:, other, np.arange(len(category))]
-    return found
+    return imagined[:, other, np.arange(len(category))]
 
 
 def seen_by(sees: Sees, applicants: Applicants, noise: Floats | None = None) -> Applicants:

@@ -166,7 +166,7 @@ def _sigmoid(net: nn.Sequential, inputs: Floats) -> Floats:
 
 
 def _check(applicants: Applicants, settings: PredictorSettings) -> None:
-    """Refuse rows from which nothing, or not what is asked for, can be learnt."""
+    """Refuse rows that are unusable for the training."""
     if applicants.label.all() or not applicants.label.any():
         raise DataQualityError("the training rows have labels of one kind only; training needs both")
     if settings.fairness > 0 and not applicants.imagined.shape[0]:

@@ -59,10 +59,10 @@ class Predictor:
         return f"GCFN, lambda {self.weight:g}" if self.name == GCFN else _WORDS.get(self.name, self.name)
 
 
-class Fair(Lookup):
+class Fair(Lookup[GcfnSettings]):
     """The predictors that were compared for one protected attribute."""
 
-    METHOD = METHOD
+    METHOD, SETTINGS = METHOD, GcfnSettings
 
     @cached_property
     def predictors(self) -> tuple[Predictor, ...]:

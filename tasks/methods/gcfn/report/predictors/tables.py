@@ -7,8 +7,8 @@ no use. Every number is of held-out rows.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from tasks.methods.gcfn.report.charts import scores, trade_off, utilities
 from tasks.methods.gcfn.report.lookups import ROUNDED
-from tasks.methods.gcfn.report.predictors.charts import scores, trade_off, utilities
 from tasks.methods.gcfn.report.predictors.lookups import (
     ABDUCTED,
     ACCURACY,

@@ -1,14 +1,11 @@
-"""Blocks that take from any depth: our form of Algorithm 2, for a fair ratio of the whole list and not of blocks alone.
+"""Blocks that take from any depth: our variant of Algorithm 2, for a fair ratio of the whole list.
 
-Exchanging with the next block only can change a group's mean by no more than the width of a block. Here the worst-off
-group alone moves, from as far down as need be, and whoever makes room slides down: block after block is filled with
-the next records of the list, and while it is not fair its lowest-ranked record of an over-represented group goes back
-to the head of the rest, and the next record of the worst-off group comes in, modified as in Algorithm 2. A block that
-is touched at all goes on, within its bounds, until that group has its share of the list so far: otherwise what is
-rounded off in each block would add up, and leave too many of the group, or none, for the end. The price of it all is
-that most of that group is modified.
-
-Here belong the loops, compiled, and their frame.
+Exchanges with the next block alone cannot change a group's mean by more than the width of a block. Here members of the
+worst-off group move up from any depth, and the others slide down. Each block is filled with the next records of the
+list. While it is unfair, its lowest-ranked record of an over-represented group returns to the head of the rest, and the
+next record of the worst-off group comes in, modified as in Algorithm 2. A block that is touched at all continues,
+within its bounds, until that group has its share of the list so far; otherwise rounding errors of the blocks would add
+up. The price is that most of that group is modified.
 """
 
 from typing import NamedTuple
@@ -158,14 +155,7 @@ def _first(back: Longs, taken: Longs, head: int, count: int) -> tuple[Longs, int
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _balance(
-    listed: Listed,
-    block: Block,
-    rules: Rules,
-    bounds: Bounds,
-    taken: Longs,
-    following: Longs,
-    queue: int,
-    number: int,
+    listed: Listed, block: Block, rules: Rules, bounds: Bounds, taken: Longs, following: Longs, queue: int, number: int
 ) -> tuple[bool, int]:
     """Exchange records of a block until it is fair; whether that failed, and how many were sent back."""
     counts, sums, worst, size = block.counts, block.sums, block.worst, block.members.shape[0]
@@ -200,16 +190,9 @@ def _balance(
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _next(
-    listed: Listed,
-    block: Block,
-    rules: Rules,
-    taken: Longs,
-    following: Longs,
-    queue: int,
-    floor: float,
-    limit: float,
+    listed: Listed, block: Block, rules: Rules, taken: Longs, following: Longs, queue: int, floor: float, limit: float
 ) -> int:
-    """The next record of the worst-off group that can cost what is asked for, modified; or -1."""
+    """The next record of the worst-off group that can reach the required cost, modified; or -1."""
     probed, y = 0, queue
     while y != NOBODY and probed < block.probes and floor <= limit:
         if taken[y] == NOBODY:

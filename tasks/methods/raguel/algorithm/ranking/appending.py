@@ -1,6 +1,6 @@
-"""Algorithm 1 as compiled loops: the list grows record by record, and a lower-ranked one is fetched where it must.
+"""Algorithm 1 as compiled loops: the list grows record by record, with lower-ranked records where fairness requires.
 
-Here belongs the kernel. Settings and what becomes of the result are in ``reranking``.
+Scope: the kernel. Settings and the resulting list: ``reranking``.
 """
 
 from typing import NamedTuple

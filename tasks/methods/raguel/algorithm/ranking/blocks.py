@@ -1,10 +1,8 @@
-"""Algorithm 2 of RAGUEL: the sorted list cut into blocks, each of which is to represent the groups fairly.
+"""Algorithm 2 of RAGUEL: cuts the sorted list into blocks, each of which is to represent the groups fairly.
 
-From a block that does not, the lowest-ranked record of an over-represented group goes to the next block, and the
-highest-ranked record of an under-represented group there is modified to take its place, at a cost that lets the
-block's recourse ratio not fall (Equation 3, with both its ends). Nobody crosses more than one border.
-
-Scope: settings, and the list in memory.
+In an unfair block, the lowest-ranked record of an over-represented group goes to the next block. The highest-ranked
+record of an under-represented group there takes its place, modified at a cost that does not lower the block's recourse
+ratio (Equation 3, with both its ends). Nobody crosses more than one border. Scope: settings, and the list in memory.
 """
 
 from dataclasses import dataclass

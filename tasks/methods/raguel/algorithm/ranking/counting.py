@@ -1,7 +1,6 @@
 """Counts and costs of the groups of a list during re-ranking: fair representation and recourse ratio.
 
-Here belong the kernels that the algorithms ask at every record. The same of a finished list is in ``representation``
-and ``ratios``.
+Scope: kernels that run at every record. Finished lists: ``representation`` and ``ratios``.
 """
 
 from typing import NamedTuple

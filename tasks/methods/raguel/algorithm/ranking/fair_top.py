@@ -1,10 +1,10 @@
 """FA*IR: the top of a ranking with enough protected records at every prefix (Zehlike et al. 2017), as a baseline.
 
-A prefix of ``k`` records has enough if it holds at least as many as the ``alpha`` quantile of a binomial of ``k`` draws
-with probability ``p``. As many prefixes are tested, ``alpha`` is lowered until a ranking that draws each record at
-random fails one of them with the probability that was asked for. Nothing is modified, records only change places.
+A prefix of ``k`` records needs at least the ``alpha`` quantile of a binomial of ``k`` draws with probability ``p``. As
+many prefixes are tested, ``alpha`` is lowered until a random ranking fails one of them with the requested probability.
+Records change places and are not modified.
 
-The package fairsearchcore, by the authors, does not run on current versions of Python; this is our own.
+The authors' package fairsearchcore does not run on current versions of Python; this is our own code.
 """
 
 import numpy as np

@@ -1,10 +1,8 @@
 """Ranking quality: how far the share of a protected group along a ranking departs from its share overall.
 
-Normalised discounted difference, KL divergence and ratio (rND, rKL, rRD; Yang and Stoyanovich 2017), at the cut points
-10, 20, ... with weights ``1 / log2(i)``, each divided by the largest value that any ranking with as many records and as
-many protected ones attains. 0 is perfectly mixed, 1 as far apart as can be.
-
-Here belong the three metrics of one group against all others.
+Normalised discounted difference, KL divergence and ratio (rND, rKL, rRD; Yang and Stoyanovich 2017), of one group
+against all others, at the cut points 10, 20, ... with weights ``1 / log2(i)``. Each is divided by the largest value of
+any ranking with as many records and protected records. 0 is perfectly mixed, 1 as separate as possible.
 """
 
 from collections.abc import Callable
@@ -70,8 +68,7 @@ def _sum(protected: Bools, term: Term) -> float:
 
 
 def _difference(inside: Longs, cuts: Longs, count: int, n: int) -> Floats:
-    found: Floats = np.abs(inside / cuts - count / n)
-    return found
+    return np.abs(inside / cuts - count / n)
 
 
 def _divergence(inside: Longs, cuts: Longs, count: int, n: int) -> Floats:

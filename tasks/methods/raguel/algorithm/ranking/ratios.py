@@ -1,9 +1,7 @@
 """The recourse ratio: how equal the groups' mean recourse costs are (Definition 3.3, Equations 1 and 4).
 
-``r = min_g C_g / max_g C_g``; 1 is equal. A group that is absent is left out, and 1 is also what is said where all
-means are 0 or fewer than two groups are there.
-
-Here belongs the ratio of finished lists, of their prefixes and of their blocks.
+``r = min_g C_g / max_g C_g``; 1 is equal. An absent group is left out. The ratio is 1 as well if all means are 0 or
+fewer than two groups are present. Scope: finished lists, their prefixes and their blocks.
 """
 
 import numba

@@ -1,6 +1,6 @@
-"""Records of a ranking: positions, targets, costs, and the rules by which they are modified.
+"""Records of a ranking: positions, targets, costs, and the rules of their modification.
 
-Here belongs the list before it is re-ranked. Rows that were refused a cost are left out of it by the caller.
+Scope: the list before it is re-ranked. The caller leaves out rows without a cost.
 """
 
 from dataclasses import dataclass
@@ -60,12 +60,7 @@ class Records:
 
 
 def make_records(
-    values: Floats,
-    targets: Targets,
-    group: Ints,
-    actions: Actions,
-    boundary: Boundary | None = None,
-    together: int = 3,
+    values: Floats, targets: Targets, group: Ints, actions: Actions, boundary: Boundary | None = None, together: int = 3
 ) -> Records:
     """Records with their targets, and the rules by which they are modified.
 

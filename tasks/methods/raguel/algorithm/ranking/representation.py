@@ -1,9 +1,7 @@
 """Fair representation: is the count of every group in a set within its bounds (Definitions 3.1 and 3.2)?
 
 A set of ``m`` records represents a protected group of share ``p`` fairly if its count lies within ``(p +- t p) m``. A
-ranking does if every prefix of two records or more does.
-
-Here belong bounds and what is said of finished lists.
+ranking does if every prefix of two records or more does. Scope: bounds, and checks of finished lists.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""A re-ranked list: the rank of every record, and the modification of those that moved up.
-
-Here belongs what comes out of all the algorithms, record by record. Nothing is judged here.
-"""
+"""A re-ranked list: the rank of every record, and the modification of those that moved up."""
 
 from dataclasses import dataclass
 from typing import TypeVar

@@ -1,9 +1,9 @@
 """Algorithm 1 of RAGUEL: a ranking in which every prefix represents the groups fairly, at little modification.
 
 The list grows record by record. Where the next record would make it unfair, a lower-ranked one of another group is
-modified until it costs strictly less, and goes first; it is accepted by the recourse ratio that results.
+modified until it costs strictly less, and goes first if the resulting recourse ratio permits.
 
-Here belong the settings and the frame; the loops are in ``appending``.
+Scope: settings and the list in memory. Loops: ``appending``.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Algorithm 2 as compiled loops: block after block, records are exchanged with the next block and never further.
 
-No record that has crossed a border moves again, so that whoever may still move stands in its block as it always did,
-in order: nothing is sorted before the end.
+A record that has crossed a border does not move again, so the other records of a block keep their order, and sorting
+waits until the end.
 
 Scope: kernels on a window of consecutive blocks. Settings and windows: ``blocks``.
 """

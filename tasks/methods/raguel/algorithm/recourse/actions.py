@@ -1,6 +1,6 @@
-"""Permitted changes of an applicant: direction, range, steps, and how hard each is.
+"""Permitted changes of an applicant: direction, range, steps, and the weight of each.
 
-Here belong the actions themselves. What they cost a record is in ``targets``.
+Scope: the actions. Their costs: ``targets``.
 """
 
 from dataclasses import dataclass

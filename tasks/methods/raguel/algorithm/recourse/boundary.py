@@ -1,11 +1,11 @@
 """The cheapest way to a linear boundary under bounds and directions, for one record at a time, compiled.
 
-Minimise ``sum_j w_j d_j^2`` subject to ``sum_j |a_j| d_j = |a.x + b|`` and ``0 <= d_j <= room_j``: the optimum is
-``d_j = min(m |a_j| / w_j, room_j)`` for one multiplier ``m`` (section 3.5.1: inverse classification with bounds). The
-multiplier is not searched for but fixed in at most ``d`` rounds, exactly: attributes that use up their room stay so
-as it grows. Without bounds one round is enough, and the closed form comes out.
+Minimise ``sum_j w_j d_j^2`` subject to ``sum_j |a_j| d_j = |a.x + b|`` and ``0 <= d_j <= room_j``: the optimum is ``d_j
+= min(m |a_j| / w_j, room_j)`` for one multiplier ``m`` (section 3.5.1: inverse classification with bounds). The
+multiplier is exact after at most ``d`` rounds, because an attribute that uses up its room stays so as ``m`` grows.
+Without bounds one round gives the closed form.
 
-Here belong the kernels. What is made of them is in ``targets``.
+Scope: the kernels. Their use: ``targets``.
 """
 
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Sets of attributes in lexical order, compiled: which are tried next, by offers and by the search in steps."""
+"""Sets of attributes in lexical order, compiled: the next set for offers and for the search in steps."""
 
 import numba
 

@@ -1,13 +1,13 @@
-"""The smallest modification that brings a record's cost under a limit: the recourse that is offered (section 3.5.2).
+"""The smallest modification that brings a record's cost under a limit: the offered recourse (section 3.5.2).
 
 Attributes are tried in order of their recourse weight, first alone (A, B, C), then in pairs (A&B, A&C, B&C), then in
 threes; all but the last of them go as far as allowed, the last moves the fewest steps. An attribute never passes its
-target, so that nothing immutable changes and no bound or direction is broken; one that does not help is put back.
+target, so that immutability, bounds and directions hold; one that does not help is put back.
 
-To hand over all records, a tuple of many arrays, takes longer than most of what is done with one of them: what is asked
-for every record is inlined.
+Passing all records, a tuple of many arrays, takes longer than most work on one of them: kernels that run for every
+record are inlined.
 
-Here belong the kernels that modify one record. Which record, and under which limit, is for the algorithms to say.
+Scope: kernels that modify one record. The callers choose the record and the limit.
 """
 
 import numba

@@ -1,7 +1,6 @@
 """Moves of one record towards its target: whole steps, their gain, and the remaining cost.
 
-Here belong the records as the kernels read them and the moves of one attribute. Which attributes are moved, and how
-far, is decided in ``modification``.
+Scope: the records as kernels read them, and moves of one attribute. Choice of attributes: ``modification``.
 """
 
 from typing import NamedTuple

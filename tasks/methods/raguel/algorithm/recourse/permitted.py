@@ -1,9 +1,9 @@
-"""The nearest applicants whose place another one may take: targets of decision makers that have no boundary to go to.
+"""Targets without a decision boundary: the nearest applicants whose values a record may take.
 
-The distance looks at all attributes, so that a candidate is also like the record in what cannot be changed; which
-attributes may be changed, in which direction and how far, decides whose place may be taken at all.
+The distance is over all attributes, so that a candidate also resembles the record in what cannot change. The permitted
+changes, their directions and ranges decide which candidates are eligible.
 
-Here belong the search, compiled, and its frame. What is made of a candidate is in ``targets``.
+Scope: the compiled search and its frame. Use of a candidate: ``targets``.
 """
 
 from typing import NamedTuple

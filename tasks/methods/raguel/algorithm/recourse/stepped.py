@@ -1,11 +1,11 @@
-"""Counterfactual points in whole steps and with few changed attributes: exact, by branch and bound, case by case.
+"""Counterfactual points in whole steps and with few changed attributes: exact, by branch and bound.
 
 Minimise ``sum_j w_j d_j^2`` subject to ``sum_j |a_j| d_j >= |a.x + b|``, where ``d_j`` is a whole number of steps
-within its room, and no more than so many of them differ from 0 (section 3.5.1). The point lies on the boundary or
-beyond it. The cost is separable, so that the same problem without steps bounds every branch. Equal records
-are answered once.
+within its room, and only a limited number of them differ from 0 (section 3.5.1). The point lies on the boundary or
+beyond it. The cost is separable, so that the same problem without steps bounds every branch. Equal records are solved
+once.
 
-Here belongs the frame; the search itself is in ``stepping``.
+Scope: the frame. The search: ``stepping``.
 """
 
 from dataclasses import dataclass

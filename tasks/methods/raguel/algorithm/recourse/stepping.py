@@ -1,11 +1,8 @@
 """The exact search behind ``stepped``, one record at a time, compiled.
 
-Sets of attributes that may change are tried in order of what they do for their price. Within a set, one attribute after
-the other is given a number of steps, from the best number outwards: the least that the rest could cost then is convex
-in it, so that each side is left at the first number that cannot beat the best answer so far. Attributes without steps
-come last and are solved in closed form.
-
-Here belong the kernels.
+Sets of attributes are tried in order of their gain per cost. Within a set, each attribute in turn is given a number of
+steps, from the best number outwards. The least cost of the rest is convex in it, so that each side ends at the first
+number that cannot beat the incumbent. Attributes without steps come last and have a closed form.
 """
 
 from typing import NamedTuple

@@ -1,9 +1,9 @@
-"""Counterfactual points and recourse costs: where each record could go, and what the way costs (RAGUEL, step 1).
+"""Counterfactual points and recourse costs: the target of each record and its cost (RAGUEL, step 1).
 
-The cost is a weighted Euclidean distance, ``c(x) = sqrt(sum_j w_j (x_j - cp_j)^2)`` over the attributes that may be
-changed. What cannot reach its target by permitted changes is refused: no cost, and itself for a point.
+The cost is a weighted Euclidean distance, ``c(x) = sqrt(sum_j w_j (x_j - cp_j)^2)`` over the attributes that may
+change. A record that cannot reach its target by permitted changes is refused: no cost, and itself for a point.
 
-Here belong targets that are found at once. Those in whole steps or with few changes need a search: ``stepped``.
+Scope: targets in closed form. Targets in whole steps or with few changes: ``stepped``.
 """
 
 from dataclasses import dataclass

@@ -426,7 +426,7 @@ def test_the_first_page_tells_what_a_list_by_cost_is_not(material):
 
 def test_without_anybody_ranked_nothing_reads_as_a_pass(material):
     nobody = dataclasses.replace(material, measures=tuple(m for m in material.measures if m.method != "raguel"))
-    assert raguel.limits(nobody) == (limits.NOBODY,)
+    assert tuple(raguel.limits(nobody)) == (limits.NOBODY,)
     bare = raguel.chapter(nobody)
     assert bare.words[-1] == limits.NOBODY
     assert not bare.parts

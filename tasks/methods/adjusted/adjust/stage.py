@@ -1,0 +1,50 @@
+"""Adjust: the denial ladder, a regression for each block of control columns more, and what it rests on.
+
+It compares applicants with others of like terms, finances and history, as examiners of fair lending do (Munnell and
+others 1996). Every rung uses the same rows: those with a value in each control.
+"""
+
+from threading import Lock
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+from threadpoolctl import threadpool_limits
+
+from schemas.tables.applications import APPLICATIONS, DECISIONS, MEMBERSHIPS
+from tasks.methods.adjusted.adjust.set_after import check_filled, one_sided, words
+from tasks.methods.adjusted.adjust.settings import AdjustSettings, settings_of
+from tasks.methods.adjusted.tables import TABLES
+from tasks.pipeline.stage import Produced, stage
+
+__all__ = ["adjust", "settings_of"]
+
+_ALONE = Lock()
+"""The number of threads is of the whole process: two years in threads of one take turns."""
+
+
+@stage(reads=(APPLICATIONS, DECISIONS, MEMBERSHIPS), writes=TABLES, balanced=False)
+def adjust(applications: pa.Table, decisions: pa.Table, memberships: pa.Table, *, settings: AdjustSettings) -> Produced:
+    """The ladder of every decision maker and protected attribute.
+
+    Raises:
+        SpecError: a control that the spec names has values on one side of the decision alone.
+        TooFewError: no application belongs to a reference group.
+    """
+    from tasks.methods.adjusted.adjust.columns import cases, judged  # these load what fits
+    from tasks.methods.adjusted.adjust.rows import of_columns, rows_of
+    from tasks.methods.adjusted.algorithm.ladder.rungs import climb
+
+    sided = one_sided(applications, settings.columns)
+    check_filled(sided, settings.named)
+    tables = {table.name: [table.empty()] for table in TABLES}
+    left_out = {name: f"{name} is no control: {words(filled)}" for name, filled in sided.items()}
+    for case in cases(applications, decisions, memberships, set(left_out), settings):
+        # both decision makers are looked at with the same splits
+        rng = np.random.default_rng([settings.seed, crc32(f"adjust|{case.attribute}".encode())])
+        asked = judged(settings, case)
+        with _ALONE, threadpool_limits(1):  # the last digits of a product depend on the number of threads
+            ladder = climb(case.applications, asked.ladder, settings.level, rng)
+        for name, table in (*rows_of(case, ladder, asked).items(), *of_columns(case, left_out).items()):
+            tables[name].append(table)
+    return Produced({name: pa.concat_tables(parts) for name, parts in tables.items()})

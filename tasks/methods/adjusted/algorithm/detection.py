@@ -1,0 +1,107 @@
+"""Adjusted disparities: how much more often a group is denied than applicants like them in the reference group.
+
+Nobody has a finding: a regression compares groups, and says nothing of a single applicant. Its estimates are measures
+of groups, each with the interval of its own formula. The fits are made before, by the stage ``adjust``.
+
+Scope: measures of estimates. The estimates: ``ladder``.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from schemas.terms import Note
+from tasks.methods.adjusted.settings import AdjustedSettings
+from tasks.numerics.arrays import Bools
+from tasks.numerics.problem import Problem
+from tasks.numerics.results import Aggregate, Detected, Evidence, Findings
+
+EFFECT: Final = "adjusted_effect"
+"""The measure: without parameters that of the primary rung, by logit, over the group's own rows."""
+ENOUGH_SUPPORT: Final = 0.8
+"""Share of a group that must be where both groups are for an adjusted difference to be judged."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One estimate of the ladder."""
+
+    block: str
+    """Name of the last block that its rung adjusts for; ``none`` of rung 0."""
+    group: str
+    estimator: str
+    over: str
+    """Over whose rows it is averaged."""
+    primary: bool
+    value: float
+    """Difference of the probability of denial; NaN where refused."""
+    low: float
+    high: float
+    n: int
+    """Rows of the group."""
+    support: float
+    """Share of them where both groups are; NaN where it is not known."""
+    reason: str
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The ladder of one decision maker and protected attribute."""
+
+    every: tuple[Step, ...]
+
+
+def units(problem: Problem) -> Bools:
+    """Who gets a finding, ``(n,)``: nobody."""
+    return np.zeros(len(problem.group), np.bool_)
+
+
+def detect(problem: Problem, settings: AdjustedSettings, rng: np.random.Generator) -> Detected:  # noqa: ARG001 as all
+    """The measures of the ladder.
+
+    Args:
+        problem: One decision maker and one protected attribute; ``own`` is ``Steps``.
+        settings: Not read: the ladder was made before.
+        rng: Not read: nothing is left to chance.
+    """
+    steps = problem.own.every if isinstance(problem.own, Steps) else ()
+    numbers = {group: number for number, group in enumerate(problem.groups)}
+    known = [step for step in steps if step.group in numbers]
+    made = (measure for step in known for measure in _measures(step, numbers[step.group]))
+    return Detected(*_nobody(), (), (), tuple(made))
+
+
+def _measures(step: Step, group: int) -> Iterator[Aggregate]:
+    if step.primary:
+        yield _measure(step, group, {})
+    yield _measure(step, group, {"rung": step.block, "estimator": step.estimator, "over": step.over})
+
+
+def _measure(step: Step, group: int, parameters: Mapping[str, float | str]) -> Aggregate:
+    return Aggregate(
+        group,
+        0,
+        EFFECT,
+        parameters,
+        step.value,
+        step.n,
+        compared=False,
+        reason=_qualified(step),
+        interval=(step.low, step.high) if math.isfinite(step.value) else None,
+    )
+
+
+def _qualified(step: Step) -> str:
+    """Why there is no value, or why it is not judged; an overlap-weighted one looks where both groups are."""
+    if not math.isfinite(step.value):
+        return step.reason or "not estimated"
+    return Note.POOR_SUPPORT if step.estimator != "overlap" and step.support < ENOUGH_SUPPORT else ""
+
+
+def _nobody() -> tuple[Findings, Evidence]:
+    rows, none, text = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, dtype=str)
+    numbers = np.zeros(0, np.int32)
+    return Findings(rows, numbers, text, none, text), Evidence(rows, text, numbers, rows, none)

@@ -1,0 +1,36 @@
+"""What adjusted disparities will measure."""
+
+from collections.abc import Iterator
+
+from schemas.audit.spec import AuditSpec
+from schemas.blocks import CROSS, NO_BLOCK
+from schemas.errors import SpecError
+from tasks.methods.adjusted.adjust import blocks
+from tasks.methods.adjusted.algorithm.detection import EFFECT
+from tasks.methods.adjusted.settings import AdjustedSettings
+from tasks.pipeline.planned import Form, Values, whole
+
+
+def measures(spec: AuditSpec) -> Iterator[Form]:
+    """The planned measures: of the primary rung without parameters, and of every rung and estimator."""
+    asked = spec.methods.of(AdjustedSettings)
+    if asked is None:
+        return
+    names = [block.name for block in blocks.blocks_of(spec, asked)]
+    rungs: Values = (NO_BLOCK, *names, *((CROSS,) if asked.cross else ()))
+    yield whole(Form(EFFECT, {}, -1.0, 1.0))
+    yield whole(
+        Form(EFFECT, {"rung": rungs, "estimator": asked.estimators, "over": ("own", "all", "overlap")}, -1.0, 1.0)
+    )
+
+
+def faults(spec: AuditSpec) -> Iterator[SpecError]:
+    """What is wrong with the settings beside the columns and the limits of the spec."""
+    yield from blocks.faults(spec)
+    asked = spec.methods.of(AdjustedSettings)
+    if asked is None or "logit" in asked.estimators:
+        return
+    for number, limit in enumerate(spec.thresholds):
+        if limit.measure == EFFECT and not limit.parameters:
+            message = "the logit is what a limit judges, and `methods.adjusted.estimators` leaves it out; add it, or "
+            yield SpecError(f"{message}name `parameters` of the limit", ("thresholds", number))

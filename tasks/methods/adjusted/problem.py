@@ -1,0 +1,38 @@
+"""What adjusted disparities alone need of a problem: the estimates of the stage ``adjust``."""
+
+import math
+
+import pyarrow.compute as pc
+
+from schemas.blocks import NO_BLOCK
+from tasks.methods.adjusted.algorithm.detection import Step, Steps
+from tasks.methods.adjusted.tables import ADJUSTED
+from tasks.pipeline.given import ProblemTables
+
+
+def own(given: ProblemTables, maker: str, attribute: str) -> Steps:
+    """The estimates of one decision maker and protected attribute."""
+    made = (pc.field("decision_maker") == maker) & (pc.field("protected_attribute") == attribute)
+    rows = given.of_method(ADJUSTED).filter(made).to_pylist()
+
+    def number(value: float | None) -> float:
+        return math.nan if value is None else value
+
+    return Steps(
+        tuple(
+            Step(
+                block=row["blocks"].rpartition(" + ")[2] or NO_BLOCK,
+                group=row["group"],
+                estimator=row["estimator"],
+                over=row["average_over"],
+                primary=row["primary"],
+                value=number(row["value"]),
+                low=number(row["low"]),
+                high=number(row["high"]),
+                n=row["n"],
+                support=number(row["support"]),
+                reason=row["reason"],
+            )
+            for row in rows
+        )
+    )

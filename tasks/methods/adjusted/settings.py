@@ -1,0 +1,43 @@
+"""Settings of adjusted disparities."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field, field_validator
+
+from schemas.audit.methods import MethodSettings
+
+
+class AdjustedSettings(MethodSettings):
+    """The denial ladder: which blocks of columns, which estimators, and how columns enter."""
+
+    by_default: ClassVar[bool] = True
+
+    blocks: dict[str, tuple[str, ...]] = Field(
+        {}, description="block -> control columns, in the order of the rungs; by role and name if left out"
+    )
+    primary: str | None = Field(
+        None, description="the block whose rung is judged; the last one before `place` if null. Declare it beforehand"
+    )
+    estimators: tuple[Literal["logit", "lpm", "overlap", "aipw"], ...] = Field(
+        ("logit", "lpm", "overlap", "aipw"), min_length=1, description="estimators of each rung"
+    )
+    cluster: str | None = Field(
+        None,
+        description="column whose values are clusters of dependent rows (lei, tract); if null the lender's (lei, "
+        "lender_id) where it is read and there are several; `none`: rows are independent",
+    )
+    cluster_bootstrap: bool = Field(False, description="wild cluster bootstrap with 999 draws, for few clusters")
+    form: Literal["squared", "linear"] = Field(
+        "squared", description="whether numbers enter with their squares, or alone as in textbooks"
+    )
+    cross: bool = Field(False, description="a further rung with the other protected attributes")
+    splits: int = Field(20, ge=1, le=1000, description="splits of aipw; one above 200,000 rows")
+    folds: int = Field(5, ge=2, le=50, description="folds of aipw")
+    minimum_events: int = Field(10, ge=1, le=1_000_000, description="fewest denials, and approvals, of a group")
+
+    @field_validator("estimators")
+    @classmethod
+    def _each_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(value)) < len(value):
+            raise ValueError(f"each estimator is named once, got {', '.join(value)}")
+        return value
