@@ -146,6 +146,15 @@ def digests(lake: Lake, records: list[Attempt]) -> dict[int, dict[str, str]]:
     return found
 
 
+def unlike(found: dict[int, dict[str, str]], expected: dict[int, dict[str, str]]) -> list[str]:
+    """The tables that are not the same in both."""
+    here, there = (
+        {(year, table): digest for year, tables in of.items() for table, digest in tables.items()}
+        for of in (found, expected)
+    )
+    return sorted(str(key) for key in here.keys() | there.keys() if here.get(key) != there.get(key))
+
+
 @pytest.mark.slow
 def test_years_on_two_workers_and_s3_are_as_in_one_process_and_a_directory(
     address: str, server: str, spec: AuditSpec, expected: dict[int, dict[str, str]], s3: bool
@@ -159,7 +168,7 @@ def test_years_on_two_workers_and_s3_are_as_in_one_process_and_a_directory(
     records = [Attempt.model_validate(year) for year in json.loads(said)["years"]]
     assert len({record.pid for record in records}) == 2
     assert process.pid not in {record.pid for record in records}
-    assert digests(lake, records) == expected
+    assert unlike(digests(lake, records), expected) == []
 
 
 @pytest.mark.slow
@@ -179,7 +188,7 @@ def test_a_worker_that_is_killed_midway_is_survived(
     again = next(record for record in records if record.year == killed.year)
     assert again.attempt > killed.attempt
     assert again.pid != doomed.pid
-    assert digests(lake, records) == expected
+    assert unlike(digests(lake, records), expected) == []
 
 
 def _kill_at_work(lake: Lake, doomed: "subprocess.Popen[bytes]", process: "subprocess.Popen[str]") -> Attempt:

@@ -174,8 +174,16 @@ def _rounded(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_unique_ids(svg: str, prefix: str) -> str:
-    """The SVG with its ids prefixed: several on one page would else take each other's clip paths."""
-    return re.sub(r'(\bid="|url\(#)', rf"\g<1>{prefix}-", svg)
+    """The SVG with its ids counted from 1 and prefixed: several on one page would else take each other's clip paths.
+
+    The library counts the ids of a process, so that they depend on what it drew before.
+    """
+    numbers: dict[str, int] = {}
+
+    def own(found: re.Match[str]) -> str:
+        return f"{found[1]}{prefix}-{numbers.setdefault(found[2], len(numbers) + 1)}"
+
+    return re.sub(r'(\bid="|url\(#)([^")]+)', own, svg)
 
 
 @lru_cache(maxsize=1)
