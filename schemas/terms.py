@@ -78,12 +78,34 @@ class Refusal(StrEnum):
 
 
 class State(StrEnum):
-    """How the check of a measure against its threshold ended. Only WITHIN reads as a pass."""
+    """How the check of a measure against its limit ended. Only WITHIN reads as a pass."""
 
     WITHIN = "within"
     BREACH = "breach"
     INSUFFICIENT_EVIDENCE = "insufficient_evidence"
+    NO_LIMIT = "no_limit"
+    """Computed, with an interval that covers as it says, and nobody said what is too much."""
+    DESCRIPTIVE = "descriptive"
+    """Computed, without an interval that covers as it says: no verdict can rest on it."""
     NOT_RUN = "not_run"
+    """Not computed."""
+
+
+class Theory(StrEnum):
+    """What kind of harm a verdict is about (docs/verdicts.md)."""
+
+    DIRECT = "direct"
+    """Are equals treated alike?"""
+    TOTAL = "total"
+    """Would it be otherwise, had they been of the reference group, by the assumed graph?"""
+    OUTCOME = "outcome"
+    """Do outcomes differ?"""
+    RECOURSE = "recourse"
+    """Is it harder for them to get in?"""
+    REASONS = "reasons"
+    """Same reasons?"""
+    OWN = "own"
+    """The thresholds of the spec."""
 
 
 class ExitCode(IntEnum):

@@ -73,6 +73,8 @@ TALLIES = Table(
     restricted=True,
 )
 
+SCALES = ("linear", "log")
+
 AGGREGATES = Table(
     "aggregates",
     "Measures of a group that are no means over its units; the method resamples them, or gives their intervals.",
@@ -85,6 +87,11 @@ AGGREGATES = Table(
         Column("replicates", "doubles", "the measure on units drawn anew with replacement; none: no interval of these"),
         Column("low", "double", "lower end of an interval by a formula of the method; else null", nullable=True),
         Column("high", "double", "upper end of it", nullable=True),
+        Column("se", "double", "standard error of a measure that may be judged, or of its logarithm", True, 0.0),
+        Column("scale", "string", "whether the error is of the value or of its logarithm", True, codes=SCALES),
+        Column("df", "double", "degrees of freedom of Student's t; null for the normal", nullable=True),
+        Column("p", "double", "one-sided p of a test that has no interval", True, 0.0, 1.0),
+        Column("unseen", "double", "how far an unseen column of unit strength moves the value", True, 0.0),
     ),
     key=("method", "decision_maker", "protected_attribute", "group", "subgroup", "measure", "parameters"),
     restricted=True,

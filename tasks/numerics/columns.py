@@ -22,10 +22,12 @@ class Columns:
     """For each column its categories, lowest first where they have an order; none for a continuous column."""
     values: NDArray[np.float64]
     """``(n, p)`` numbers in the user's units; of a column with categories, the number of the category."""
+    logged: tuple[str, ...] = ()
+    """Continuous columns that enter regressions as logarithms (``columns.NAME.scale: log``)."""
 
     def rows(self, chosen: NDArray[np.int64]) -> "Columns":
         """The same of some rows, ``(r,)``."""
-        return Columns(self.names, self.kinds, self.categories, self.values[chosen])
+        return Columns(self.names, self.kinds, self.categories, self.values[chosen], self.logged)
 
 
 def one_hot(columns: Columns) -> tuple[NDArray[np.float64], NDArray[np.int32]]:

@@ -1,5 +1,6 @@
 """Output of a method: findings, the evidence behind them, tallies, aggregates and draws."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -77,6 +78,22 @@ class Tally:
 
 
 @dataclass(frozen=True)
+class Inference:
+    """What a verdict on an aggregate rests on: its sampling error, or the p of a test that has no interval."""
+
+    se: float = math.nan
+    """Standard error of the value, or of its logarithm (``scale``)."""
+    scale: Literal["linear", "log"] = "linear"
+    """On which the value is normal, or t; ratios on the logarithm."""
+    df: float = math.inf
+    """Degrees of freedom of Student's t; infinite for the normal."""
+    p: float = math.nan
+    """One-sided p of "no larger than under the null", of a test without an interval."""
+    unseen: float = 0.0
+    """How far an unseen column moves the value, per sqrt(R2y R2d / (1 - R2d)): se sqrt(df) of the linear fit."""
+
+
+@dataclass(frozen=True)
 class Aggregate:
     """A measure of a group that is no mean over its units (an optimum, an area, a coefficient).
 
@@ -104,6 +121,8 @@ class Aggregate:
     """``(resamples,)`` the measure on units drawn anew with replacement, or none; NaN where it is refused."""
     interval: tuple[float, float] | None = None
     """Both ends at the level of the audit, by a formula of the method; None where replicates make the interval."""
+    inference: Inference | None = None
+    """Of a measure that a theory of harm may be judged by (``Method.judged``); else None."""
 
 
 @dataclass(frozen=True)

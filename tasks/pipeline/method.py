@@ -6,11 +6,13 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
+from typing import Literal
 
 from schemas.audit.methods import MethodSettings
 from schemas.audit.spec import AuditSpec, StageSettings
 from schemas.errors import SpecError
 from schemas.table import Table
+from schemas.terms import Theory
 from tasks.pipeline.given import ProblemTables
 from tasks.pipeline.planned import Form
 from tasks.pipeline.stage import Stage
@@ -20,6 +22,17 @@ DECLARATION, ALGORITHM, SECTION = "method", "algorithm.detection", "report.secti
 
 PROBLEM = "problem"
 """A module of the folders of methods that need more of a problem than others do."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A measure by which a theory of harm is judged; its aggregates carry an ``Inference``, and no parameters."""
+
+    theory: Theory
+    measure: str
+    role: Literal["primary", "adds", "beside"] = "primary"
+    """``primary``: decides the state. ``adds``: by its p alone, a breach and never a pass. ``beside``: shown, and told
+    where it contradicts the primary one."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +56,10 @@ class Method:
     """Whether it has something to say of a reference group alone; else its measures are of the other groups."""
     shows: tuple[Table, ...] = ()
     """Tables of its own that its chapter of the report reads beside the measures."""
+    judged: tuple[Judged, ...] = ()
+    """The theories that it says something of, and by which measure."""
+    covering: frozenset[str] = frozenset()
+    """Measures whose intervals cover as often as they say, by simulation; all others are descriptive."""
 
     def path_of(self, module: str) -> str:
         """The whole name of a module in its folder."""

@@ -4,6 +4,7 @@ Every stage with statistics of groups uses it, so that they look the same.
 """
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from schemas.tables.findings import AGGREGATES, DRAWS, TALLIES
-from tasks.numerics.results import Aggregate, Draws, Tally
+from tasks.numerics.results import Aggregate, Draws, Inference, Tally
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class Origin:
             replicates=[each.replicates for each in found],
             low=[each.interval[0] if each.interval else None for each in found],
             high=[each.interval[1] if each.interval else None for each in found],
+            **_inferred([each.inference for each in found]),
         )
 
     def draws(self, found: Sequence[Draws]) -> pa.Table:
@@ -74,3 +76,14 @@ class Origin:
 
     def _wanted(self, found: Sequence[Tally | Aggregate]) -> dict[str, list[bool]]:
         return {"headline": [each.headline for each in found], "compared": [each.compared for each in found]}
+
+
+def _inferred(found: Sequence[Inference | None]) -> dict[str, list[Any]]:
+    """Columns of what verdicts rest on; null where there is nothing, and for a number that is not finite."""
+    names = ("se", "scale", "df", "p", "unseen")
+    said = [{} if each is None else vars(each) for each in found]
+    return {name: [_finite(row.get(name)) for row in said] for name in names}
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

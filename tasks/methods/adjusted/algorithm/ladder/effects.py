@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from scipy.special import expit
 
-from tasks.methods.adjusted.algorithm.ladder.influence import Estimate, estimate, standard_error
-from tasks.methods.adjusted.algorithm.ladder.logit import LogitFit
 from tasks.numerics.arrays import Floats, Ints
+from tasks.numerics.statistics.influence import Estimate, estimate, standard_error
+from tasks.numerics.statistics.logit import LogitFit
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import chi2
 
-from tasks.methods.adjusted.algorithm.ladder.logit import information, inverse, log_likelihood, solve
 from tasks.numerics.arrays import Bools, Floats
+from tasks.numerics.statistics.logit import information, inverse, log_likelihood, solve
 
 STEPS = 200
 SMALL = 1e-7

@@ -17,9 +17,9 @@ from scipy.stats import chi2
 from tasks.methods.adjusted.algorithm.ladder.applications import Applications, Block, Control
 from tasks.methods.adjusted.algorithm.ladder.design.coding import own_levels
 from tasks.methods.adjusted.algorithm.ladder.design.matrix import Design, independent
-from tasks.methods.adjusted.algorithm.ladder.influence import Estimate, estimate, standard_error
-from tasks.methods.adjusted.algorithm.ladder.logit import LogitFit, fit_logit
 from tasks.numerics.arrays import Bools, Floats
+from tasks.numerics.statistics.influence import Estimate, estimate, standard_error
+from tasks.numerics.statistics.logit import LogitFit, fit_logit
 
 PERCENTILES = (10, 50, 90)
 

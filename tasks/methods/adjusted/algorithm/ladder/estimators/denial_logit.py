@@ -7,10 +7,10 @@ from tasks.methods.adjusted.algorithm.ladder.effect import Effect
 from tasks.methods.adjusted.algorithm.ladder.effects import change, effect_of
 from tasks.methods.adjusted.algorithm.ladder.estimators.rung import Over, Rung
 from tasks.methods.adjusted.algorithm.ladder.firth import FirthFit, fit_firth, profile_interval
-from tasks.methods.adjusted.algorithm.ladder.influence import Estimate
-from tasks.methods.adjusted.algorithm.ladder.logit import LogitFit, fit_logit
 from tasks.methods.adjusted.algorithm.sensitivity.e_values import e_value_of_effect
 from tasks.numerics.arrays import Floats
+from tasks.numerics.statistics.influence import Estimate
+from tasks.numerics.statistics.logit import LogitFit, fit_logit
 
 OVER: tuple[Over, ...] = ("own", "all")
 

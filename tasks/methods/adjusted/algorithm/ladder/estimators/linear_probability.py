@@ -11,10 +11,10 @@ import numpy as np
 from tasks.methods.adjusted.algorithm.ladder.effect import Effect
 from tasks.methods.adjusted.algorithm.ladder.estimators.rung import Rung
 from tasks.methods.adjusted.algorithm.ladder.estimators.wild import wild_interval
-from tasks.methods.adjusted.algorithm.ladder.influence import Estimate, estimate
 from tasks.methods.adjusted.algorithm.ladder.linear import CollinearError, LinearFit, fit_linear
 from tasks.methods.adjusted.algorithm.sensitivity.unseen import Sensitivity, sensitivity
 from tasks.numerics.arrays import Floats
+from tasks.numerics.statistics.influence import Estimate, estimate
 
 
 @dataclass(frozen=True)

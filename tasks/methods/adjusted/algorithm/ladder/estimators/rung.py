@@ -8,8 +8,8 @@ import numpy as np
 
 from tasks.methods.adjusted.algorithm.ladder.design.matrix import Design
 from tasks.methods.adjusted.algorithm.ladder.effect import Effect, Estimator
-from tasks.methods.adjusted.algorithm.ladder.influence import FEW_CLUSTERS, Estimate
 from tasks.numerics.arrays import Floats, Ints
+from tasks.numerics.statistics.influence import FEW_CLUSTERS, Estimate
 
 PLACE = "place"
 """The block whose categories are fixed effects."""

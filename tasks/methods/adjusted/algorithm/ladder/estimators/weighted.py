@@ -7,11 +7,11 @@ import numpy as np
 
 from tasks.methods.adjusted.algorithm.ladder.effect import Effect, Estimator
 from tasks.methods.adjusted.algorithm.ladder.estimators.rung import Rung
-from tasks.methods.adjusted.algorithm.ladder.influence import Estimate
 from tasks.methods.adjusted.algorithm.ladder.propensity.aipw import aipw_effect, expected_denials
 from tasks.methods.adjusted.algorithm.ladder.propensity.overlap import overlap_effect
 from tasks.methods.adjusted.algorithm.ladder.propensity.score import Propensity, fit_propensity, pair_rows
 from tasks.methods.adjusted.algorithm.ladder.propensity.support import Support, measure_support
+from tasks.numerics.statistics.influence import Estimate
 
 POOR = 0.8
 """A smaller share of the group's rows on support is said in the reason."""

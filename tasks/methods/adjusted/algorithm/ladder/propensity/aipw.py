@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.methods.adjusted.algorithm.ladder.design.matrix import Design, independent
-from tasks.methods.adjusted.algorithm.ladder.influence import Estimate, estimate, standard_error
 from tasks.methods.adjusted.algorithm.ladder.propensity.crossfit import (
     draw_folds,
     draw_folds_of_clusters,
@@ -19,6 +18,7 @@ from tasks.methods.adjusted.algorithm.ladder.propensity.crossfit import (
 )
 from tasks.methods.adjusted.algorithm.ladder.propensity.score import Pair, Propensity
 from tasks.numerics.arrays import Bools, Floats, Ints
+from tasks.numerics.statistics.influence import Estimate, estimate, standard_error
 
 CLIPPED = (0.01, 0.99)
 """Propensities are clipped here, which bounds a weight by 99."""

@@ -8,9 +8,9 @@ lack a category's only denial.
 import numpy as np
 from scipy.special import expit
 
-from tasks.methods.adjusted.algorithm.ladder.logit import fit_logit
 from tasks.methods.adjusted.algorithm.ladder.propensity.score import RIDGE
 from tasks.numerics.arrays import Bools, Floats, Ints
+from tasks.numerics.statistics.logit import fit_logit
 
 STEPS = 30
 SMALL = 1e-5

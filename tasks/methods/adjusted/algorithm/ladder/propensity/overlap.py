@@ -6,9 +6,9 @@ equal exactly (Li, Morgan and Zaslavsky 2018, theorem 3).
 
 import numpy as np
 
-from tasks.methods.adjusted.algorithm.ladder.influence import Estimate, estimate, standard_error
 from tasks.methods.adjusted.algorithm.ladder.propensity.score import Propensity
 from tasks.numerics.arrays import Floats
+from tasks.numerics.statistics.influence import Estimate, estimate, standard_error
 
 
 def overlap_weights(propensity: Propensity) -> Floats:

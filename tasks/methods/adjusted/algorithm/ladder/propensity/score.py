@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tasks.methods.adjusted.algorithm.ladder.design.matrix import Design, independent, renumbered
-from tasks.methods.adjusted.algorithm.ladder.logit import LogitFit, fit_logit
 from tasks.numerics.arrays import Bools, Floats, Ints
+from tasks.numerics.statistics.logit import LogitFit, fit_logit
 
 RIDGE = 0.1
 """Penalty of nuisance fits where maximum likelihood has no maximum, or may have none on part of the rows."""

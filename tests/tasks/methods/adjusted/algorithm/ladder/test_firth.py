@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import chi2
 
 from tasks.methods.adjusted.algorithm.ladder.firth import FirthFit, fit_firth, penalised, profile_interval
-from tasks.methods.adjusted.algorithm.ladder.logit import fit_logit
 from tasks.numerics.arrays import Floats
+from tasks.numerics.statistics.logit import fit_logit
 
 
 @pytest.fixture(scope="module")

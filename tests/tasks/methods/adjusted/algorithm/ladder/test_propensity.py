@@ -8,12 +8,12 @@ import pytest
 from tasks.methods.adjusted.algorithm.ladder.applications import Applications, Block, Control
 from tasks.methods.adjusted.algorithm.ladder.design.matrix import Design, build_design
 from tasks.methods.adjusted.algorithm.ladder.design.rows import complete_rows
-from tasks.methods.adjusted.algorithm.ladder.logit import fit_logit
 from tasks.methods.adjusted.algorithm.ladder.propensity.aipw import aipw_effect, expected_denials
 from tasks.methods.adjusted.algorithm.ladder.propensity.crossfit import draw_folds, fit_without_folds, predict
 from tasks.methods.adjusted.algorithm.ladder.propensity.overlap import overlap_effect, overlap_weights
 from tasks.methods.adjusted.algorithm.ladder.propensity.score import RIDGE, fit_propensity, pair_rows
 from tasks.methods.adjusted.algorithm.ladder.propensity.support import measure_support, unmatched_share
+from tasks.numerics.statistics.logit import fit_logit
 
 
 def design(n: int = 800, seed: int = 0, rows: np.ndarray | None = None) -> Design:

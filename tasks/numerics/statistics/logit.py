@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, log_expit
 
-from tasks.methods.adjusted.algorithm.ladder.influence import standard_error
 from tasks.numerics.arrays import Floats, Ints
+from tasks.numerics.statistics.influence import standard_error
 
 STEPS = 25
 """Newton steps without convergence are a sign of separation."""

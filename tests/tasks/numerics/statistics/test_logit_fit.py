@@ -5,8 +5,8 @@ import pytest
 import statsmodels.api as sm
 
 from tasks.methods.adjusted.algorithm.ladder.effects import change, effect_of
-from tasks.methods.adjusted.algorithm.ladder.logit import fit_logit
 from tasks.numerics.arrays import Floats
+from tasks.numerics.statistics.logit import fit_logit
 
 
 @pytest.fixture(scope="module")
