@@ -103,7 +103,7 @@ def plan(spec: AuditSpec) -> Plan:
         *_wanted(spec, asked),
         *(step for method in asked for step in _own(spec, method)),
         *(_detection(spec, method) for method in asked),
-        Step("measure", measure.measure, measure.MeasureSettings.of(spec), declarations),
+        Step("measure", measure.measure, measure.settings_of(spec), declarations),
         Step("report", report.report, made, (*declarations, *(m.path_of(SECTION) for m in asked))),
     )
     return Plan(spec, run, reading.source_sha256, code, steps)

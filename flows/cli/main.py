@@ -24,6 +24,7 @@ from flows.supervision.crash import report_crash
 from flows.supervision.file_modes import restrict
 from flows.supervision.interruption import errors_of_stopping, stoppable
 from schemas.errors import EvenhandError, SpecError
+from schemas.tables.verdicts import published
 from schemas.terms import ExitCode
 
 app = typer.Typer(
@@ -61,6 +62,7 @@ def audit(
     profile: Annotated[str | None, typer.Option(help="default, or paper to reproduce published figures.")] = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Print every group that is not within its limit.")] = False,
 ) -> None:
     """Run one audit; print a summary, the run id and the path of the report. A finished audit is not run again."""
     from flows.launch.audit import run_audit
@@ -78,9 +80,18 @@ def audit(
         raise SpecError(read.describe(error)) from error
     if as_json:
         said = {"run": summary.run, "state": summary.state, "report": summary.report, "read": summary.read}
-        console.print_json(json.dumps({**said, "computed": summary.computed, "measures": summary.headline}))
+        console.print_json(
+            json.dumps(
+                {
+                    **said,
+                    "computed": summary.computed,
+                    "measures": summary.headline,
+                    "theories": published(summary.verdicts),
+                }
+            )
+        )
     else:
-        print_summary(console, read.spec.title or read.spec.name, summary)
+        print_summary(console, read.spec.title or read.spec.name, summary, verbose=verbose)
     for warning in summary.warnings:
         errors.print(f"warning: {warning}", markup=False)
     raise typer.Exit(summary.exit_code)

@@ -11,6 +11,8 @@ from flows.cli.options import LakeOption
 from flows.cli.summary import print_rows
 from flows.cli.terminal import print_json
 from schemas.errors import InfrastructureError, SpecError, nearest
+from schemas.tables.verdicts import STATES, effect_words, limit_words, published
+from schemas.terms import State, Theory
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,6 +76,35 @@ def measures(
         name, names = (measure, known["measure"]) if measure else (group or "", known["group"])
         raise SpecError(f"no such row; of {name!r}: {nearest(name, sorted(set(names)))}")
     _show(table, "json" if as_json else format_)
+
+
+@app.command(epilog="Example: evenhand verdicts --theory direct")
+def verdicts(
+    run: Annotated[str | None, typer.Argument(help="Run id; the latest run if left out.")] = None,
+    lake: LakeOption = "data/lake",
+    theory: Annotated[Theory | None, typer.Option(help="Only this kind of harm.")] = None,
+    format_: FormatOption = "table",
+    as_json: JsonOption = False,
+) -> None:
+    """Print the state of every theory of harm, and of each judged group, with effect, verdict interval and limit."""
+    query = "SELECT * EXCLUDE (run) FROM verdicts WHERE run = $run AND ($theory IS NULL OR theory = $theory)"
+    rows = _ask(lake, run, query, {"theory": theory}).to_pylist()
+    if not rows:
+        raise SpecError(f"the run has no row of {theory or 'verdicts'}; audit again to make it, or leave --theory out")
+    said = published(rows)
+    if as_json or format_ == "json":
+        print_json(said)
+    elif format_ == "csv":
+        _print([dict(zip(said["columns"], row, strict=True)) for row in said["rows"]], said["columns"], format_)
+    else:
+        _print([_in_words(row) for row in rows], [], format_)
+
+
+def _in_words(row: dict[str, Any]) -> dict[str, Any]:
+    group = f"{row['protected_attribute']}: {row['group']}" if row["group"] else "(all)"
+    named = {"theory": row["theory"], "group": group, "decisions_of": row["decision_maker"], "measure": row["measure"]}
+    state = STATES[State(row["state"])] + " (withheld)" * row["withheld"]
+    return {**named, "effect": effect_words(row), "limit": limit_words(row), "state": state, "why": row["reason"]}
 
 
 @app.command(epilog="Example: evenhand findings --file-pack 10 --attribute race, or: evenhand findings --json")

@@ -7,7 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from schemas.terms import Note, State
+from schemas.tables.verdicts import QUESTIONS, STATES, effect_words, limit_words
+from schemas.terms import Note, State, Theory
 
 if TYPE_CHECKING:
     from flows.runs.record import Summary  # reaches every stage, and the commands that read need none
@@ -17,18 +18,22 @@ _UNBOUNDED = 1_000_000
 _STYLE = {State.BREACH: "bold red", State.WITHIN: "green", State.INSUFFICIENT_EVIDENCE: "yellow"}
 
 
-def print_summary(console: Console, title: str, summary: "Summary") -> None:
-    """Print groups, checks, state, run and report. Text is never read as markup."""
+def print_summary(console: Console, title: str, summary: "Summary", *, verbose: bool = False) -> None:
+    """Print theories, groups, state, run and report. Text is never read as markup."""
     from schemas.tables.source import read_words  # loads pyarrow, and other commands print rows
 
     console.print(f"{title}\n", markup=False, style="bold")
+    console.print(_theories(summary.verdicts))
+    console.print()
+    if verbose:
+        console.print(_open_rows(summary.verdicts))
+        console.print()
     console.print("value [interval] or (range of draws) by group; n = those whom it is about", markup=False)
     for table in _groups(summary):
         console.print(table)
         console.print()
-    console.print(_checks(summary.checks) if summary.checks else Text("no thresholds set: nothing was checked"))
     state = Text(summary.state.value.replace("_", " "), style=_STYLE.get(summary.state, ""))
-    console.print(Text("\nstate   ").append_text(state))
+    console.print(Text("state   ").append_text(state))
     if summary.unchecked:
         console.print(summary.unchecked, markup=False)
     console.print(f"read    {read_words(summary.read)}", markup=False)
@@ -77,19 +82,41 @@ def _groups(summary: "Summary") -> Iterator[Table]:
         yield table
 
 
-def _checks(rows: Iterable[dict[str, Any]]) -> Table:
-    table = _table("checks against the thresholds of the spec", ["decision maker", "group", "measure", "state", "why"])
-    for r in rows:
-        state = State(r["state"])
-        value = f"{r['measure'].replace('_', ' ')} {_interval(r)}"
-        shown = Text(state.value.replace("_", " "), style=_STYLE.get(state, ""))
+def _theories(rows: Iterable[dict[str, Any]]) -> Table:
+    """A line for each theory: its question, its state, and the groups behind it."""
+    known = list(rows)
+    table = _table("", ["question", "theory", "state", "effect [verdict interval] and why"])
+    table.title = None
+    for whole in (row for row in known if row["role"] == "theory"):
+        state = State(whole["state"])
+        of = [row for row in known if row["theory"] == whole["theory"] and row["role"] == "primary"]
+        effects = "; ".join(_effect(row) for row in of if effect_words(row)) if whole["theory"] != Theory.OWN else ""
+        why = whole["reason"] if not effects or state not in (State.BREACH, State.WITHIN) else ""
         table.add_row(
-            r["decision_maker"],
-            Text(f"{r['protected_attribute']}: {r['group']}"),
-            Text(value),
-            shown,
-            Text(r["reason"]),
+            QUESTIONS[Theory(whole["theory"])],
+            whole["theory"],
+            Text(STATES[state], style=_STYLE.get(state, "")),
+            Text("; ".join(part for part in (effects, why) if part)),
         )
+    return table
+
+
+def _effect(row: dict[str, Any]) -> str:
+    limit = limit_words(row)
+    return f"{row['group']} {effect_words(row)}" + (f" ({limit})" if limit else "")
+
+
+def _open_rows(rows: Iterable[dict[str, Any]]) -> Table:
+    """The rows that are not within, each with its reason."""
+    table = _table("groups that are not within", ["theory", "group", "measure", "state", "why"])
+    for row in rows:
+        if row["role"] != "theory" and (row["withheld"] or row["state"] != State.WITHIN):
+            state = State.INSUFFICIENT_EVIDENCE if row["withheld"] else State(row["state"])
+            words = Text(STATES[state] + " (withheld)" * row["withheld"], style=_STYLE.get(state, ""))
+            group = Text(f"{row['protected_attribute']}: {row['group']}")
+            table.add_row(
+                row["theory"], group, Text(f"{row['measure']} {effect_words(row)}"), words, Text(row["reason"])
+            )
     return table
 
 

@@ -30,6 +30,7 @@ from tasks.reporting.trends.restatement import SOURCE, Edition
 from tasks.reporting.trends.trend import YearResult
 
 _HEADLINES = {measure for of in HEADLINES.values() for measure in of}
+_CHECKED = (State.BREACH, State.WITHIN, State.INSUFFICIENT_EVIDENCE)
 _EACH_ROW = ("ingest", "preprocess")
 """The stages that take rows of the source, one by one, and refuse some for good."""
 
@@ -147,7 +148,7 @@ def _measures(lake: Lake, run: Run) -> tuple[Measure, ...]:
     partition = next(p for p in run.partitions if p.stage == "measure")
     rows = lake.read(partition.table(MEASURES.name)).to_pylist()
     whole = [row for row in rows if row["subgroup"] == 0 and row["parameters"] == "{}"]
-    return tuple(Measure(**row) for row in whole if row["measure"] in _HEADLINES or row["state"] != State.NOT_RUN)
+    return tuple(Measure(**row) for row in whole if row["measure"] in _HEADLINES or row["state"] in _CHECKED)
 
 
 def _written(lake: Lake, folder: str, name: str, table: pa.Table, content: bytes, more: dict[str, Any]) -> Made:

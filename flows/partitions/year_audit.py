@@ -73,10 +73,7 @@ def _end(recorder: Recorder, summary: Summary) -> None:
 
 
 def _why(summary: Summary) -> str:
-    """The reason of the first check that had too little evidence."""
-    few = [check for check in summary.checks if check["state"] == State.INSUFFICIENT_EVIDENCE]
-    if not few:
-        return "no limit is set for any measure of this year, so that nothing was checked"
-    first = few[0]
-    more = f" (and {len(few) - 1} further checks)" if len(few) > 1 else ""
-    return f"{first['measure']} of {first['group']}: {first['reason']}{more}"
+    """The reasons of the theories with too little evidence."""
+    wholes = [row for row in summary.verdicts if row["role"] == "theory"]
+    few = [f"{row['theory']}: {row['reason']}" for row in wholes if row["state"] == State.INSUFFICIENT_EVIDENCE]
+    return "; ".join(few) or "no theory that counts was judged, so that nothing was checked"

@@ -18,10 +18,11 @@ from schemas.errors import IntegrityError, SpecError, nearest
 from schemas.table import Table
 from schemas.tables.measures import MEASURES
 from schemas.tables.source import DECISION_DIRECTION, SOURCE_READ, told
-from schemas.terms import ExitCode, State
+from schemas.tables.verdicts import VERDICTS
+from schemas.terms import ExitCode, State, Theory
 from tasks.lake.storage import Storage
 from tasks.lake.store import Lake
-from tasks.metrics.algorithm.verdicts import overall
+from tasks.metrics.verdict_tables import state_of
 from tasks.pipeline.lineage.digests import versions
 from tasks.pipeline.registry import METHODS
 from tasks.plan import Plan
@@ -42,7 +43,8 @@ class Summary:
     headline: list[dict[str, Any]]
     titles: dict[str, dict[str, str]]
     """Title of each table -> measure -> title of its column."""
-    checks: list[dict[str, Any]]
+    verdicts: list[dict[str, Any]]
+    """Rows of the table of verdicts, each theory as a whole before its groups."""
     report: str
     """Path or URI of the page."""
     read: dict[str, Any]
@@ -70,13 +72,13 @@ def publish(lake: Lake, planned: Plan, done: Sequence[Partition]) -> None:
     measures = _measures(lake, done)
     with lake.lock(f"run-{planned.run}"):
         exported = _export(lake, planned.run, done, measures)
-        _manifest(lake, planned, done, _state(measures), exported)
+        judged = _table(lake, done, "measure", VERDICTS).to_pylist()
+        _manifest(lake, planned, done, _state(judged, planned.spec), exported)
 
 
 def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) -> Summary:
     """Summary of a finished audit."""
-    measures = _measures(lake, done)
-    checks = [row for row in measures.to_pylist() if row["state"] != State.NOT_RUN]
+    verdicts = _table(lake, done, "measure", VERDICTS).to_pylist()
     computed = sum(not partition.reused for partition in done)
     rows = headline(lake, done)
     storage, folder = report_of(lake, run)
@@ -88,7 +90,7 @@ def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) 
     warnings = list(decision_direction.warnings(direction, spec.decision))
     unchecked = decision_direction.said(direction) if direction["decided_by"] == "none" else ""
     read = source_read(lake, done)
-    return Summary(run, _state(measures), rows, shown, checks, report, read, computed, warnings, unchecked)
+    return Summary(run, _state(verdicts, spec), rows, shown, verdicts, report, read, computed, warnings, unchecked)
 
 
 def is_published(lake: Lake, run: str) -> bool:
@@ -156,8 +158,10 @@ def former_reports(lake: Lake) -> Storage:
     return lake.storage.beside("reports")
 
 
-def _state(measures: pa.Table) -> State:
-    return overall([row["state"] for row in measures.select(["state"]).to_pylist()])
+def _state(verdicts: Sequence[Mapping[str, Any]], spec: AuditSpec) -> State:
+    """The state that decides the exit code, by the theories that count."""
+    wholes = {Theory(row["theory"]): State(row["state"]) for row in verdicts if row["role"] == "theory"}
+    return state_of(wholes, spec.verdicts)
 
 
 def headline(lake: Lake, done: Sequence[Partition]) -> list[dict[str, Any]]:

@@ -38,6 +38,11 @@ class Decision(Strict):
         return self
 
 
+_NOBODY: Final = ("joint", "not provided", "missing", "(missing)", "unknown")
+_NOT_GIVEN: Final = ("not provided", "not available", "not applicable")
+"""Names of groups that are no people: an attribute that was not told, or of two applicants who differ in it."""
+
+
 class Protected(Strict):
     """One protected attribute: its column, or several crossed, and the groups of their values."""
 
@@ -52,6 +57,9 @@ class Protected(Strict):
     reference: str
     missing: str = Field("(missing)", description="the group of rows without a value")
     unlisted: str = Field("(other)", description="the group of values that `groups` does not list")
+    reported_only: tuple[str, ...] = Field(
+        (), description="groups that are reported and never judged, beside those that are no people (not available)"
+    )
 
     @model_validator(mode="after")
     def _groups_fit(self) -> Self:
@@ -61,11 +69,22 @@ class Protected(Strict):
             raise ValueError(
                 f"reference {self.reference!r} is not a group; {nearest(self.reference, list(self.groups))}"
             )
+        for name in self.reported_only:
+            if name == self.reference:
+                raise ValueError(f"{name!r} is the reference group, which the others are judged by; leave it out")
+            if self.groups and name not in self.groups:
+                raise ValueError(f"reported_only names {name!r}, which is no group; {nearest(name, list(self.groups))}")
         listed = [value for values in self.groups.values() for value in values]
         twice = sorted({value for value in listed if listed.count(value) > 1})
         if twice:
             raise ValueError(f"{twice} stand in more than one group")
         return self
+
+    def judges(self, group: str) -> bool:
+        """Whether verdicts are about this group: people other than the reference group, and not only reported."""
+        words = group.casefold()
+        nobody = words in _NOBODY or any(said in words for said in _NOT_GIVEN)
+        return not nobody and group not in (self.reference, self.missing, self.unlisted, *self.reported_only)
 
 
 class Explain(Strict):
@@ -195,6 +214,7 @@ class AuditSpec(Strict):
     @model_validator(mode="after")
     def _refers_to_itself(self) -> Self:
         of_columns = (*self._of_names(), *self._of_rule(), *self._of_directions(), *self._of_actions())
+        of_columns = (*of_columns, *self._of_verdicts())
         raise_together([*of_columns, *self._of_graph(), *self.methods.faults()])
         return self
 
@@ -244,6 +264,17 @@ class AuditSpec(Strict):
                     "approved and 3 and 7 for denied; exchange favourable and unfavourable"
                 )
                 yield SpecError(message, ("decision", side))
+
+    def _of_verdicts(self) -> Iterator[SpecError]:
+        if self.verdicts.complete and self.source.kind == "hmda":
+            message = (
+                "public HMDA holds no credit score, reserves or verification, so that its columns are not complete; "
+                "say false"
+            )
+            yield SpecError(message, ("verdicts", "columns_complete"))
+        if self.model.kind == "none" and "model" in (self.verdicts.decision_makers or ()):
+            message = "there is no model whose decisions could be judged (model.kind is none); name the lender alone"
+            yield SpecError(message, ("verdicts", "decision_makers"))
 
     @property
     def codes_decide(self) -> bool:

@@ -11,7 +11,7 @@ from schemas.audit.spec import AuditSpec, Threshold
 from schemas.errors import Location, SpecError, nearest, raise_together
 from tasks.metrics import outcomes
 from tasks.metrics.algorithm.measures import base_name
-from tasks.metrics.algorithm.verdicts import known_names
+from tasks.metrics.algorithm.verdicts.thresholds import known_names
 from tasks.pipeline.planned import Form
 from tasks.pipeline.registry import METHODS, OUTCOMES, OUTCOMES_METHOD, asked_for, measures_known
 

@@ -12,15 +12,24 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from schemas.audit.spec import Bootstrap, Disclosure, Protected, StageSettings, Threshold
+from schemas.audit.spec import AuditSpec, Bootstrap, Disclosure, Protected, StageSettings, Threshold
+from schemas.audit.verdicts import Verdicts
 from schemas.tables.applications import APPLICATIONS, DECISIONS, MEMBERSHIPS
 from schemas.tables.findings import AGGREGATES, DRAWS, TALLIES
 from schemas.tables.measures import MEASURES
+from schemas.tables.verdicts import AGREEMENT, VERDICTS
+from schemas.terms import State
+from tasks.metrics import verdict_tables
 from tasks.metrics.algorithm import measures as algorithm
-from tasks.metrics.algorithm import publication, verdicts
+from tasks.metrics.algorithm import publication
 from tasks.metrics.algorithm.disclosure import POLICIES
+from tasks.metrics.algorithm.verdicts import thresholds
+from tasks.metrics.algorithm.verdicts.evidence import Evidence
+from tasks.metrics.algorithm.verdicts.judgement import Case
+from tasks.metrics.theories import Gathered
+from tasks.numerics.results import Inference
 from tasks.numerics.statistics.intervals import Interval
-from tasks.pipeline.registry import of_other_groups, partitions
+from tasks.pipeline.registry import OUTCOMES_METHOD, covering, of_other_groups, partitions
 from tasks.pipeline.stage import Produced, stage
 
 _SQL = Path(__file__).parent / "sql"
@@ -36,11 +45,19 @@ class MeasureSettings(StageSettings):
     disclosure: Disclosure
     bootstrap: Bootstrap
     seed: int
+    verdicts: Verdicts
+    running: tuple[str, ...]
+    """Methods of the audit."""
+
+
+def settings_of(spec: AuditSpec) -> MeasureSettings:
+    """The stage's settings."""
+    return MeasureSettings.of(spec, running=spec.methods.running())
 
 
 @stage(
     reads=(APPLICATIONS, DECISIONS, MEMBERSHIPS, TALLIES, AGGREGATES, DRAWS),
-    writes=(MEASURES,),
+    writes=(MEASURES, VERDICTS, AGREEMENT),
     resources=("sql/*.sql",),
     balanced=False,
 )
@@ -54,8 +71,7 @@ def measure(
     *,
     settings: MeasureSettings,
 ) -> Produced:
-    """Every measure of the run; ``limits`` has held the thresholds against the plan before it."""
-    limits = [_limit(t) for t in settings.thresholds]
+    """Every measure of the run, and the state of each theory of harm, decided before anything is withheld."""
     with duckdb.connect() as connection:
         for name, table in (
             ("applications", applications.select(["row_id", "favourable"])),
@@ -72,12 +88,42 @@ def measure(
     policy = POLICIES[settings.disclosure.profile]
     hidden = publication.withheld([*statistics, *given], policy, partitions())
     plan = _plan(settings)
-    shown = [publication.coarsened_given(g, policy) for g in given]
-    found = algorithm.summarise([publication.coarsened(s, policy) for s in statistics], matched, plan, shown)
-    judged = verdicts.judge(found, limits, settings.bootstrap.minimum_n)
-    published = publication.published(judged, hidden, policy)
-    everyone = _everyone(decisions, memberships)
-    return Produced({MEASURES.name: _table(published + verdicts.unmeasured(found, limits, everyone, plan), settings)})
+    gathered = Gathered.of(statistics, given, settings.protected, settings.running, settings.verdicts)
+    exact = algorithm.summarise(statistics, matched, plan, given)
+    own = _own_cases(exact, gathered, _everyone(decisions, memberships), plan, settings)
+    judged = verdict_tables.judged(gathered, [case for _, case in own], settings.verdicts)
+    found = exact
+    if policy.round_to != 1:
+        shown = [publication.coarsened_given(g, policy) for g in given]
+        found = algorithm.summarise([publication.coarsened(s, policy) for s in statistics], matched, plan, shown)
+    missing = [m for m, _ in own if m.state is State.INSUFFICIENT_EVIDENCE]
+    stated = thresholds.stated([*found, *dict.fromkeys(missing)], judged.rows, covering())
+    published = publication.published(stated, hidden, policy)
+    small = {(f.decision_maker, f.protected_attribute, g) for f, g in hidden if f.method == OUTCOMES_METHOD}
+    return Produced(
+        {
+            MEASURES.name: _table(published, settings),
+            **verdict_tables.tables(judged, small, policy),
+        }
+    )
+
+
+def _own_cases(
+    found: list[algorithm.Measure],
+    gathered: Gathered,
+    everyone: set[tuple[str, str, str]],
+    plan: algorithm.Plan,
+    settings: MeasureSettings,
+) -> list[tuple[algorithm.Measure, Case]]:
+    """Cases of the spec's thresholds; ``limits`` has held them against the plan of measures before."""
+    limits = [_limit(t) for t in settings.thresholds]
+    everything = found + thresholds.unmeasured(found, limits, everyone, plan)
+    exact: dict[tuple[algorithm.Family, str], Evidence] = {}
+    for case in gathered.cases():
+        if case.evidence is not None:
+            family = algorithm.Family(case.method, case.decision_maker, case.protected_attribute, case.measure, "{}")
+            exact[family, case.group] = case.evidence
+    return thresholds.cases(everything, limits, exact, covering(), plan, settings.bootstrap.minimum_n)
 
 
 def _plan(settings: MeasureSettings) -> algorithm.Plan:
@@ -119,7 +165,16 @@ def _given(row: dict[str, Any]) -> algorithm.Given:
     flags = row["headline"], row["compared"]
     said = row["reason"] or "", row["events"]
     ends = None if row["low"] is None or row["high"] is None else Interval(row["low"], row["high"])
-    return algorithm.Given(_family(row), row["group"], value, row["n"], replicates, *flags, *said, ends)
+    return algorithm.Given(_family(row), row["group"], value, row["n"], replicates, *flags, *said, ends, _inferred(row))
+
+
+def _inferred(row: dict[str, Any]) -> Inference | None:
+    """What a verdict on the aggregate rests on; None where its method gives nothing."""
+    if row["scale"] is None:
+        return None
+    missing = {"se": math.nan, "df": math.inf, "p": math.nan, "unseen": 0.0}
+    numbers = {name: absent if row[name] is None else row[name] for name, absent in missing.items()}
+    return Inference(scale=row["scale"], **numbers)
 
 
 def _matched(row: dict[str, Any]) -> tuple[tuple[algorithm.Family, str], algorithm.Drawn]:
@@ -127,10 +182,10 @@ def _matched(row: dict[str, Any]) -> tuple[tuple[algorithm.Family, str], algorit
     return (_family(row), row["group"]), drawn
 
 
-def _limit(t: Threshold) -> verdicts.Limit:
+def _limit(t: Threshold) -> thresholds.Threshold:
     low = -math.inf if t.minimum is None else t.minimum
     high = math.inf if t.maximum is None else t.maximum
-    return verdicts.Limit(t.measure, t.method, t.decision_maker, low, high, t.parameters)
+    return thresholds.Threshold(t.measure, t.method, t.decision_maker, low, high, t.parameters)
 
 
 def _table(found: list[algorithm.Measure], settings: MeasureSettings) -> pa.Table:

@@ -44,6 +44,11 @@ def of_other_groups() -> frozenset[str]:
     return frozenset(name for method in METHODS.values() if not method.of_reference for name in method.measures)
 
 
+def covering() -> frozenset[str]:
+    """The measures whose intervals cover as often as they say."""
+    return frozenset(OUTCOMES).union(*(method.covering for method in METHODS.values()))
+
+
 def generator_of(spec: AuditSpec, method: Method) -> str | None:
     """What makes the counterfactuals of a method that is given some, as the audit spec asks for it."""
     return str(vars(spec.methods.named(method.name))["generator"]) if method.generators else None

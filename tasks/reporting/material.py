@@ -25,6 +25,7 @@ from schemas.audit.spec import (
     StageSettings,
     Threshold,
 )
+from schemas.audit.verdicts import Verdicts
 from schemas.terms import DecisionMaker, Note
 from tasks.metrics.algorithm.disclosure import POLICIES, Policy
 from tasks.pipeline.registry import tables_shown
@@ -49,6 +50,7 @@ class ReportSettings(StageSettings):
     causal_graph: CausalGraph
     methods: Methods
     thresholds: tuple[Threshold, ...]
+    verdicts: Verdicts
     disclosure: Disclosure
     bootstrap: Bootstrap
     seed: int

@@ -6,17 +6,10 @@ is not there says why: withheld, undefined or not computed are three different t
 
 import math
 
+from schemas.tables.verdicts import STATES
 from schemas.terms import Note, State
 from tasks.reporting.material import Measure, Unit
 from tasks.reporting.section import Cell
-
-STATES = {
-    State.BREACH: "breach",
-    State.INSUFFICIENT_EVIDENCE: "insufficient evidence",
-    State.WITHIN: "within limit",
-    State.NOT_RUN: "not checked",
-}
-"""Only WITHIN reads as a pass."""
 
 SPACE = "\N{NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"

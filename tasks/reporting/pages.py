@@ -10,8 +10,8 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
+from schemas.tables.verdicts import STATES
 from tasks.reporting.charts.vega import bundle, with_unique_ids
-from tasks.reporting.numbers import STATES
 
 _TEMPLATES = Path(__file__).parent / "templates"
 

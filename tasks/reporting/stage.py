@@ -23,14 +23,14 @@ from schemas.tables.missingness import MISSINGNESS
 from schemas.tables.report import REPORT_INDEX
 from schemas.tables.source import DECISION_DIRECTION, SOURCE_READ, told
 from schemas.tables.validations import VALIDATIONS
+from schemas.tables.verdicts import VERDICTS
 from tasks.metrics.algorithm.disclosure import Policy, rounded
 from tasks.pipeline.registry import tables_shown
 from tasks.pipeline.stage import Produced, stage
 from tasks.preprocessing.direction import warnings
+from tasks.reporting.chapters import verdicts as verdicts_chapter
 from tasks.reporting.chapters.appendix import encodings as encodings_section
 from tasks.reporting.chapters.appendix import expectations, quality
-from tasks.reporting.chapters.checks import SUMMARIES, overall
-from tasks.reporting.chapters.checks import table as checks_table
 from tasks.reporting.chapters.cover import cover
 from tasks.reporting.chapters.missingness import chapter as missing_chapter
 from tasks.reporting.chapters.waterfall import chapter as waterfall_chapter
@@ -46,6 +46,7 @@ __all__ = ["ReportSettings", "report"]
 @stage(
     reads=(
         MEASURES,
+        VERDICTS,
         REFUSALS,
         VALIDATIONS,
         MEMBERSHIPS,
@@ -68,6 +69,7 @@ __all__ = ["ReportSettings", "report"]
 )
 def report(
     measures: pa.Table,
+    verdicts: pa.Table,
     refusals: pa.Table,
     validations: pa.Table,
     memberships: pa.Table,
@@ -99,7 +101,7 @@ def report(
         encodings_section(material, encodings.to_pylist()),
     )
     front = cover(material, falls, modules)
-    checks = checks_table(material, {k: v for module in modules.values() for k, v in module.MEASURES.items()})
+    rows, words = verdicts.to_pylist(), {k: v for module in modules.values() for k, v in module.MEASURES.items()}
     shared = {"settings": settings, "material": material, "front": front}
     files = {
         "report.html": page(
@@ -107,13 +109,14 @@ def report(
             figures=True,
             **shared,
             sections=sections,
-            checks=checks,
-            overall=overall(material),
-            summary=SUMMARIES[overall(material)],
+            theories=verdicts_chapter.theories_table(rows),
+            judged=verdicts_chapter.rows_table(rows, material, words),
+            overall=verdicts_chapter.overall(rows, settings.verdicts),
+            summary=verdicts_chapter.summary(rows, settings.verdicts),
             glossary=_glossary(modules),
         ),
         "quality.html": page("quality.html.j2", figures=False, **shared, tables=expectations(material, held)),
-        "report.json": _json(material, measures, sections),
+        "report.json": _json(material, measures, rows, sections),
     }
     index = REPORT_INDEX.build(file=list(files), bytes=[len(content) for content in files.values()])
     return Produced({REPORT_INDEX.name: index}, files=files)
@@ -137,14 +140,17 @@ def _glossary(modules: Mapping[str, MethodSection]) -> dict[str, str]:
     return dict(sorted((own | found).items(), key=lambda item: item[0].lower()))
 
 
-def _json(material: Material, measures: pa.Table, sections: Sequence[Section]) -> bytes:
+def _json(
+    material: Material, measures: pa.Table, rows: Sequence[Mapping[str, Any]], sections: Sequence[Section]
+) -> bytes:
     """The same results for machines, and only what the pages may show."""
     s = material.settings
     said = s.model_dump(mode="json", exclude={"source": {"path", "vintage_file"}, "model": {"file": {"path"}}})
     content: dict[str, Any] = {
         "settings": said,
         "read": next((_read(row, material.policy) for row in material.source_read), None),
-        "state": overall(material),
+        "state": verdicts_chapter.overall(rows, s.verdicts),
+        "theories": verdicts_chapter.published(rows),
         "warnings": [text for row in material.direction for text in warnings(row, s.decision)],
         "measures": {"columns": measures.column_names, "rows": [list(row.values()) for row in measures.to_pylist()]},
         "tables": {section.anchor: _tables(section) for section in sections},

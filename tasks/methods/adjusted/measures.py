@@ -6,7 +6,7 @@ from schemas.audit.spec import AuditSpec
 from schemas.blocks import CROSS, NO_BLOCK
 from schemas.errors import SpecError
 from tasks.methods.adjusted.adjust import blocks
-from tasks.methods.adjusted.algorithm.detection import EFFECT
+from tasks.methods.adjusted.algorithm.detection import EFFECT, OVERLAP
 from tasks.methods.adjusted.settings import AdjustedSettings
 from tasks.pipeline.planned import Form, Values, whole
 
@@ -19,6 +19,8 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
     names = [block.name for block in blocks.blocks_of(spec, asked)]
     rungs: Values = (NO_BLOCK, *names, *((CROSS,) if asked.cross else ()))
     yield whole(Form(EFFECT, {}, -1.0, 1.0))
+    if "overlap" in asked.estimators:
+        yield whole(Form(OVERLAP, {}, -1.0, 1.0))
     yield whole(
         Form(EFFECT, {"rung": rungs, "estimator": asked.estimators, "over": ("own", "all", "overlap")}, -1.0, 1.0)
     )

@@ -1,6 +1,8 @@
 """What adjusted disparities alone need of a problem: the estimates of the stage ``adjust``."""
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import pyarrow.compute as pc
 
@@ -18,21 +20,28 @@ def own(given: ProblemTables, maker: str, attribute: str) -> Steps:
     def number(value: float | None) -> float:
         return math.nan if value is None else value
 
-    return Steps(
-        tuple(
-            Step(
-                block=row["blocks"].rpartition(" + ")[2] or NO_BLOCK,
-                group=row["group"],
-                estimator=row["estimator"],
-                over=row["average_over"],
-                primary=row["primary"],
-                value=number(row["value"]),
-                low=number(row["low"]),
-                high=number(row["high"]),
-                n=row["n"],
-                support=number(row["support"]),
-                reason=row["reason"],
-            )
-            for row in rows
+    judged = {(row["group"], row["blocks"]) for row in rows if row["primary"]}
+    unseen = {(r["group"], r["blocks"]): number(r["unseen"]) for r in rows if r["estimator"] == "lpm"}
+
+    def step(row: Mapping[str, Any]) -> Step:
+        rung = row["group"], row["blocks"]
+        strength = unseen.get(rung, math.nan)
+        return Step(
+            block=row["blocks"].rpartition(" + ")[2] or NO_BLOCK,
+            group=row["group"],
+            estimator=row["estimator"],
+            over=row["average_over"],
+            primary=row["primary"],
+            value=number(row["value"]),
+            low=number(row["low"]),
+            high=number(row["high"]),
+            n=row["n"],
+            support=number(row["support"]),
+            reason=row["reason"],
+            se=number(row["se"]),
+            df=math.inf if row["df"] is None else row["df"],
+            judged_rung=rung in judged,
+            unseen=0.0 if math.isnan(strength) else strength,
         )
-    )
+
+    return Steps(tuple(map(step, rows)))

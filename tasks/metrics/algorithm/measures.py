@@ -17,6 +17,7 @@ import numpy as np
 
 from schemas.terms import Note, State
 from tasks.numerics.arrays import Floats, Longs
+from tasks.numerics.results import Inference
 from tasks.numerics.statistics import compared_intervals
 from tasks.numerics.statistics.intervals import (
     ENOUGH,
@@ -80,6 +81,8 @@ class Given:
     """Units that the value counts, where it counts units."""
     ends: Interval | None = None
     """The interval by a formula of the method; None where the replicates make it."""
+    inference: Inference | None = None
+    """Of a measure that a theory of harm may be judged by."""
 
 
 class Drawn(NamedTuple):

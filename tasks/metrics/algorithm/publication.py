@@ -141,7 +141,8 @@ def _is_hidden(m: Measure, hidden: set[Cell]) -> bool:
 
 def _blank(m: Measure) -> Measure:
     nan = math.nan
-    state = State.INSUFFICIENT_EVIDENCE if m.state is not State.NOT_RUN else m.state
+    held = m.state in (State.BREACH, State.WITHIN, State.INSUFFICIENT_EVIDENCE)
+    state = State.INSUFFICIENT_EVIDENCE if held else m.state
     reason = "withheld: a small cell, or one that would give a small cell away"
     return replace(
         m, value=nan, low=nan, high=nan, n=None, events=None, p=nan, q=nan, state=state, reason=reason, note=""

@@ -29,6 +29,17 @@ def bounds(pair: Pair, z: float) -> tuple[Floats, Floats]:
     return low[place], high[place]
 
 
+def score(pair: Pair, ratio: float) -> Floats:
+    """The score statistic at a ratio, ``(c,)``: above 0 where the shares speak for a larger one.
+
+    Its normal tail is the p of the test whose intervals ``bounds`` gives.
+    """
+    counts = Pair(*(np.asarray(each, dtype=np.float64) for each in pair))
+    distance, error = _distance(np.full(counts.control.shape, ratio), counts)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(error > 0, distance / error, np.where(distance == 0, 0.0, np.sign(distance) * np.inf))
+
+
 def _end(pair: Pair, z: float) -> Floats:
     """The ratio at which the score is ``z``; where a group has no event there may be none."""
     found = elementwise.find_root(lambda log, *counts: _beyond(log, Pair(*counts), z), (-FURTHEST, FURTHEST), args=pair)
@@ -36,11 +47,20 @@ def _end(pair: Pair, z: float) -> Floats:
 
 
 def _beyond(log: Floats, pair: Pair, z: float) -> Floats:
-    """The distance of the shares from the ratio, less ``z`` standard errors: above 0 where the score exceeds ``z``.
+    """The distance of the shares from the ratio, less ``z`` standard errors: above 0 where the score exceeds ``z``."""
+    ratio = np.exp(log)
+    distance, error = _distance(ratio, pair)
+    # where everybody has the event a ratio of 1 leaves neither distance nor error: the score is 0, which is inside
+    beyond = np.where((distance == 0) & (error == 0), -z, distance - z * error)
+    return np.asarray(beyond / (1 + ratio), dtype=np.float64)
 
-    The likeliest shares are the smaller root of a quadratic, in the form that does not cancel.
+
+def _distance(ratio: Floats, pair: Pair) -> tuple[Floats, Floats]:
+    """The distance of the shares from a ratio, and its standard error at the likeliest shares with that ratio.
+
+    These are the smaller root of a quadratic, in the form that does not cancel.
     """
-    ratio, n = np.exp(log), pair.control_n + pair.test_n
+    n = pair.control_n + pair.test_n
     b = pair.control_n * ratio + pair.control + pair.test_n + pair.test * ratio
     events = pair.control + pair.test
     root = np.sqrt(np.maximum(b * b - 4 * n * ratio * events, 0))
@@ -48,7 +68,4 @@ def _beyond(log: Floats, pair: Pair, z: float) -> Floats:
     control = np.minimum(ratio * test, 1)
     variance = control * (1 - control) / pair.control_n + ratio**2 * test * np.maximum(1 - test, 0) / pair.test_n
     error = np.sqrt(variance * n / (n - 1))
-    distance = pair.control_share - ratio * pair.test_share
-    # where everybody has the event a ratio of 1 leaves neither distance nor error: the score is 0, which is inside
-    beyond = np.where((distance == 0) & (error == 0), -z, distance - z * error)
-    return np.asarray(beyond / (1 + ratio), dtype=np.float64)
+    return pair.control_share - ratio * pair.test_share, error

@@ -1,6 +1,6 @@
 """The results at a glance: for every group the approval rate and the headline measures of each method that ran.
 
-Here belongs one table. What its numbers mean, and how sure they are, is in the chapters; verdicts are in the checks.
+Here belongs one table. What its numbers mean, and how sure they are, is in the chapters; states are in `verdicts`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from schemas.terms import DecisionMaker
 from tasks.pipeline.registry import METHODS
-from tasks.reporting.chapters.checks import names
+from tasks.reporting.chapters.measure_names import names
 from tasks.reporting.comparison import capital
 from tasks.reporting.material import Material, Measure, Unit, View
 from tasks.reporting.methods import MethodSection

@@ -6,13 +6,14 @@ Static like the report: it asks the network for nothing and needs no script.
 from collections.abc import Callable, Mapping, Sequence
 
 from schemas.tables.trends import Told
+from schemas.tables.verdicts import STATES
 from schemas.terms import State
 from tasks.pipeline.registry import METHODS
-from tasks.reporting.chapters.checks import names
+from tasks.reporting.chapters.measure_names import names
 from tasks.reporting.charts import vega
 from tasks.reporting.material import Shown, anchor
 from tasks.reporting.methods import section_modules
-from tasks.reporting.numbers import STATES, count, number_cell, value_cell
+from tasks.reporting.numbers import count, number_cell, value_cell
 from tasks.reporting.pages import page
 from tasks.reporting.section import Cell, Figure, Notice, Section, TableView
 from tasks.reporting.trends import charts as trend_charts

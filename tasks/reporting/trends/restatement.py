@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from schemas.tables.trends import RESTATEMENT, Told
+from schemas.tables.verdicts import STATES
 from schemas.terms import State
 from tasks.metrics.algorithm.disclosure import Policy, complement, rounded, small
-from tasks.reporting.chapters.checks import names
+from tasks.reporting.chapters.measure_names import names
 from tasks.reporting.material import Measure, Shown
-from tasks.reporting.numbers import MINUS, STATES, count, number_cell, value_cell, written
+from tasks.reporting.numbers import MINUS, count, number_cell, value_cell, written
 from tasks.reporting.section import Cell, Row, Section, TableView
 from tasks.reporting.trends.trend import RANGES, Series, YearResult, all_series, found, told
 

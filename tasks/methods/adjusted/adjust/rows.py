@@ -53,8 +53,16 @@ def _effect(case: Case, effect: Effect, settings: AdjustSettings) -> dict[str, A
         "form": settings.ladder.form,
         "primary": own_logit and _is_primary(effect, settings),
         "strongest": effect.strongest or None,
+        "unseen": _unit_bias(effect),
         "method": effect.fit or None,
     }
+
+
+def _unit_bias(effect: Effect) -> float:
+    """How far a column of unit strength moves the linear effect; NaN where it was not fitted."""
+    if effect.unseen is None:
+        return math.nan
+    return effect.unseen.estimate.se * math.sqrt(effect.unseen.estimate.df)
 
 
 def _is_primary(effect: Effect, settings: AdjustSettings) -> bool:

@@ -17,10 +17,13 @@ from schemas.terms import Note
 from tasks.methods.adjusted.settings import AdjustedSettings
 from tasks.numerics.arrays import Bools
 from tasks.numerics.problem import Problem
-from tasks.numerics.results import Aggregate, Detected, Evidence, Findings
+from tasks.numerics.results import Aggregate, Detected, Evidence, Findings, Inference
 
 EFFECT: Final = "adjusted_effect"
 """The measure: without parameters that of the primary rung, by logit, over the group's own rows."""
+OVERLAP: Final = "overlap_effect"
+"""The overlap-weighted difference of the primary rung, which stands beside it."""
+NORMAL_95: Final = 1.959963984540054
 ENOUGH_SUPPORT: Final = 0.8
 """Share of a group that must be where both groups are for an adjusted difference to be judged."""
 
@@ -45,6 +48,12 @@ class Step:
     support: float
     """Share of them where both groups are; NaN where it is not known."""
     reason: str
+    se: float = math.nan
+    df: float = math.inf
+    judged_rung: bool = False
+    """Whether it is of the rung that is judged, by whatever estimator."""
+    unseen: float = 0.0
+    """How far an unseen column of unit strength moves the effect of that rung; 0 where it is not known."""
 
 
 @dataclass(frozen=True)
@@ -76,22 +85,33 @@ def detect(problem: Problem, settings: AdjustedSettings, rng: np.random.Generato
 
 def _measures(step: Step, group: int) -> Iterator[Aggregate]:
     if step.primary:
-        yield _measure(step, group, {})
-    yield _measure(step, group, {"rung": step.block, "estimator": step.estimator, "over": step.over})
+        yield _measure(step, group, {}, EFFECT)
+    if step.judged_rung and step.estimator == "overlap":
+        yield _measure(step, group, {}, OVERLAP)
+    yield _measure(step, group, {"rung": step.block, "estimator": step.estimator, "over": step.over}, EFFECT)
 
 
-def _measure(step: Step, group: int, parameters: Mapping[str, float | str]) -> Aggregate:
+def _measure(step: Step, group: int, parameters: Mapping[str, float | str], measure: str) -> Aggregate:
     return Aggregate(
         group,
         0,
-        EFFECT,
+        measure,
         parameters,
         step.value,
         step.n,
         compared=False,
         reason=_qualified(step),
         interval=(step.low, step.high) if math.isfinite(step.value) else None,
+        inference=None if parameters else _inference(step),
     )
+
+
+def _inference(step: Step) -> Inference | None:
+    """Its standard error; that of a penalised fit, whose interval is a likelihood's, from the interval's width."""
+    if not math.isfinite(step.value):
+        return None
+    se = step.se if math.isfinite(step.se) else (step.high - step.low) / (2 * NORMAL_95)
+    return Inference(se, df=step.df, unseen=step.unseen)
 
 
 def _qualified(step: Step) -> str:

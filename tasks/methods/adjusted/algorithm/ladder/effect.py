@@ -30,6 +30,8 @@ class Effect:
     high: float
     """95 % interval (the level of the audit)."""
     se: float
+    df: float = math.inf
+    """Degrees of freedom of its interval: clusters less one; infinite for the normal."""
     odds_ratio: float = math.nan
     """Of the logit; else NaN."""
     n: int = 0
@@ -37,7 +39,7 @@ class Effect:
     events: int = 0
     """Denials among them."""
     support: float = math.nan
-    """Share of the group's rows whose propensity is inside [0.05, 0.95]."""
+    """Share of the group's rows whose propensity, at equal sizes of both groups, is inside [0.05, 0.95]."""
     rv: float = math.nan
     rv_alpha: float = math.nan
     """Robustness values (Cinelli and Hazlett 2020) of the linear fit: at the estimate, and at the interval's end."""

@@ -77,12 +77,18 @@ class Rung:
             low=estimate.low,
             high=estimate.high,
             se=estimate.se,
+            df=self._df,
             n=int(self.counts[group]),
             events=int(self.events[group]),
             support=self.support.get(group, math.nan),
             reason="; ".join(dict.fromkeys(each for each in every if each)),
             **more,
         )
+
+    @property
+    def _df(self) -> float:
+        """Of intervals: clusters less one."""
+        return math.inf if self.design.cluster is None else float(len(np.unique(self.design.cluster)) - 1)
 
     def _dropped(self) -> tuple[str, ...]:
         """Columns left out."""

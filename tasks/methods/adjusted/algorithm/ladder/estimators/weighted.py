@@ -27,13 +27,13 @@ def propensities(rung: Rung) -> dict[int, Propensity]:
 def with_support(rung: Rung, found: dict[int, Propensity]) -> tuple[Rung, tuple[Support, ...]]:
     """The rung with each group's support and a note where it is poor; and the rows of the support table."""
     rows = tuple(measure_support(propensity, rung.number, group) for group, propensity in found.items())
-    inside = {row.group: row.inside for row in rows}
+    comparable = {row.group: row.comparable for row in rows}
     notes: dict[int, tuple[str, ...]] = {
-        group: (f"poor_support: {share:.0%} of the group have a propensity in [0.05, 0.95]",)
-        for group, share in inside.items()
+        group: (f"poor_support: {share:.0%} of the group have a propensity in [0.05, 0.95] at equal group sizes",)
+        for group, share in comparable.items()
         if share < POOR
     }
-    return replace(rung, support=inside, notes=notes), rows
+    return replace(rung, support=comparable, notes=notes), rows
 
 
 def weighted_rows(

@@ -25,6 +25,9 @@ class Support:
     """Rows of the group."""
     inside: float
     """Share of the group's rows with a propensity in [0.05, 0.95]; 1 on rung 0, which adjusts for nothing."""
+    comparable: float
+    """The same at equal sizes of both groups (odds of e times reference rows over group rows): what is judged, as the
+    propensity of a small group is below 0.05 for its size alone."""
     difference_raw: float
     """Largest standardised difference of a column: difference of means over the deviation of both groups together."""
     column_raw: str
@@ -41,15 +44,17 @@ def measure_support(propensity: Propensity, rung: int, group: int) -> Support:
     pair, e = propensity.pair, propensity.e
     n = int(pair.member.sum())
     if pair.x.shape[1] < 2:
-        return Support(rung, group, n, 1.0, math.nan, "", math.nan, "", 0.0)
+        return Support(rung, group, n, 1.0, 1.0, math.nan, "", math.nan, "", 0.0)
     raw = standardised_differences(pair.x[:, 1:], pair.member, np.ones(len(e)))
     weighted = standardised_differences(pair.x[:, 1:], pair.member, overlap_weights(propensity))
-    of_members = e[pair.member]
+    of_members = np.clip(e[pair.member], 1e-12, 1 - 1e-12)
+    odds = of_members / (1 - of_members) * (len(e) - n) / n
     return Support(
         rung=rung,
         group=group,
         n=n,
-        inside=float(((of_members >= INSIDE[0]) & (of_members <= INSIDE[1])).mean()),
+        inside=_share_inside(of_members),
+        comparable=_share_inside(odds / (1 + odds)),
         difference_raw=float(np.nanmax(raw)),
         column_raw=pair.names[1 + int(np.nanargmax(raw))],
         difference_weighted=float(np.nanmax(weighted)),
@@ -57,6 +62,10 @@ def measure_support(propensity: Propensity, rung: int, group: int) -> Support:
         unmatched=unmatched_share(e, pair.member),
         reason=f"propensity penalised: {propensity.separated}" if propensity.separated else "",
     )
+
+
+def _share_inside(e: Floats) -> float:
+    return float(((e >= INSIDE[0]) & (e <= INSIDE[1])).mean())
 
 
 def standardised_differences(x: Floats, member: Bools, weights: Floats) -> Floats:

@@ -1,0 +1,79 @@
+"""The parts ``limits``, ``unseen`` and ``monitoring`` of ``verdicts``: how much is too much, fixed before the run.
+
+The defaults are choices of this project (docs/verdicts.md): no statute or examiner's manual gives such a number.
+"""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from schemas.bounds import Strict
+
+
+def _can_be_kept(value: float) -> float:
+    if value <= 0:
+        raise ValueError(
+            f"{value:g} is a limit that no fair lender can be shown to keep, as every interval has width; "
+            "set one above 0, or null for none"
+        )
+    return value
+
+
+def _below_parity(value: float) -> float:
+    if not 0 < value < 1:
+        raise ValueError(f"{value:g} is no ratio that can be kept and missed; set one above 0 and below 1, or null")
+    return value
+
+
+Effect = Annotated[float, AfterValidator(_can_be_kept), Field(le=1)]
+Ratio = Annotated[float, AfterValidator(_below_parity)]
+
+
+class RecourseLimits(Strict):
+    """Limits of the theory ``recourse``."""
+
+    difference: Effect | None = Field(
+        0.05, description="largest infeasible share above that of relabelled groups (FGCE); adds a breach, never a pass"
+    )
+    ratio: Ratio | None = Field(
+        0.80, description="smallest ratio of mean recourse costs, reference group over group (RAGUEL)"
+    )
+
+
+class Limits(Strict):
+    """The largest effect that is tolerated, by theory; null: the theory is told and not judged."""
+
+    direct: Effect | None = Field(0.02, description="adjusted difference of denial; 0.02 is 2 percentage points")
+    total: Effect | None = Field(0.05, description="adjusted mean difference of counterfactual situation testing")
+    outcome: Ratio | None = Field(0.80, description="smallest ratio of approval rates, group over reference group")
+    recourse: RecourseLimits | None = RecourseLimits()
+    reasons: Effect | None = Field(None, description="CEC score above that of pairs within the group")
+
+
+class Unseen(Strict):
+    """Declared strength of columns that the table lacks, as partial R2 given the columns in it."""
+
+    denial: float = Field(0.146, ge=0, lt=1, description="share of what is left of denial that they explain")
+    group: float = Field(0.072, ge=0, lt=1, description="share of what is left of membership that they explain")
+
+    @property
+    def bias(self) -> float:
+        """How far they move an effect, per se sqrt(df) of its linear fit (Cinelli and Hazlett 2020, section 4.1)."""
+        return float((self.denial * self.group / (1 - self.group)) ** 0.5)
+
+
+class Monitoring(Strict):
+    """How years are held against the limits one after the other."""
+
+    rule: Literal["confidence_sequence", "bonferroni", "none"] = Field(
+        "confidence_sequence",
+        description="one interval that may be looked at after every year; the level shared by a fixed number of "
+        "`years`; or each year alone",
+    )
+    years: int | None = Field(None, ge=1, le=100, description="number of years of the plan, for `bonferroni`")
+
+    @model_validator(mode="after")
+    def _years_of_bonferroni(self) -> Self:
+        if (self.rule == "bonferroni") != (self.years is not None):
+            raise ValueError("`years` belongs to `rule: bonferroni`, which needs it; give both, or neither")
+        return self

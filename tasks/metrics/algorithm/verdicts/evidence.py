@@ -1,0 +1,163 @@
+"""What is known of a measure: tests of both sides of a limit, and one-sided bounds at any level.
+
+Each kind of evidence answers the same three questions. ``above(limit)``: p of "the truth is at or below the limit".
+``below(limit)``: p of "at or above". ``bound(level, upper)``: the end of a one-sided interval that misses the truth
+with probability ``level``. A bound at level a lies beyond a limit if and only if the p is below a, so that state and
+interval never differ.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.stats import norm, t
+
+from tasks.numerics.statistics import share_ratio
+from tasks.numerics.statistics.proportions import Pair
+
+
+class Evidence(Protocol):
+    """What is known of a measure."""
+
+    def above(self, limit: float) -> float:
+        """One-sided p of "the truth is at or below the limit"; small where it lies above."""
+
+    def below(self, limit: float) -> float:
+        """One-sided p of "the truth is at or above the limit"."""
+
+    def bound(self, level: float, upper: bool) -> float:
+        """End of the one-sided interval that misses the truth with probability ``level``."""
+
+    @property
+    def error(self) -> float:
+        """Standard error on the scale on which the measure is tested; NaN where there is none."""
+
+    @property
+    def logarithmic(self) -> bool:
+        """Whether that scale is the logarithm."""
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """An estimate with its standard error, on its own scale or on the logarithm, normal or Student's t.
+
+    ``bias`` is how far a column that is not in the table may have moved it: it widens on both sides.
+    """
+
+    value: float
+    se: float
+    logarithmic: bool = False
+    df: float = math.inf
+    bias: float = 0.0
+
+    @property
+    def error(self) -> float:
+        """Its standard error."""
+        return self.se
+
+    def above(self, limit: float) -> float:
+        """By the distance from the limit plus the bias."""
+        return self._tail((self._at(limit) + self.bias - self._at(self.value)) / self.se)
+
+    def below(self, limit: float) -> float:
+        """By the distance from the limit less the bias."""
+        return self._tail((self._at(self.value) - self._at(limit) + self.bias) / self.se)
+
+    def bound(self, level: float, upper: bool) -> float:
+        """The estimate plus or minus the quantile of its errors, and the bias."""
+        half = self._quantile(level) * self.se + self.bias
+        end = self._at(self.value) + (half if upper else -half)
+        return math.exp(end) if self.logarithmic else end
+
+    def _at(self, value: float) -> float:
+        return math.log(value) if self.logarithmic else value
+
+    def _tail(self, z: float) -> float:
+        """Probability of an error below ``z``: small where the estimate is far beyond the limit."""
+        return float(norm.cdf(z) if math.isinf(self.df) else t.cdf(z, self.df))
+
+    def _quantile(self, level: float) -> float:
+        return float(norm.isf(level) if math.isinf(self.df) else t.isf(level, self.df))
+
+
+@dataclass(frozen=True)
+class RatioOfShares:
+    """The ratio of two shares by its score test (Miettinen and Nurminen 1985)."""
+
+    events: int
+    n: int
+    reference_events: int
+    reference_n: int
+    logarithmic: bool = True
+
+    @property
+    def _pair(self) -> Pair:
+        counts = (self.events, self.n, self.reference_events, self.reference_n)
+        return Pair(*(np.array([each], dtype=np.float64) for each in counts))
+
+    @property
+    def error(self) -> float:
+        """Of the logarithm, as wide as the score interval; NaN where that is open on a side."""
+        low, high = (float(end[0]) for end in share_ratio.bounds(self._pair, float(norm.isf(0.025))))
+        if not (low > 0 and math.isfinite(high)):
+            return math.nan
+        return (math.log(high) - math.log(low)) / (2 * float(norm.isf(0.025)))
+
+    def above(self, limit: float) -> float:
+        """By the score at the limit."""
+        return float(norm.sf(share_ratio.score(self._pair, limit)[0]))
+
+    def below(self, limit: float) -> float:
+        """By the score at the limit."""
+        return float(norm.cdf(share_ratio.score(self._pair, limit)[0]))
+
+    def bound(self, level: float, upper: bool) -> float:
+        """The ratio that the score test of that level just keeps."""
+        low, high = share_ratio.bounds(self._pair, float(norm.isf(level)))
+        return float((high if upper else low)[0])
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A value with both ends of an interval of ``level``, whose two halves are taken as normal each.
+
+    For measures that a spec's own thresholds name: their intervals were made once, and not at every level of Holm.
+    """
+
+    value: float
+    low: float
+    high: float
+    level: float
+    logarithmic: bool = False
+
+    @property
+    def error(self) -> float:
+        """Half the width, in quantiles of the normal."""
+        return (self._at(self.high) - self._at(self.low)) / (2 * self._z)
+
+    @property
+    def _z(self) -> float:
+        return float(norm.isf((1 - self.level) / 2))
+
+    def above(self, limit: float) -> float:
+        """By the lower half."""
+        return float(norm.cdf((self._at(limit) - self._at(self.value)) / self._half(upper=False)))
+
+    def below(self, limit: float) -> float:
+        """By the upper half."""
+        return float(norm.cdf((self._at(self.value) - self._at(limit)) / self._half(upper=True)))
+
+    def bound(self, level: float, upper: bool) -> float:
+        """The value plus or minus the quantile times the half's width in standard errors."""
+        half = float(norm.isf(level)) * self._half(upper)
+        end = self._at(self.value) + (half if upper else -half)
+        return math.exp(end) if self.logarithmic else end
+
+    def _half(self, upper: bool) -> float:
+        end = self.high if upper else self.low
+        width = abs(self._at(end) - self._at(self.value)) / self._z
+        return max(width, np.finfo(float).tiny)
+
+    def _at(self, value: float) -> float:
+        return math.log(max(value, np.finfo(float).tiny)) if self.logarithmic else value

@@ -1,0 +1,178 @@
+"""The rows by which each theory of harm is judged, gathered from aggregates and from counts of decisions.
+
+Methods declare which of their measures a theory is judged by (``Method.judged``), so that no method is known here.
+Scope: gathering. States: ``tasks.metrics.algorithm.verdicts``.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from schemas.audit.limits import Limits
+from schemas.audit.spec import Protected
+from schemas.audit.verdicts import Verdicts
+from schemas.terms import DecisionMaker, Note, Theory
+from tasks.metrics.algorithm.measures import Family, Given, Statistic
+from tasks.metrics.algorithm.verdicts.evidence import Estimated, Evidence, RatioOfShares
+from tasks.metrics.algorithm.verdicts.judgement import Case, Counts, Limit
+from tasks.pipeline.method import Judged
+from tasks.pipeline.registry import METHODS, OUTCOMES_METHOD
+
+OUTCOME = Judged(Theory.OUTCOME, "approval_rate_ratio")
+NOT_DIRECT = "the model does not see the group; what it learnt of it through columns is the theory total"
+_POOR = "too few of the group are where applicants of both groups are found"
+_DESCRIPTIVE = "descriptive: it has no interval that is known to cover as often as it says"
+_NO_STRENGTH = "what columns that the table lacks could do to it cannot be computed"
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """All that theories are judged by."""
+
+    counts: Mapping[tuple[str, str, str], Counts]
+    """(decision maker, protected attribute, group) -> applications and denials, the reference group's beside them."""
+    given: Mapping[tuple[str, str, str, str, str], Given]
+    """(method, measure, decision maker, protected attribute, group) -> the aggregate without parameters."""
+    protected: tuple[Protected, ...]
+    running: tuple[str, ...]
+    """Methods of the audit."""
+    verdicts: Verdicts
+
+    @classmethod
+    def of(
+        cls,
+        statistics: Sequence[Statistic],
+        given: Sequence[Given],
+        protected: tuple[Protected, ...],
+        running: tuple[str, ...],
+        verdicts: Verdicts,
+    ) -> "Gathered":
+        """From what is measured, before anything is rounded or withheld."""
+        own = {
+            (g.family.method, g.family.measure, g.family.decision_maker, g.family.protected_attribute, g.group): g
+            for g in given
+            if g.family.parameters == "{}" and g.family.subgroup == 0
+        }
+        return cls(_counts(statistics, protected), own, protected, running, verdicts)
+
+    def cases(self) -> Iterator[Case]:
+        """Every row of a judged group, by theory in the order of ``Theory``."""
+        asked = [(OUTCOMES_METHOD, OUTCOME), *((name, each) for name in self.running for each in METHODS[name].judged)]
+        for name, judged in sorted(asked, key=lambda pair: list(Theory).index(pair[1].theory)):
+            for maker in self._makers(name, judged):
+                for attribute, group in self.groups:
+                    if judged is OUTCOME:
+                        yield self._of_outcome(maker, attribute, group)
+                    else:
+                        yield self._of_method(name, judged, maker, attribute, group)
+
+    @cached_property
+    def groups(self) -> list[tuple[Protected, str]]:
+        """The judged groups that the data hold."""
+        there = sorted({(attribute, group) for _, attribute, group in self.counts})
+        by_name = {p.name: p for p in self.protected}
+        return [(by_name[attribute], group) for attribute, group in there if by_name[attribute].judges(group)]
+
+    def why_not(self, theory: Theory) -> str:
+        """Why a theory has no row."""
+        if not self.groups:
+            return (
+                "no group is judged: the data hold none beside the reference group, or only groups that are no people"
+            )
+        primary = [(name, each) for name, m in METHODS.items() for each in m.judged if each.theory is theory]
+        names = [name for name, each in primary if each.role == "primary"]
+        if names and not set(names) & set(self.running):
+            return f"the method {names[0]} is off"
+        return NOT_DIRECT if theory is Theory.DIRECT else "nothing was measured"
+
+    def _makers(self, name: str, judged: Judged) -> tuple[str, ...]:
+        """Whose decisions: those that are asked for and there, else the lender's, else the model's."""
+        if judged is OUTCOME:
+            there = {maker for maker, _, _ in self.counts}
+        else:
+            there = {key[2] for key in self.given if key[:2] == (name, judged.measure)}
+        asked: tuple[str, ...] = self.verdicts.decision_makers or ()
+        either = (str(DecisionMaker.LENDER), str(DecisionMaker.MODEL))
+        found = (
+            tuple(maker for maker in asked if maker in there) or tuple(maker for maker in either if maker in there)[:1]
+        )
+        if judged.theory is Theory.DIRECT and there:
+            return tuple(maker for maker in found if maker != either[1])
+        return found or either[:1]
+
+    def _of_outcome(self, maker: str, attribute: Protected, group: str) -> Case:
+        counts = self.counts.get((maker, attribute.name, group))
+        made = self._case(OUTCOMES_METHOD, OUTCOME, maker, attribute, group)
+        if counts is None or not counts.n_reference:
+            return replace(made, problem="the group or the reference group has no decision")
+        approved, reference = counts.n - counts.events, counts.n_reference - counts.events_reference
+        if not reference:
+            return replace(made, problem="nobody of the reference group was approved")
+        ratio = (approved / counts.n) / (reference / counts.n_reference)
+        return replace(made, value=ratio, evidence=RatioOfShares(approved, counts.n, reference, counts.n_reference))
+
+    def _of_method(self, name: str, judged: Judged, maker: str, attribute: Protected, group: str) -> Case:
+        made = self._case(name, judged, maker, attribute, group)
+        given = self.given.get((name, judged.measure, maker, attribute.name, group))
+        if given is None:
+            return replace(made, problem="not measured: the method has nothing to say of this group")
+        if not math.isfinite(given.value):
+            return replace(made, problem=f"not measured: {given.note or 'undefined'}")
+        made = replace(made, value=given.value)
+        said = given.inference
+        poor = Note.POOR_SUPPORT in given.note.split("; ")
+        if said is None or not (math.isfinite(said.se) or math.isfinite(said.p)):
+            return replace(made, problem=_DESCRIPTIVE)
+        if not math.isfinite(said.se):
+            if judged.role != "adds":
+                return replace(made, problem=_DESCRIPTIVE)
+            return replace(made, p=said.p)
+        bias = self._bias(judged, maker, attribute, group)
+        if not math.isfinite(bias):
+            return replace(made, problem=_NO_STRENGTH)
+        evidence: Evidence = Estimated(given.value, said.se, said.scale == "log", said.df, bias)
+        return replace(made, evidence=evidence, problem=_POOR if poor else "")
+
+    def _bias(self, judged: Judged, maker: str, attribute: Protected, group: str) -> float:
+        """How far columns that the table lacks may have moved a direct effect; NaN where it is not known."""
+        if judged.theory is not Theory.DIRECT or self.verdicts.complete:
+            return 0.0
+        for name in self.running:
+            for each in METHODS[name].judged:
+                if each.theory is Theory.DIRECT and each.role == "primary":
+                    given = self.given.get((name, each.measure, maker, attribute.name, group))
+                    if given is not None and given.inference is not None and given.inference.unseen:
+                        return given.inference.unseen * self.verdicts.unseen.bias
+        return math.nan
+
+    def _case(self, name: str, judged: Judged, maker: str, attribute: Protected, group: str) -> Case:
+        counts = self.counts.get((maker, attribute.name, group), Counts(0, 0, 0, 0))
+        limit = limit_of(judged, self.verdicts.limits)
+        whose = (attribute.name, group, attribute.reference, maker)
+        return Case(judged.theory, name, judged.measure, *whose, judged.role, math.nan, None, limit, counts)
+
+
+def limit_of(judged: Judged, limits: Limits) -> Limit | None:
+    """The limit of a measure; None where its theory has none."""
+    if judged.theory is Theory.RECOURSE:
+        own = limits.recourse
+        if judged.role == "adds":
+            return None if own is None or own.difference is None else Limit(own.difference)
+        return None if own is None or own.ratio is None else Limit(own.ratio, "at_least")
+    value: float | None = getattr(limits, judged.theory)
+    return None if value is None else Limit(value, "at_least" if judged.theory is Theory.OUTCOME else "at_most")
+
+
+def _counts(statistics: Sequence[Statistic], protected: Sequence[Protected]) -> dict[tuple[str, str, str], Counts]:
+    references = {p.name: p.reference for p in protected}
+    denied: dict[tuple[str, str, str], tuple[int, int]] = {}
+    for s in statistics:
+        f: Family = s.family
+        if (f.method, f.measure) == (OUTCOMES_METHOD, "denial_rate"):
+            key = f.decision_maker, f.protected_attribute, s.group
+            denied[key] = int(s.counts.sum()), int(s.counts[s.values == 1].sum())
+    return {
+        (maker, attribute, group): Counts(*own, *denied.get((maker, attribute, references[attribute]), (0, 0)))
+        for (maker, attribute, group), own in denied.items()
+    }

@@ -1,0 +1,134 @@
+"""Rows of the tables ``verdicts`` and ``agreement``: states first, then what is withheld of their numbers."""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from schemas.audit.verdicts import GATE, Verdicts
+from schemas.tables.verdicts import AGREEMENT, VERDICTS
+from schemas.terms import State, Theory
+from tasks.metrics.algorithm.disclosure import Policy, rounded
+from tasks.metrics.algorithm.verdicts.agreement import compared, disagreeing
+from tasks.metrics.algorithm.verdicts.evidence import Estimated
+from tasks.metrics.algorithm.verdicts.judgement import Case, Rules, Verdict, judge
+from tasks.metrics.algorithm.verdicts.theory import Concluded, conclude, overall
+from tasks.metrics.theories import Gathered
+
+_ASSUMED = {Theory.DIRECT: "columns_complete", Theory.TOTAL: "graph"}
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The verdicts of an audit."""
+
+    rows: tuple[Verdict, ...]
+    theories: Mapping[Theory, Concluded]
+
+
+def judged(gathered: Gathered, own: Sequence[Case], settings: Verdicts) -> Judgement:
+    """The states of all rows and theories.
+
+    Args:
+        gathered: what the five theories are judged by.
+        own: cases of the spec's thresholds.
+        settings: alpha, and whether comparisons are counted within a theory or over all.
+    """
+    cases = [*gathered.cases(), *own]
+    rules = Rules(settings.alpha, settings.minimum_n, settings.minimum_events)
+    of = {theory: [case for case in cases if case.theory is theory] for theory in Theory}
+    families = [cases] if settings.across == "theories" else list(of.values())
+    rows = tuple(row for family in families for row in judge(family, rules))
+    at_odds = disagreeing([row for row in rows if row.case.theory is not Theory.OWN])
+    theories = {
+        theory: conclude(
+            [row for row in rows if row.case.theory is theory], at_odds.get(theory, ()), gathered.why_not(theory)
+        )
+        for theory in Theory
+        if theory is not Theory.OWN or own
+    }
+    return Judgement(rows, theories)
+
+
+def state_of(states: Mapping[Theory, State], settings: Verdicts) -> State:
+    """The state that decides the exit code, from those of the theories."""
+    gate = settings.gate or (*GATE, *((Theory.OWN,) if Theory.OWN in states else ()))
+    return overall(states, gate, named=settings.gate is not None)
+
+
+def tables(found: Judgement, hidden: Collection[tuple[str, str, str]], policy: Policy) -> dict[str, pa.Table]:
+    """Both tables as they are published.
+
+    Args:
+        found: the states.
+        hidden: (decision maker, protected attribute, group) whose counts are withheld.
+        policy: of disclosure.
+    """
+    rows = [_row(each, _is_hidden(each.case, hidden), policy) for each in found.rows]
+    wholes = [_whole(theory, each) for theory, each in found.theories.items()]
+    ordered = [
+        row for whole in wholes for row in (whole, *(each for each in rows if each["theory"] == whole["theory"]))
+    ]
+    five = [row for row in found.rows if row.case.theory is not Theory.OWN]
+    said = [
+        {
+            **{name: getattr(each.case, name) for name in ("theory", "decision_maker", "protected_attribute", "group")},
+            **{"method": each.case.method, "measure": each.case.measure, "sign": each.sign},
+            "state": State.INSUFFICIENT_EVIDENCE if _is_hidden(each.case, hidden) else each.state,
+        }
+        for each in compared(five)
+        if each.sign != "too_few" or each.case.problem
+    ]
+    return {VERDICTS.name: _table(VERDICTS, ordered), AGREEMENT.name: _table(AGREEMENT, said)}
+
+
+def _is_hidden(case: Case, hidden: Collection[tuple[str, str, str]]) -> bool:
+    of = ((case.decision_maker, case.protected_attribute, group) for group in (case.group, case.reference_group))
+    return any(key in hidden for key in of)
+
+
+def _whole(theory: Theory, each: Concluded) -> dict[str, Any]:
+    nothing = dict.fromkeys(column.name for column in VERDICTS.columns)
+    named = dict.fromkeys(("protected_attribute", "group", "decision_maker", "method", "measure"), "")
+    said = {"theory": theory, "role": "theory", "state": each.state, "reason": each.reason}
+    return {**nothing, **named, **said, "assumption": _ASSUMED.get(theory, "none"), "withheld": False}
+
+
+def _row(found: Verdict, hidden: bool, policy: Policy) -> dict[str, Any]:
+    case, evidence = found.case, found.case.evidence
+    named = ("theory", "protected_attribute", "group", "reference_group", "decision_maker", "method", "measure", "role")
+    row = {name: getattr(case, name) for name in named}
+    row |= {
+        "limit": case.limit.value if case.limit else None,
+        "side": case.limit.side if case.limit else None,
+        "assumption": _ASSUMED.get(case.theory, "none"),
+        "withheld": hidden,
+    }
+    if hidden:
+        blank = dict.fromkeys(column.name for column in VERDICTS.columns if column.nullable and column.name not in row)
+        return {**blank, **row, "state": State.INSUFFICIENT_EVIDENCE, "reason": "withheld: it rests on few people"}
+    bias = evidence.bias if isinstance(evidence, Estimated) else 0.0
+    numbers = {
+        **{name: getattr(found, name) for name in ("low", "high", "p_breach", "p_breach_holm", "p_within")},
+        **{"value": case.value, "se": math.nan if evidence is None else evidence.error, "bias": bias},
+        **{"detectable": found.detectable, "needed": found.needed},
+    }
+    counts = dict.fromkeys(("n", "events", "n_reference", "events_reference"), None)
+    if case.counts is not None:
+        counts = {name: rounded(policy, count) for name, count in case.counts._asdict().items()}
+    scale = None if evidence is None else "log" if evidence.logarithmic else "linear"
+    shown = {name: _coarse(value, policy) for name, value in numbers.items()}
+    return {**row, **shown, **counts, "scale": scale, "state": found.state, "reason": found.reason}
+
+
+def _coarse(value: float, policy: Policy) -> float | None:
+    """A number as published: under a policy that rounds counts, to two decimals, as many digits tell the counts."""
+    if not math.isfinite(value):
+        return None
+    return value if policy.round_to == 1 else round(value, 2)
+
+
+def _table(table: Any, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    return table.build(**{column.name: [row[column.name] for row in rows] for column in table.columns})
