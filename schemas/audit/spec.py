@@ -13,10 +13,10 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from schemas.audit import hmda
 from schemas.audit.causal import CausalGraph
 from schemas.audit.column import ColumnSpec
+from schemas.audit.limits import Verdicts
 from schemas.audit.methods import Methods, known_in
 from schemas.audit.model import Model
 from schemas.audit.source import Code, Source
-from schemas.audit.verdicts import Verdicts
 from schemas.bounds import Seed, Strict
 from schemas.errors import SpecError, nearest, raise_together
 from schemas.terms import Kind

@@ -12,8 +12,8 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from schemas.audit.limits import Verdicts
 from schemas.audit.spec import AuditSpec, Bootstrap, Disclosure, Protected, StageSettings, Threshold
-from schemas.audit.verdicts import Verdicts
 from schemas.tables.applications import APPLICATIONS, DECISIONS, MEMBERSHIPS
 from schemas.tables.findings import AGGREGATES, DRAWS, TALLIES
 from schemas.tables.measures import MEASURES

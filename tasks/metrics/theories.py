@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from schemas.audit.limits import Limits
+from schemas.audit.limits import Limits, Verdicts
 from schemas.audit.spec import Protected
-from schemas.audit.verdicts import Verdicts
 from schemas.terms import DecisionMaker, Note, Theory
 from tasks.metrics.algorithm.measures import Family, Given, Statistic
 from tasks.metrics.algorithm.verdicts.evidence import Estimated, Evidence, RatioOfShares

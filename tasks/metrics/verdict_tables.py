@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from schemas.audit.verdicts import GATE, Verdicts
+from schemas.audit.limits import GATE, Verdicts
 from schemas.tables.verdicts import AGREEMENT, VERDICTS
 from schemas.terms import State, Theory
 from tasks.metrics.algorithm.disclosure import Policy, rounded

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from schemas.audit.causal import CausalGraph
 from schemas.audit.column import ColumnSpec
+from schemas.audit.limits import Verdicts
 from schemas.audit.methods import Methods, MethodSettings
 from schemas.audit.model import Model
 from schemas.audit.source import Source
@@ -25,7 +26,6 @@ from schemas.audit.spec import (
     StageSettings,
     Threshold,
 )
-from schemas.audit.verdicts import Verdicts
 from schemas.terms import DecisionMaker, Note
 from tasks.metrics.algorithm.disclosure import POLICIES, Policy
 from tasks.pipeline.registry import tables_shown

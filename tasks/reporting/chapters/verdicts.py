@@ -6,7 +6,7 @@ A theory that was not judged is no pass; nor is one with too little evidence.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from schemas.audit.verdicts import Verdicts
+from schemas.audit.limits import Verdicts
 from schemas.tables.verdicts import QUESTIONS, STATES, effect_words, limit_words, published
 from schemas.terms import State, Theory
 from tasks.metrics.verdict_tables import state_of
