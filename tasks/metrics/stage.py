@@ -123,7 +123,7 @@ def _own_cases(
         if case.evidence is not None:
             family = algorithm.Family(case.method, case.decision_maker, case.protected_attribute, case.measure, "{}")
             exact[family, case.group] = case.evidence
-    return thresholds.cases(everything, limits, exact, covering(), plan, settings.bootstrap.minimum_n)
+    return thresholds.cases(everything, limits, exact, gathered.counts, covering(), plan, settings.bootstrap.minimum_n)
 
 
 def _plan(settings: MeasureSettings) -> algorithm.Plan:

@@ -8,12 +8,13 @@ import pytest
 from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thresholds_judged import judge
 
 from schemas.terms import Note, State
 from tasks.metrics.algorithm import publication
 from tasks.metrics.algorithm.disclosure import POLICIES
 from tasks.metrics.algorithm.measures import Drawn, Family, Given, Measure, Plan, Statistic, summarise
-from tasks.metrics.algorithm.verdicts import Limit, judge
+from tasks.metrics.algorithm.verdicts.thresholds import Threshold as Limit
 from tasks.numerics.statistics import compared_intervals, proportions
 from tasks.numerics.statistics.intervals import Estimate, estimate
 
@@ -91,8 +92,8 @@ def test_four_fifths_at_small_counts(
 
 
 def test_no_denial_among_thirty_is_no_proof_that_denials_are_as_rare() -> None:
-    """0 of 30 against 20 of 100: a limit of half the reference's rate was kept by the interval [0, 0]."""
-    found = checked("approval_rate_ratio", -math.inf, 0.5, Black=(0, 30), white=(20, 100))
+    """0 of 30 against 20 of 100: a limit of a third of the reference's rate was kept by the interval [0, 0]."""
+    found = checked("approval_rate_ratio", -math.inf, 0.35, Black=(0, 30), white=(20, 100))
     assert found.state is State.INSUFFICIENT_EVIDENCE
     found = checked("approval_rate_difference", -0.1, math.inf, Black=(0, 30), white=(0, 300))
     assert (found.low, found.high) == (pytest.approx(-0.0126, abs=5e-5), pytest.approx(0.1135, abs=5e-5))

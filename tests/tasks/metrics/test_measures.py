@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from thresholds_judged import judge
 
 from schemas.terms import Note, State
 from tasks.metrics.algorithm import publication
 from tasks.metrics.algorithm.disclosure import POLICIES, complement, withhold_table
 from tasks.metrics.algorithm.measures import Drawn, Family, Given, Measure, Plan, Statistic, summarise
-from tasks.metrics.algorithm.verdicts import Limit, judge, known_names, overall, unmeasured
+from tasks.metrics.algorithm.verdicts.thresholds import Threshold as Limit
+from tasks.metrics.algorithm.verdicts.thresholds import known_names, unmeasured
 from tasks.numerics.statistics.intervals import Interval
 
 PLAN = Plan({"race": "white"}, 300, 0.95, 1)
@@ -114,7 +116,17 @@ def test_states(m: Measure, state: State) -> None:
 
 def test_without_a_threshold_nothing_passes() -> None:
     (judged,) = judge([measure(0.1, 0.0, 0.2)], [], 30)
+    assert judged.state is State.NO_LIMIT
+    (judged,) = judge([measure(math.nan, math.nan, math.nan)], [], 30)
     assert judged.state is State.NOT_RUN
+
+
+def test_a_measure_whose_interval_is_not_known_to_cover_is_descriptive_and_never_within() -> None:
+    limit = Limit("infeasible_share", None, None, -math.inf, 0.25)
+    (judged,) = judge([measure(0.1, 0.0, 0.2)], [limit], 30, covering=())
+    assert (judged.state, judged.reason.split(":")[0]) == (State.INSUFFICIENT_EVIDENCE, "descriptive")
+    (judged,) = judge([measure(0.1, 0.0, 0.2)], [], 30, covering=())
+    assert judged.state is State.DESCRIPTIVE
 
 
 @given(st.floats(), st.floats(), st.floats(), st.integers(0, 200))
@@ -122,9 +134,8 @@ def test_a_pass_needs_finite_numbers_and_enough_units(value: float, low: float, 
     (judged,) = judge([measure(value, low, high, n)], [Limit("infeasible_share", None, None, 0.0, 1.0)], 30)
     if judged.state is State.WITHIN:
         assert n >= 30
-        assert math.isfinite(value)
-        assert low >= 0
-        assert high <= 1
+        assert all(math.isfinite(number) for number in (value, low, high))
+        assert 0 <= value <= 1
 
 
 def publish(statistics: list[Statistic], profile: str) -> list[Measure]:
@@ -251,25 +262,12 @@ def test_a_limit_that_finds_nothing_is_no_pass(maker: str | None) -> None:
     everyone = {("lender", "race", "white"), ("lender", "race", "Black")}
     found = unmeasured([], [Limit("burden", "fgce", maker, -math.inf, 1)], everyone, PLAN)
     assert {(m.family.decision_maker, m.group) for m in found} == {(maker or "lender", g) for g in ("white", "Black")}
-    assert overall([m.state for m in found]) is State.INSUFFICIENT_EVIDENCE
+    assert {m.state for m in found} == {State.INSUFFICIENT_EVIDENCE}
 
 
 def test_known_names_are_the_measures_and_their_comparisons() -> None:
     known = known_names(["burden"])
     assert {"burden", "burden_difference", "burden_ratio", "burden_size_matched"} <= set(known)
-
-
-@pytest.mark.parametrize(
-    ("states", "worst"),
-    [
-        ([], State.NOT_RUN),
-        (["within", "not_run"], State.WITHIN),
-        (["within", "insufficient_evidence"], State.INSUFFICIENT_EVIDENCE),
-        (["insufficient_evidence", "breach", "within"], State.BREACH),
-    ],
-)
-def test_the_worst_state_counts(states: list[str], worst: State) -> None:
-    assert overall(states) is worst
 
 
 def given_k0(group: str, value: float, replicates: list[float], n: int = 40) -> Given:

@@ -7,10 +7,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from conftest import loans, spec_of
+from thresholds_judged import judge
 
 from schemas.audit.spec import AuditSpec
 from tasks.metrics.algorithm.measures import Family, Measure
-from tasks.metrics.algorithm.verdicts import Limit, judge
+from tasks.metrics.algorithm.verdicts.thresholds import Threshold as Limit
 from tasks.metrics.limits import planned
 from tasks.pipeline.planned import Form
 from tasks.pipeline.registry import METHODS, OUTCOMES, OUTCOMES_METHOD
@@ -98,8 +99,10 @@ def judged(measures: pd.DataFrame) -> "pd.Series[bool]":
     """Rows that a limit would give a verdict on, had their groups enough units."""
     limits = [Limit(name, None, None, -math.inf, 0.5) for name in measures["measure"].unique()]
     rows = [
-        Measure(Family("", "", "", m["measure"], "{}"), "", None, m["value"], m["low"], m["high"], 99, note=m["note"])
-        for _, m in measures.fillna({"note": ""}).iterrows()
+        Measure(
+            Family("", "", "", m["measure"], "{}"), str(at), None, m["value"], m["low"], m["high"], 99, note=m["note"]
+        )
+        for at, m in measures.fillna({"note": ""}).iterrows()
     ]
     reasons = [m.reason for m in judge(rows, limits, 0)]
     return pd.Series(["the limit" in reason for reason in reasons], index=measures.index)

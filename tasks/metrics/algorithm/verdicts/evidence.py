@@ -134,7 +134,7 @@ class Ended:
     @property
     def error(self) -> float:
         """Half the width, in quantiles of the normal."""
-        return (self._at(self.high) - self._at(self.low)) / (2 * self._z)
+        return abs(self._at(self.high) - self._at(self.low)) / (2 * self._z)
 
     @property
     def _z(self) -> float:

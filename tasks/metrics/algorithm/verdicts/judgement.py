@@ -19,6 +19,7 @@ from tasks.metrics.algorithm.verdicts.holm import step_down
 
 POWER = 0.8
 """Of the smallest effect that is told, and of the number of applications that would settle a row."""
+_FURTHEST = 1e6
 _Z_OF_POWER = float(norm.ppf(POWER))
 Side = Literal["at_most", "at_least"]
 
@@ -197,7 +198,7 @@ def _enough(case: Case, m: int, rules: Rules) -> tuple[float, float]:
         distance = abs(case.value - limit.value) - bias
         found = limit.value + sign * (reach + bias)
     everyone = case.counts.n + case.counts.n_reference if case.counts else math.nan
-    return found, everyone * (reach / distance) ** 2 if distance > 0 else math.inf
+    return found, everyone * min(reach / distance, _FURTHEST) ** 2 if distance > 0 else math.inf
 
 
 def widened(case: Case) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from schemas.terms import Note, State, Theory
 from tasks.metrics.algorithm.measures import SUFFIXES, Family, Measure, Plan, base_name
 from tasks.metrics.algorithm.verdicts.evidence import Ended, Evidence
-from tasks.metrics.algorithm.verdicts.judgement import Case, Limit, Verdict
+from tasks.metrics.algorithm.verdicts.judgement import Case, Counts, Limit, Verdict
 
 _WHY = {
     Note.RANGE: "a range of draws is no interval",
@@ -43,6 +43,7 @@ def cases(
     measures: Sequence[Measure],
     thresholds: Sequence[Threshold],
     exact: Mapping[tuple[Family, str], Evidence],
+    counts: Mapping[tuple[str, str, str], Counts],
     covering: Collection[str],
     plan: Plan,
     minimum_n: int,
@@ -53,6 +54,7 @@ def cases(
         measures: all that were made, with those of ``unmeasured``.
         thresholds: of the spec.
         exact: evidence of measures by a test of their own; that of the others is their interval.
+        counts: (decision maker, protected attribute, group) -> applications and denials.
         covering: measures whose intervals cover as often as they say; the others are not judged.
         plan: references and the level of the intervals.
         minimum_n: fewest units for a verdict.
@@ -63,11 +65,12 @@ def cases(
         for m in (each for each in measures if _applies(threshold, each, headlines)):
             why = _problem(m, covering, minimum_n)
             evidence = None if why else exact.get((m.family, m.group)) or _ended(m, plan.level)
-            found += [(m, _case(m, limit, evidence, why, plan)) for limit in threshold.limits()]
+            whose = m.family.decision_maker, m.family.protected_attribute, m.group
+            found += [(m, _case(m, limit, evidence, why, plan, counts.get(whose))) for limit in threshold.limits()]
     return found
 
 
-def _case(m: Measure, limit: Limit, evidence: Evidence | None, why: str, plan: Plan) -> Case:
+def _case(m: Measure, limit: Limit, evidence: Evidence | None, why: str, plan: Plan, counts: Counts | None) -> Case:
     f = m.family
     reference = m.reference_group or plan.references[f.protected_attribute]
     return Case(
@@ -82,7 +85,7 @@ def _case(m: Measure, limit: Limit, evidence: Evidence | None, why: str, plan: P
         m.value,
         evidence,
         limit,
-        None,
+        counts,
         why,
     )
 
