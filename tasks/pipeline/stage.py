@@ -6,6 +6,7 @@ Prefect task. A stage sees Arrow tables and its settings, and no files, keys or 
 
 import hashlib
 import json
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from typing import Any, get_type_hints
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from threadpoolctl import threadpool_limits
 
 from schemas.artifact import Artifact, Partition
 from schemas.audit.spec import StageSettings
@@ -77,6 +79,7 @@ class Stage:
             EvenhandError: as the stage's function says.
         """
         raise_if_stopped()
+        _one_thread_of_linear_algebra()
         key = self.key(inputs, settings, modules)
         with lake.lock(f"{self.name}-{key}"):
             scratch = Scratch(lake, self.name, key)
@@ -113,6 +116,15 @@ class Stage:
         return lake.publish(
             self.name, key, {**kept, "refusals": refusals, "validations": results}, produced.files, record
         )
+
+
+def _one_thread_of_linear_algebra() -> None:
+    """The last digits of a product depend on the number of threads: tables are the same bytes in every process.
+
+    It holds for the whole process and is not undone, as years in threads of one process would undo it for each other.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of libraries that a stage loads later
+    threadpool_limits(1, user_api="blas")
 
 
 def _whole(lake: Lake, table: Table, artifacts: Sequence[Artifact]) -> pa.Table:

@@ -4,12 +4,10 @@ It compares applicants with others of like terms, finances and history, as exami
 others 1996). Every rung uses the same rows: those with a value in each control.
 """
 
-from threading import Lock
 from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
-from threadpoolctl import threadpool_limits
 
 from schemas.tables.applications import APPLICATIONS, DECISIONS, MEMBERSHIPS
 from tasks.methods.adjusted.adjust.set_after import check_filled, one_sided, words
@@ -18,9 +16,6 @@ from tasks.methods.adjusted.tables import TABLES
 from tasks.pipeline.stage import Produced, stage
 
 __all__ = ["adjust", "settings_of"]
-
-_ALONE = Lock()
-"""The number of threads is of the whole process: two years in threads of one take turns."""
 
 
 @stage(reads=(APPLICATIONS, DECISIONS, MEMBERSHIPS), writes=TABLES, balanced=False)
@@ -43,8 +38,7 @@ def adjust(applications: pa.Table, decisions: pa.Table, memberships: pa.Table, *
         # both decision makers are looked at with the same splits
         rng = np.random.default_rng([settings.seed, crc32(f"adjust|{case.attribute}".encode())])
         asked = judged(settings, case)
-        with _ALONE, threadpool_limits(1):  # the last digits of a product depend on the number of threads
-            ladder = climb(case.applications, asked.ladder, settings.level, rng)
+        ladder = climb(case.applications, asked.ladder, settings.level, rng)
         for name, table in (*rows_of(case, ladder, asked).items(), *of_columns(case, left_out).items()):
             tables[name].append(table)
     return Produced({name: pa.concat_tables(parts) for name, parts in tables.items()})
