@@ -105,7 +105,7 @@ def panel(
     )
     if limits:
         line = alt.Chart(vega.ROWS).transform_filter(alt.datum.what == "limit")
-        layers += line.mark_rule(color=vega.WARM, strokeDash=[8, 4], strokeWidth=1.5).encode(y=y)
+        layers += line.mark_rule(color=vega.REFERENCE, strokeDash=[8, 4], strokeWidth=1.5).encode(y=y)
     label = f"{title}: {len(swatches)} groups from {ticks[0]} to {ticks[-1]}; the table below holds the numbers"
     return vega.panel(title, label, layers, data, vega.HEIGHT, span="full")
 

@@ -15,7 +15,7 @@ from tasks.reporting.chapters.checks import names
 from tasks.reporting.charts import vega
 from tasks.reporting.material import Shown, Unit, anchor
 from tasks.reporting.numbers import STATES, interval_of, number_cell, p_cell, significant, written
-from tasks.reporting.section import Cell, Figure, Row, Section, TableView
+from tasks.reporting.section import Cell, Figure, Row, Section, Swatch, TableView
 from tasks.reporting.trends import charts as trend_charts
 from tasks.reporting.trends.monitoring import Followed, said_by_theory
 
@@ -84,12 +84,19 @@ def _part(rows: Sequence[Monitored], references: Mapping[str, str], known: Mappi
         broken = {one.of.year: one.change.reason for one in rows if one.change.state is ChangeState.NOT_COMPARABLE}
         share = rows[0].of.scale == "linear" and shown.unit in ("rate", "points")
         panel = trend_charts.panel(title, drawn, swatches, {_SO_FAR: "circle"}, broken, share, limits[-1:])
-        figures = (Figure(title, (panel,), _CAPTION, trend_charts.legend(swatches, {}, drawn)),)
+        figures = (Figure(title, (panel,), _CAPTION, _legend(swatches, drawn, limits)),)
     tables = (_sequence(title, rows, groups, shown.unit), _changes(rows, groups, shown.unit))
     return Section(title, anchor("monitoring", theory, attribute, measure, maker), figures=figures, tables=tables)
 
 
 _SO_FAR = "years so far"
+
+
+def _legend(
+    swatches: Mapping[str, Swatch], drawn: Sequence[Mapping[str, Any]], limits: Sequence[float]
+) -> tuple[Swatch, ...]:
+    known = trend_charts.legend(swatches, {}, drawn)
+    return (*known, *(Swatch(f"limit {limit:g}", vega.REFERENCE, "8 4") for limit in limits[-1:]))
 
 
 def _drawn(rows: Sequence[Monitored], groups: Sequence[str], unit: Unit) -> list[dict[str, Any]]:
@@ -131,7 +138,18 @@ def _changes(rows: Sequence[Monitored], groups: Sequence[str], unit: Unit) -> Ta
     """The last year of every group beside those before it."""
     last = {one.of.group: one for one in rows if one.of.usable}
     lines = tuple(_change_row(last[group], unit) for group in groups if group in last)
-    header = ("Group", "Year", "State", "Change", "Change", "Smallest seen", "Slope a year", "Since", "q", "Why")
+    header = (
+        "Group",
+        "Year",
+        "Against the limit",
+        "Changed",
+        "Change",
+        "Smallest seen",
+        "Slope a year",
+        "Since",
+        "q",
+        "Why",
+    )
     note = (
         "Change with its 95 % interval; of a ratio, change and slope are ratios too. Smallest seen: with a power of "
         "80 %. q: p after Benjamini-Hochberg over all groups and measures of the year."
