@@ -37,7 +37,8 @@ def trend(
 ) -> None:
     """Print the measures year by year and the years against their limits, and write the page. Audits nothing anew.
 
-    Years are held against the limits by the rule of `verdicts.monitoring`, over the theories of docs/monitoring.md.
+    Years are held against the limits by the rule of `verdicts.monitoring` (docs/monitoring.md). Exits with 0; with
+    --fail-on with 1 if that is found, and with 3 if no year has verdicts.
     """
     from flows.partitions.trends import make_trend
     from flows.partitions.years import parse_years
@@ -48,11 +49,9 @@ def trend(
     if as_json:
         print_json({"page": made.page, "measures": made.table.to_pylist(), "monitoring": monitored})
     else:
-        if monitored:
-            print_rows(console, "years against their limits", _states(monitored))
-            console.print()
+        _print_limits(made, monitored)
         _print(made, "trend", _by_year(made.table.to_pylist()))
-    raise typer.Exit(ExitCode.BREACH if _fails(made, fail_on) else ExitCode.WITHIN)
+    raise typer.Exit(_code(made, fail_on))
 
 
 @app.command(epilog="Example: evenhand restatement 2022")
@@ -74,6 +73,17 @@ def restatement(
         return
     names = ("decision_maker", "protected_attribute", "group", "measure", "old", "new", "difference", "new_state")
     _print(made, f"restatement of {year}", [{name: row[name] for name in names} for row in made.table.to_pylist()])
+
+
+def _print_limits(made: "Made", monitored: list[dict[str, Any]]) -> None:
+    """The years against their limits: a line a group, and a sentence a theory."""
+    from tasks.reporting.trends.monitoring import said_by_theory
+
+    if monitored:
+        print_rows(console, "years against their limits", _states(monitored))
+    said = said_by_theory(made.followed) or ["no run of these years has verdicts: nothing was held against a limit"]
+    for line in (*said, ""):
+        console.print(line, markup=False, soft_wrap=True)
 
 
 def _states(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -100,13 +110,16 @@ def _change(row: dict[str, Any]) -> str:
     return f"{row['year']}: {sign}{row['change']:.3f} [{row['change_low']:.3f}, {row['change_high']:.3f}] {state}"
 
 
-def _fails(made: "Made", fail_on: FailOn) -> bool:
-    """Whether what the caller asks to fail on is there: in the last year with an estimate, of any series."""
+def _code(made: "Made", fail_on: FailOn) -> ExitCode:
+    """1 if what the caller asks to fail on is there in the last year with an estimate, of any series."""
     from tasks.reporting.trends.monitoring import breaches, changed
 
-    return bool(
-        (fail_on is FailOn.CHANGED and changed(made.followed)) or (fail_on is FailOn.BREACH and breaches(made.followed))
-    )
+    if fail_on is FailOn.NEVER:
+        return ExitCode.WITHIN
+    if not made.followed:
+        return ExitCode.INSUFFICIENT_EVIDENCE
+    found = changed(made.followed) if fail_on is FailOn.CHANGED else breaches(made.followed)
+    return ExitCode.BREACH if found else ExitCode.WITHIN
 
 
 def _by_year(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -142,12 +142,21 @@ def test_the_exit_code_is_1_only_for_what_was_asked(made, values, fails, fail_on
     assert done.returncode == (1 if fail_on in fails else 0), done.stderr
 
 
+@pytest.mark.parametrize(("fail_on", "code"), [("never", 0), ("changed", 3), ("breach", 3)])
+def test_without_verdicts_nothing_reads_as_a_pass(made, fail_on, code):
+    made([])
+    done = command("--fail-on", fail_on)
+    assert done.returncode == code
+    assert "nothing was held against a limit" in done.stdout
+
+
 def test_the_command_prints_the_states_and_the_change(made):
     made(BEYOND)
     said = command().stdout
     assert "years against their limits" in said
     assert "breach" in said
     assert "2014: 0.000 [" in said
+    assert "direct: the years together are beyond the limit (Black since 2010)" in said
     told = json.loads(command("--json").stdout)["monitoring"]
     assert [row["state"] for row in told] == ["breach"] * 5
     assert told[-1]["years_used"] == 4
