@@ -131,3 +131,17 @@ class Note(StrEnum):
     """An adjusted comparison of a group, too few of whose members have comparable members of the reference group."""
     NO_UPPER_END = "no upper end"
     """A ratio to a share of 0: the interval reaches from the lower end to infinity."""
+
+
+class ChangeState(StrEnum):
+    """How a year stands beside the comparable years before it."""
+
+    CHANGED = "changed"
+    """Outside what four or more years before it let expect."""
+    UNCHANGED = "unchanged"
+    """The whole interval of the change is smaller than half the limit."""
+    UNCLEAR = "unclear"
+    NOT_COMPARABLE = "not_comparable"
+    """The year before was measured otherwise; the reason names the difference."""
+    NONE = "none"
+    """No state: fewer than four comparable years before it, or no estimate."""

@@ -74,8 +74,10 @@ def backfill(
     """
     from flows.launch.backfill import Backfill, run_backfill
     from flows.partitions.attempts import Attempt
+    from flows.partitions.monitoring import said_of_years
     from flows.partitions.runners import RunnerSettings
     from flows.partitions.years import parse_years
+    from tasks.lake.store import open_lake
 
     if not as_json:
         show_progress()
@@ -87,6 +89,8 @@ def backfill(
         print_rows(
             console, f"years of {found['audit']}", [_ended(Attempt.model_validate(year)) for year in found["years"]]
         )
+        for said in said_of_years(found["audit"], parse_years(years), open_lake(lake)):
+            console.print(said, markup=False, soft_wrap=True)
     raise typer.Exit(ExitCode(found["exit_code"]))
 
 

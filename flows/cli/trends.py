@@ -1,5 +1,6 @@
 """Commands that compare years, and editions of a year: trend and restatement."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,6 +9,7 @@ import typer
 from flows.cli.options import JsonOption, LakeOption, load_spec
 from flows.cli.summary import print_rows
 from flows.cli.terminal import console, print_json
+from schemas.terms import ExitCode
 
 if TYPE_CHECKING:
     from flows.partitions.trends import Made
@@ -15,23 +17,41 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
+class FailOn(StrEnum):
+    """What makes `evenhand trend` end with 1."""
+
+    NEVER = "never"
+    CHANGED = "changed"
+    BREACH = "breach"
+
+
 @app.command(epilog="Example: evenhand trend hmda.yaml --years 2010-2024")
 def trend(
     spec: Annotated[Path, typer.Argument(help="The audit spec that the years were audited by.")],
     years: Annotated[str, typer.Option("--years", help="Such as 2010-2024, or 2012,2015-2017.")],
     lake: LakeOption = "data/lake",
+    fail_on: Annotated[
+        FailOn, typer.Option("--fail-on", help="Exit with 1 if a group has changed, or its years are in breach.")
+    ] = FailOn.NEVER,
     as_json: JsonOption = False,
 ) -> None:
-    """Print headline and checked measures year by year, and write the page of them. Computes nothing anew."""
+    """Print the measures year by year and the years against their limits, and write the page. Audits nothing anew.
+
+    Years are held against the limits by the rule of `verdicts.monitoring` (docs/monitoring.md). Exits with 0; with
+    --fail-on with 1 if that is found, and with 3 if no year has verdicts.
+    """
     from flows.partitions.trends import make_trend
     from flows.partitions.years import parse_years
     from tasks.lake.store import open_lake
 
     made = make_trend(load_spec(spec, {}).spec.name, parse_years(years), open_lake(lake))
+    monitored = [] if made.monitoring is None else made.monitoring.to_pylist()
     if as_json:
-        print_json({"page": made.page, "measures": made.table.to_pylist()})
-        return
-    _print(made, "trend", _by_year(made.table.to_pylist()))
+        print_json({"page": made.page, "measures": made.table.to_pylist(), "monitoring": monitored})
+    else:
+        _print_limits(made, monitored)
+        _print(made, "trend", _by_year(made.table.to_pylist()))
+    raise typer.Exit(_code(made, fail_on))
 
 
 @app.command(epilog="Example: evenhand restatement 2022")
@@ -53,6 +73,53 @@ def restatement(
         return
     names = ("decision_maker", "protected_attribute", "group", "measure", "old", "new", "difference", "new_state")
     _print(made, f"restatement of {year}", [{name: row[name] for name in names} for row in made.table.to_pylist()])
+
+
+def _print_limits(made: "Made", monitored: list[dict[str, Any]]) -> None:
+    """The years against their limits: a line a group, and a sentence a theory."""
+    from tasks.reporting.trends.monitoring import said_by_theory
+
+    if monitored:
+        print_rows(console, "years against their limits", _states(monitored))
+    said = said_by_theory(made.followed) or ["no run of these years has verdicts: nothing was held against a limit"]
+    for line in (*said, ""):
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def _states(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One line for each theory and group: the state of the years so far year by year, and the last change."""
+    keys = ("theory", "decision_maker", "protected_attribute", "group", "measure")
+    lines: dict[tuple[str, ...], dict[str, Any]] = {}
+    for row in rows:
+        line = lines.setdefault(tuple(row[key] for key in keys), {key: row[key] for key in keys})
+        line[str(row["year"])] = row["state"].replace("_", " ")
+        if row["value"] is not None:
+            line["last"] = _change(row)
+    return [
+        {**{name: value for name, value in line.items() if name != "last"}, "change": line.get("last", "")}
+        for line in lines.values()
+    ]
+
+
+def _change(row: dict[str, Any]) -> str:
+    """The change of a year, its interval and its state; a factor where it is of a ratio."""
+    if row["change"] is None:
+        return str(row["change_state"]).replace("_", " ") if row["change_state"] != "none" else "no earlier year"
+    sign = "x" if row["scale"] == "log" else ""
+    state = "no state" if row["change_state"] == "none" else row["change_state"]
+    return f"{row['year']}: {sign}{row['change']:.3f} [{row['change_low']:.3f}, {row['change_high']:.3f}] {state}"
+
+
+def _code(made: "Made", fail_on: FailOn) -> ExitCode:
+    """1 if what the caller asks to fail on is there in the last year with an estimate, of any series."""
+    from tasks.reporting.trends.monitoring import breaches, changed
+
+    if fail_on is FailOn.NEVER:
+        return ExitCode.WITHIN
+    if not made.followed:
+        return ExitCode.INSUFFICIENT_EVIDENCE
+    found = changed(made.followed) if fail_on is FailOn.CHANGED else breaches(made.followed)
+    return ExitCode.BREACH if found else ExitCode.WITHIN
 
 
 def _by_year(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

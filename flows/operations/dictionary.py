@@ -5,7 +5,7 @@ import sys
 from schemas.table import Column, Table
 from schemas.tables.applications import REFUSALS
 from schemas.tables.hmda import HMDA_APPLICATIONS, HMDA_REFUSALS
-from schemas.tables.trends import RESTATEMENT, TREND
+from schemas.tables.trends import MONITORING, RESTATEMENT, TREND
 from schemas.tables.validations import VALIDATIONS
 from tasks.plan import STAGES
 
@@ -13,7 +13,7 @@ _WRITTEN = [table for stage in STAGES.values() for table in stage.writes]
 _BY_STAGE = reversed(dict.fromkeys(reversed(_WRITTEN)))
 """By the last stage that writes it."""
 
-TABLES = (HMDA_APPLICATIONS, HMDA_REFUSALS, *_BY_STAGE, REFUSALS, VALIDATIONS, TREND, RESTATEMENT)
+TABLES = (HMDA_APPLICATIONS, HMDA_REFUSALS, *_BY_STAGE, REFUSALS, VALIDATIONS, TREND, MONITORING, RESTATEMENT)
 """Every table of the lake in the order of the stages, then those that every stage writes, and those of trends."""
 
 

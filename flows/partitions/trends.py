@@ -7,12 +7,13 @@ data. Pages are written to the reports of the lake.
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
 from flows.partitions.attempts import Attempt, YearState, latest
+from flows.partitions.monitoring import followed, rule_of
 from flows.runs.index import Run, last_run, runs_of
 from flows.runs.record import HEADLINES
 from schemas.errors import SpecError
@@ -23,10 +24,13 @@ from tasks.lake.store import Lake
 from tasks.metrics.algorithm.disclosure import POLICIES, Policy
 from tasks.reporting.material import Measure
 from tasks.reporting.pages import page
+from tasks.reporting.trends import monitoring
 from tasks.reporting.trends import restatement as restating
 from tasks.reporting.trends import trend as trending
+from tasks.reporting.trends.monitoring import Followed
 from tasks.reporting.trends.page import LIMITS, trend_page, words
 from tasks.reporting.trends.restatement import SOURCE, Edition
+from tasks.reporting.trends.sequence import chapter
 from tasks.reporting.trends.trend import YearResult
 
 _HEADLINES = {measure for of in HEADLINES.values() for measure in of}
@@ -42,6 +46,10 @@ class Made:
     table: pa.Table
     page: str
     """Path or URI."""
+    followed: Followed = ()
+    """The years against their limits, and against the years before them."""
+    monitoring: pa.Table | None = None
+    """The same as a table."""
 
 
 def make_trend(audit: str, years: Sequence[int], lake: Lake) -> Made:
@@ -57,13 +65,17 @@ def make_trend(audit: str, years: Sequence[int], lake: Lake) -> Made:
             f"the lake {lake.location} has no run of {audit!r} in these years; `evenhand backfill` makes them"
         )
     results = [_result(lake, audit, year, run) for year, run in runs.items()]
-    table = trending.trend(audit, results)
+    table, rule = trending.trend(audit, results), rule_of(known[-1].spec)
+    seen = followed(lake, runs, rule)
+    monitored = monitoring.table(audit, seen, rule)
     sections = [_section(lake, *pair) for year in years if (pair := editions(lake, audit, year))]
     said = known[-1].spec
     references = {p["name"]: p["reference"] for run in known for p in run.spec["protected"]}
     hmda = any(run.spec["source"]["kind"] == "hmda" for run in known)
-    content = trend_page(said["title"] or audit, results, references, hmda, sections)
-    return _written(lake, f"trend-{audit}", "trend", table, content, {})
+    years_of = chapter(seen, rule, references, words())
+    content = trend_page(said["title"] or audit, results, references, hmda, sections, years_of)
+    made = _written(lake, f"trend-{audit}", "trend", table, content, {"monitoring": monitored.to_pylist()})
+    return replace(made, followed=seen, monitoring=monitored)
 
 
 def make_restatement(audit: str, year: int, lake: Lake) -> Made:

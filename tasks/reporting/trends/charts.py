@@ -31,14 +31,19 @@ def drawn(
     """The rows of a figure: a dot for every value and a mark for every gap; one series a group."""
     rows = []
     for place, one in enumerate(series):
-        beside, segment = (place - (len(series) - 1) / 2) * min(_STEP, 0.7 / len(series)), 0
+        aside, segment = beside(place, len(series)), 0
         for year in years:
             m = found(year, one)
             what = told(m, year.minimum_n)
             segment += what is not Told.VALUE or year.year in broken
-            rows.append(_row(year, one[3], m, what, unit) | {"x": year.year + beside, "segment": f"{place}-{segment}"})
+            rows.append(_row(year, one[3], m, what, unit) | {"x": year.year + aside, "segment": f"{place}-{segment}"})
             segment += what is not Told.VALUE
     return rows
+
+
+def beside(place: int, groups: int) -> float:
+    """How far beside its year a group is drawn, in years."""
+    return (place - (groups - 1) / 2) * min(_STEP, 0.7 / groups)
 
 
 def _row(year: YearResult, group: str, m: Measure | None, what: Told, unit: Unit) -> dict[str, Any]:
@@ -63,14 +68,16 @@ def panel(
     shapes: Mapping[str, str],
     broken: Mapping[int, str],
     share: bool,
+    limits: Sequence[float] = (),
 ) -> Panel:
     """One measure over the years, one line a group.
 
     ``rows`` are as ``drawn`` gives them. ``swatches``: group -> its colour and dash. ``shapes``: edition -> shape of
     its dots. ``broken``: first year after a break -> what is another thing from then on. ``share``: whether values are
-    shares, written as percent.
+    shares, written as percent. ``limits``: values at which a line is drawn across.
     """
-    data = [*rows, *({"what": "break", "x": year - 0.5, "shown": words} for year, words in broken.items())]
+    data = [*rows, *({"what": "limit", "value": limit, "shown": f"limit {limit:g}"} for limit in limits)]
+    data += [*({"what": "break", "x": year - 0.5, "shown": words} for year, words in broken.items())]
     ticks = sorted({row["year"] for row in rows})
     axis = alt.Axis(values=ticks, format="d", grid=False)
     scale = alt.Scale(domain=[ticks[0] - 0.6, ticks[-1] + 0.6], nice=False, zero=False)
@@ -81,7 +88,7 @@ def panel(
     coloured = base.encode(color=vega.colour(swatches, "group"))
     dots = coloured.transform_filter(alt.datum.what == "dot")
     y_axis = alt.Axis(format="%", tickCount=5) if share else alt.Axis(tickCount=5)
-    low, high = _reach(rows)
+    low, high = _reach(rows, limits)
     y_scale = alt.Scale(domain=[low - 0.1 * (high - low), high + 0.05 * (high - low)], nice=False, zero=False)
     y = alt.Y("value:Q", title=None, axis=y_axis, scale=y_scale)
     shape = alt.Scale(domain=list(shapes), range=[_VEGA.get(name, name) for name in shapes.values()])
@@ -96,13 +103,16 @@ def panel(
         .mark_point(shape=_GAP, filled=False, size=22, strokeWidth=2, opacity=1)
         .encode(y=alt.YDatum(low - 0.06 * (high - low), scale=y_scale))
     )
+    if limits:
+        line = alt.Chart(vega.ROWS).transform_filter(alt.datum.what == "limit")
+        layers += line.mark_rule(color=vega.REFERENCE, strokeDash=[8, 4], strokeWidth=1.5).encode(y=y)
     label = f"{title}: {len(swatches)} groups from {ticks[0]} to {ticks[-1]}; the table below holds the numbers"
     return vega.panel(title, label, layers, data, vega.HEIGHT, span="full")
 
 
-def _reach(rows: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
-    """Least and greatest end of an interval, or value without one; a little apart where they are the same."""
-    ends = [row[name] for row in rows for name in ("low", "value", "high") if row.get(name) is not None]
+def _reach(rows: Sequence[Mapping[str, Any]], limits: Sequence[float]) -> tuple[float, float]:
+    """Least and greatest end of an interval, value without one, or limit; a little apart where they are the same."""
+    ends = [row[name] for row in rows for name in ("low", "value", "high") if row.get(name) is not None] + [*limits]
     low, high = min(ends), max(ends)
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 

@@ -22,7 +22,8 @@ from tasks.reporting.trends.trend import RANGES, Series, YearResult, all_series,
 LIMITS = (
     "Every year is an audit of its own: models, distances and groups are made anew, and a difference between two years "
     "may come from that, from who applied, or from what was recorded.",
-    "Intervals are of each year by itself. That two of them overlap, or not, is no test of a change.",
+    "Intervals of measures are of each year by itself. That two of them overlap, or not, is no test of a change: see "
+    "Years against their limits.",
     "A gap is a year without a value to draw: not audited, withheld, undefined, or of too few people. None is a pass.",
 )
 _MARKS = "× is a year without a value to draw. A line ends at a gap and at a dashed break."
@@ -31,7 +32,12 @@ _DOTS_OF_DRAWS = "Dots, without the ranges of draws, which are no intervals: the
 
 
 def trend_page(
-    title: str, years: Sequence[YearResult], references: Mapping[str, str], hmda: bool, restated: Sequence[Section]
+    title: str,
+    years: Sequence[YearResult],
+    references: Mapping[str, str],
+    hmda: bool,
+    restated: Sequence[Section],
+    monitored: Sequence[Section] = (),
 ) -> bytes:
     """The page.
 
@@ -41,6 +47,7 @@ def trend_page(
         references: protected attribute -> its reference group.
         hmda: whether the data are HMDA's, which break at 2018.
         restated: what later editions changed, a section a year.
+        monitored: the years against their limits, which comes first.
     """
     broken = breaks(years, hmda)
     warning = Notice("Not one series", "The lines are cut where years are not alike.", tuple(broken.values()))
@@ -50,7 +57,7 @@ def trend_page(
         "limits": LIMITS,
         "warning": warning if broken else None,
         "years": _years(years),
-        "sections": [*_chapters(years, references, broken), *_restated(restated)],
+        "sections": [*monitored, *_chapters(years, references, broken), *_restated(restated)],
     }
     return page("trend.html.j2", figures=True, **content)
 
