@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from schemas.tables.verdicts import STATES
 from schemas.terms import ChangeState, State
 from tasks.metrics.algorithm.monitoring.monitored import Monitored
 from tasks.metrics.algorithm.monitoring.years import MonitoringRule, limit_words
-from tasks.reporting.chapters.checks import names
+from tasks.reporting.chapters.measure_names import names
 from tasks.reporting.charts import vega
 from tasks.reporting.material import Shown, Unit, anchor
-from tasks.reporting.numbers import STATES, interval_of, number_cell, p_cell, significant, written
+from tasks.reporting.numbers import interval_of, number_cell, p_cell, significant, written
 from tasks.reporting.section import Cell, Figure, Row, Section, Swatch, TableView
 from tasks.reporting.trends import charts as trend_charts
 from tasks.reporting.trends.monitoring import Followed, said_by_theory
