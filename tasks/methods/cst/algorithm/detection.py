@@ -18,6 +18,7 @@ import numpy as np
 from tasks.methods.cst.algorithm import null, several_attributes
 from tasks.methods.cst.algorithm import tallies as cst_tallies
 from tasks.methods.cst.algorithm.comparisons import Comparison, SearchSpace, applicants_of, compare, cst_pair, lay
+from tasks.methods.cst.algorithm.effect.aggregates import aggregates
 from tasks.methods.cst.algorithm.findings import evidence, findings
 from tasks.methods.cst.algorithm.neighbours import distance
 from tasks.methods.cst.algorithm.significance import Tests, judge
@@ -66,9 +67,10 @@ def detect(problem: Problem, settings: CstSettings, rng: np.random.Generator) ->
     for each in found:
         multiple = several_attributes.tallies(singles, each.compared.row, settings)
         tallies += [replace(t, group=each.group) for t in multiple]
-    draws = _draws(problem, ground, rng)
+    draws = tuple(_draws(problem, ground, rng))
+    effects = aggregates(ground, [(each.group, each.compared) for each in found], rng)
     tested = [(each.compared, each.main) for each in found]
-    return Detected(findings(tested, settings), evidence(tested), tuple(tallies), tuple(draws))
+    return Detected(findings(tested, settings), evidence(tested), tuple(tallies), draws, tuple(effects))
 
 
 def units(problem: Problem) -> Bools:
