@@ -76,7 +76,9 @@ class Drawn:
         out[:, 1] -= of_score[1] + of_score[2] * of_income[1]
         return out
 
-    def effects(self, seed: int = 0, refitted: bool = True, settings: CstSettings = SETTINGS) -> tuple[EffectOf, EffectOf]:
+    def effects(
+        self, seed: int = 0, refitted: bool = True, settings: CstSettings = SETTINGS
+    ) -> tuple[EffectOf, EffectOf]:
         """Those of situation testing and of CST."""
         rng, again = np.random.default_rng(seed), self.imagined if refitted else None
         st, cst = effects(self.columns, self.member, self.denied, self.imagined(), settings, again, rng)

@@ -53,6 +53,7 @@ def _of_null(asked: CstSettings) -> Iterator[Form]:
     yield share("share_significant", beside=("null", "null_difference") if drawn else ())
     yield share("share_detected", beside=("null",) if drawn else ())
     if drawn:
+        yield without_interval(share("share_significant_p"))
         for measure in ("share_significant_null", "share_detected_null"):
             yield replace(share(measure, {"k": (asked.k,), "variant": ("cst", "st")}), unjudged=RANGE)
 

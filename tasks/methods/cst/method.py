@@ -19,6 +19,7 @@ METHOD = Method(
         ),
         *("clipped_share", "no_width_share"),
         *("cst_effect", "st_effect", "mediated_effect", "st_effect_p", "excess_share_of_denials"),
+        "share_significant_p",
     ),
     {"cst_effect": "CST effect (total)", "st_effect": "ST effect (direct)"},
     partitions={"delta_share": ("from", "to")},
