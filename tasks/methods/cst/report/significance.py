@@ -142,8 +142,8 @@ def _note(s: Situations, measure: str) -> str:
             f"For the choice of files to read; depends on k. In brackets: intervals. {SHARED}{cf * (CF in s.variants)}"
         )
     half = (
-        f"Depends on k. Detected: delta above tau = {s.settings.tau:g}, whether or not chance would give as much, so that "
-        "this share is no finding by itself: what permuted labels give stands in the next table."
+        f"Depends on k. Detected: delta above tau = {s.settings.tau:g}, whether or not chance would give as much: this "
+        "share is no finding by itself: what permuted labels give stands in the next table."
     )
     return half + (" CF looks at no neighbours and is the same at every k." if CF in s.variants else "")
 
