@@ -23,11 +23,13 @@ def problem(drawn=DRAWN, imagined=True, **changes):
     own = np.flatnonzero(drawn.member)
 
     def imagine(rows, labels, without, sample=None):
-        assert (labels == group).all()
-        return Counterfactuals(rows, drawn.imagined(sample)[np.searchsorted(own, rows)], None)
+        shift = drawn.imagined(sample)[0] - drawn.values[own[0]]
+        return Counterfactuals(rows, drawn.values[rows] + shift, None)
 
     made = {"counterfactuals": imagine(own, group, None), "imagine": imagine} if imagined else {}
-    applicants = Applicants(drawn.columns, ~drawn.denied, (), **{**made, **changes})
+    applicants = Applicants(
+        **{"columns": drawn.columns, "favourable": ~drawn.denied, "attribute_columns": (), **made, **changes}
+    )
     nothing = np.zeros(0, np.int64)
     return Problem(
         encoded=np.zeros((n, 0)),
