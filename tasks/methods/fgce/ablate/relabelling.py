@@ -1,11 +1,11 @@
-"""Runs the relabelled draws of ``ablate``: the graph of each group together with the reference group, and its shares.
+"""Runs the relabelled draws of ``ablate``: the graph of all groups together, and the shares of sets of its rows.
 
-Both groups stand in one graph here, which the protected attribute does not divide: columns that it is made of are left
+All groups stand in one graph here, which the protected attribute does not divide: columns that it is made of are left
 out, and so are other attributes that share some of them. All other rules and strata are those of the audit.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from zlib import crc32
 
 import numpy as np
@@ -18,6 +18,7 @@ from tasks.feasibility_graph.rows import rules_of
 from tasks.feasibility_graph.settings import GraphSettings
 from tasks.methods.fgce.algorithm.ablation import relabelled
 from tasks.methods.fgce.algorithm.ablation.cheapest import Asked
+from tasks.methods.fgce.algorithm.ablation.relabelled import Backwards
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.results import Aggregate
 
@@ -64,19 +65,30 @@ def aggregates(
         at: Which of the attributes it is.
     """
     one = attributes[at]
-    strata = _strata(attributes, at, len(shared.encoded))
-    own = np.isin(freed["feature"].to_numpy(zero_copy_only=False), list(one.protected.columns))
-    encoded = np.where(own, 0.0, shared.encoded)
-    found: dict[str, list[Aggregate]] = {maker: [] for maker in asked}
+    joined = _joined(shared, _strata(attributes, at, len(shared.encoded)), freed, one.protected.columns)
     for number, name in enumerate(one.groups):
         if number == one.reference:
             continue
         rows = np.flatnonzero(np.isin(one.group, (number, one.reference)))
         rng = np.random.default_rng([shared.seed, crc32(f"relabel|{one.protected.name}|{name}".encode())])
-        member = one.group[rows] == number
-        for maker, each in _of_group(shared, encoded, strata, freed, rows, member, asked, number, rng):
-            found[maker] += each
-    yield from found.items()
+        of_rows = {maker: each.of(rows) for maker, each in asked.items()}
+        for maker, found in _of_group(joined.rows(rows), one.group[rows] == number, of_rows, shared.draws, rng):
+            yield maker, [replace(each, group=number) for each in found]
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """Rows in a graph that the attribute does not divide."""
+
+    encoded: Floats
+    """``(n, p)`` features in [0, 1], without those that the attribute is made of."""
+    strata: Ints
+    """``(n, s)`` other attributes, which no step crosses."""
+    graph: Backwards
+
+    def rows(self, chosen: Longs) -> "_Joined":
+        """The same of some rows, ``(r,)``."""
+        return _Joined(self.encoded[chosen], self.strata[chosen], self.graph.rows(chosen))
 
 
 def _strata(attributes: Sequence[Grouped], at: int, n: int) -> Ints:
@@ -86,30 +98,27 @@ def _strata(attributes: Sequence[Grouped], at: int, n: int) -> Ints:
     return np.column_stack(kept).astype(np.int32) if kept else np.zeros((n, 0), np.int32)
 
 
-def _of_group(
-    shared: Shared,
-    encoded: Floats,
-    strata: Ints,
-    freed: pa.Table,
-    rows: Longs,
-    member: Bools,
-    asked: Mapping[str, Asked],
-    number: int,
-    rng: np.random.Generator,
-) -> Iterator[tuple[str, list[Aggregate]]]:
-    """The draws of one group, for every decision maker; the graph is built once."""
-    counts = {maker: int((each.factual[rows] & member).sum()) for maker, each in asked.items()}
-    if member.all() or not any(counts.values()):
-        for maker, n in counts.items():
-            yield maker, list(relabelled.refused(number, relabelled.NOBODY_ELSE if n else relabelled.NO_FACTUAL, n))
-        return
-    rules, codes = rules_of(encoded[rows], freed)
-    distinct = graph.collapse(encoded[rows], codes, strata[rows], rules)
+def _joined(shared: Shared, strata: Ints, freed: pa.Table, own: Sequence[str]) -> _Joined:
+    """The graph of all rows under the rules and strata that are left."""
+    encoded = np.where(np.isin(freed["feature"].to_numpy(zero_copy_only=False), list(own)), 0.0, shared.encoded)
+    rules, codes = rules_of(shared.encoded, freed)
+    distinct = graph.collapse(encoded, codes, strata, rules)
     built = graph.build(distinct, rules, shared.epsilon, shared.settings).graph
-    labels = relabelled.labels(relabelled.design(encoded[rows], strata[rows]), member, shared.draws, rng)
+    return _Joined(encoded, strata, Backwards.of(built, distinct.node))
+
+
+def _of_group(
+    joined: _Joined, member: Bools, asked: Mapping[str, Asked], draws: int, rng: np.random.Generator
+) -> Iterator[tuple[str, list[Aggregate]]]:
+    """The draws of one group, the same for every decision maker."""
+    counts = {maker: int((each.factual & member).sum()) for maker, each in asked.items()}
+    labels = None
     for maker, each in asked.items():
-        if counts[maker]:
-            share = relabelled.shares(built, distinct.node, labels, each.of(rows))
-            yield maker, list(relabelled.aggregates(number, share, labels.alone, counts[maker]))
-        else:
-            yield maker, list(relabelled.refused(number, relabelled.NO_FACTUAL))
+        n = counts[maker]
+        if not n or member.all():
+            yield maker, list(relabelled.refused(0, relabelled.NOBODY_ELSE if n else relabelled.NO_FACTUAL, n))
+            continue
+        if labels is None:
+            labels = relabelled.labels(relabelled.design(joined.encoded, joined.strata), member, draws, rng)
+        share = relabelled.shares(joined.graph, labels, each)
+        yield maker, list(relabelled.aggregates(0, share, labels.alone, n))

@@ -6,7 +6,8 @@ graph. Connectivity depends on the applications and not on the decision maker: i
 The search is also repeated on sets of a group's size whose labels were drawn within propensity strata, for the p of
 its infeasible share (specs of verdicts, section 4).
 
-Both of the former are measured again on the reference group at the size of every smaller group (specs of FGCE, 'Epsilon and size').
+Both of the former are measured again on the reference group at the size of every smaller group (specs of FGCE,
+'Epsilon and size').
 """
 
 import pyarrow as pa

@@ -66,36 +66,56 @@ def labels(rows: Floats, member: Bools, draws: int, rng: np.random.Generator) ->
         rng: Permutes them.
     """
     stratum = propensity.strata(propensity.propensity(rows, member))
-    drawn = [propensity.relabelled(member, stratum, rng) for _ in range(draws)]
-    others = np.bincount(stratum[~member], minlength=int(stratum.max(initial=0)) + 1)
-    return Labels(np.array([member, *drawn]), int((others[stratum[member]] == 0).sum()))
+    found, alone = np.tile(member, (draws + 1, 1)), 0
+    for number in np.unique(stratum):
+        inside = np.flatnonzero(stratum == number)
+        found[1:, inside] = rng.permuted(found[1:, inside], axis=1)
+        alone += len(inside) if member[inside].all() else 0
+    return Labels(found, alone)
 
 
-def shares(graph: FeasibilityGraph, node: Ints, found: Labels, asked: Asked) -> Floats:
+@dataclass(frozen=True)
+class Backwards:
+    """A graph by its edges into each node."""
+
+    starts: Longs
+    """``(m + 1,)`` start of each node's in-edges."""
+    sources: Longs
+    """Where these come from."""
+    node: Ints
+    """``(n,)`` node of each row."""
+
+    @classmethod
+    def of(cls, graph: FeasibilityGraph, node: Ints) -> "Backwards":
+        """The graph of some rows, turned round."""
+        edges = np.ones(len(graph.indices), np.int8), graph.indices, graph.indptr
+        into = csr_array(edges, shape=(graph.size, graph.size)).tocsc()
+        return cls(into.indptr.astype(np.int64), into.indices.astype(np.int64), node)
+
+    def rows(self, chosen: Longs) -> "Backwards":
+        """The same for some of the rows only, ``(r,)``; nodes stay where they are."""
+        return Backwards(self.starts, self.sources, self.node[chosen])
+
+
+def shares(graph: Backwards, found: Labels, asked: Asked) -> Floats:
     """Infeasible share of each set of members in the graph that its rows induce, ``(draws + 1,)``; NaN without factual.
 
     Args:
-        graph: Of the nodes of both groups; its edges may join the two.
-        node: ``(n,)`` node of each row.
+        graph: Its edges may join the groups.
         found: The sets.
         asked: Rows to explain, and candidates.
     """
-    into = csr_array((np.ones(len(graph.indices)), graph.indices, graph.indptr), shape=(graph.size, graph.size)).tocsc()
-    starts, sources = into.indptr.astype(np.int64), into.indices.astype(np.int64)
-    parts = [
-        _shares(starts, sources, node, found.member[first : first + WORD], asked)
-        for first in range(0, len(found.member), WORD)
-    ]
-    return np.concatenate(parts)
+    firsts = range(0, len(found.member), WORD)
+    return np.concatenate([_shares(graph, found.member[first : first + WORD], asked) for first in firsts])
 
 
-def _shares(starts: Longs, sources: Longs, node: Ints, member: Bools, asked: Asked) -> Floats:
+def _shares(graph: Backwards, member: Bools, asked: Asked) -> Floats:
     """The same of at most ``WORD`` sets, each of them one bit."""
-    bits = _packed(member)
-    inside, reached = (np.zeros(len(starts) - 1, np.uint64) for _ in range(2))
+    bits, node = _packed(member), graph.node
+    inside, reached = (np.zeros(len(graph.starts) - 1, np.uint64) for _ in range(2))
     np.bitwise_or.at(inside, node, bits)
     np.bitwise_or.at(reached, node[asked.candidate], bits[asked.candidate])
-    _spread(starts, sources, inside, reached)
+    _spread(graph.starts, graph.sources, inside, reached)
     refused = bits[asked.factual] & ~reached[node[asked.factual]]
     count, every = (_counted(each, len(member)) for each in (refused, bits[asked.factual]))
     found: Floats = np.divide(count, every, out=np.full(len(member), np.nan), where=every > 0)
