@@ -6,7 +6,6 @@ seen it; after a holdout, only held-out rows are. Scope: from tables to ``ModelV
 
 from dataclasses import replace
 from functools import partial
-
 from typing import TYPE_CHECKING
 
 import numpy as np

@@ -90,14 +90,17 @@ class CecSettings(MatchingSettings):
         False, description="whether differences along the path may stand in for a model that has no gradient (trees)"
     )
     relabelled_draws: int = Field(
-        99, ge=0, le=9999, description="relabellings of the groups that CEC above the own group is held against; 0: none"
+        99,
+        ge=0,
+        le=9999,
+        description="relabellings of the groups that CEC above the own group is held against; 0: none",
     )
     refits: int = Field(
         0,
         ge=0,
         le=1000,
-        description="times that rows are resampled and the model is fitted again, for the interval of CEC above the own "
-        "group (20 will do); 0: none",
+        description="times that rows are resampled and the model is fitted again, for the interval of CEC above the "
+        "own group (20 will do); 0: none",
     )
     training: CecTraining | None = Field(
         None, description="nets that are trained with and without consistent reasons; none if null: training is long"

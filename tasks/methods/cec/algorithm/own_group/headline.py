@@ -1,7 +1,7 @@
 """CEC above the own group, as a verdict on reasons takes it: one number of a group, its null, its interval.
 
-Value: mean over members of CEC across groups less CEC within the group. It is held against the mean of relabelled draws,
-not against 0. Without refits there is no honest interval, and the measure is descriptive.
+Value: mean over members of CEC across groups less CEC within the group. It is held against the mean of relabelled
+draws, not against 0. Without refits there is no honest interval, and the measure is descriptive.
 
 Scope: the aggregate of a group, and the order of its parts.
 """
@@ -68,9 +68,7 @@ class Reasons:
         return refits.resampled(self.explained, self.group, groups, self.refit, settings.refits, values, rng)
 
 
-def above(
-    explained: ModelView, group: Ints, groups: list[int], reference: int, matching: Matching
-) -> dict[int, float]:
+def above(explained: ModelView, group: Ints, groups: list[int], reference: int, matching: Matching) -> dict[int, float]:
     """The statistic of each of some groups, NaN where no member has both scores.
 
     Raises:

@@ -23,7 +23,7 @@ DEPTH = 32
 
 @dataclass(frozen=True)
 class Lists:
-    """Rows that one model explains, with one outcome, and their nearest pool rows with that outcome, of either label."""
+    """Rows that one model explains, with one outcome, and their nearest pool rows with that outcome."""
 
     model: int
     index: Index
