@@ -1,4 +1,4 @@
-"""CEC above the own group: one relabelling against a plain loop, its p, its interval, and groups too small for either."""
+"""CEC above the own group: one relabelling against a search from the start, its p, its interval, tiny groups."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Net share of changed decisions and relative change: by hand, the refits of an audit, and where there is no interval."""
+"""Net share of changed decisions and relative change: by hand, refits of an audit, where there is no interval."""
 
 import json
 from pathlib import Path
