@@ -33,6 +33,11 @@ def relabelled(member: Bools, stratum: Longs, rng: np.random.Generator) -> Bools
 
 
 def p_of(observed: float, draws: Floats) -> float:
-    """One-sided p of a permutation test: (1 + #{draw >= observed}) / (1 + draws); never 0."""
+    """One-sided p of a permutation test: (1 + #{draw >= observed}) / (1 + draws); never 0.
+
+    NaN where nothing was observed. Draws without a value do not count.
+    """
+    if not np.isfinite(observed):
+        return float("nan")
     finite = draws[np.isfinite(draws)]
     return (1 + int((finite >= observed).sum())) / (1 + len(finite))

@@ -1,0 +1,60 @@
+"""Propensity strata: of equal size, with labels that stay in theirs, and a p that is never 0."""
+
+import math
+
+import numpy as np
+import pytest
+from conftest import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.numerics.statistics.propensity import p_of, propensity, relabelled, strata
+
+QUICK = settings(deadline=None, max_examples=examples(30))
+
+
+def test_strata_by_hand():
+    assert strata(np.arange(6.0), 3).tolist() == [0, 0, 1, 1, 2, 2]
+    assert strata(np.zeros(4), 3).tolist() == [0] * 4, "equal scores stay together"
+    assert strata(np.zeros(0)).tolist() == []
+
+
+@QUICK
+@given(seed=st.integers(0, 10**6), count=st.integers(1, 40))
+def test_strata_are_ordered_and_of_nearly_equal_size(seed, count):
+    score = np.random.default_rng(seed).random(200)
+    found = strata(score, count)
+    assert (np.diff(found[np.argsort(score)]) >= 0).all()
+    sizes = np.bincount(found, minlength=count)
+    assert len(sizes) == count
+    assert np.ptp(sizes) <= 2
+
+
+@QUICK
+@given(seed=st.integers(0, 10**6))
+def test_labels_keep_their_number_in_every_stratum(seed):
+    rng = np.random.default_rng(seed)
+    member, stratum = rng.random(60) < 0.3, rng.integers(0, 5, 60)
+    found = relabelled(member, stratum, rng)
+    assert [found[stratum == s].sum() for s in range(5)] == [member[stratum == s].sum() for s in range(5)]
+
+
+def test_every_order_of_labels_is_as_likely():
+    rng, stratum = np.random.default_rng(0), np.array([0, 0, 0, 1])
+    times = sum(relabelled(np.array([True, False, False, True]), stratum, rng) for _ in range(3000))
+    assert times[:3] / 3000 == pytest.approx(np.full(3, 1 / 3), abs=0.03)
+    assert times[3] == 3000
+
+
+def test_the_propensity_of_a_known_logit():
+    rng = np.random.default_rng(1)
+    x = np.column_stack([np.ones(20_000), rng.normal(size=20_000)])
+    true = 1 / (1 + np.exp(-(x @ [-1.0, 0.8])))
+    assert propensity(x, rng.random(20_000) < true) == pytest.approx(true, abs=0.03)
+
+
+def test_p_counts_draws_at_least_as_large_and_the_observed_one():
+    draws = np.array([0.0, 1.0, 2.0, math.nan])
+    assert [p_of(x, draws) for x in (3.0, 2.0, 1.5, -1.0)] == [0.25, 0.5, 0.5, 1.0]
+    assert p_of(1.0, np.zeros(0)) == 1
+    assert math.isnan(p_of(math.nan, draws)), "nothing observed is no small p"
