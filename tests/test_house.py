@@ -40,6 +40,7 @@ RECORDED = {
     "train": "tasks.methods.cec.train",
     "mediate": "tasks.methods.gcfn.mediate",
     "predict_fairly": "tasks.methods.gcfn.predict_fairly",
+    "refit_generators": "tasks.methods.gcfn.refit_generators",
     "rerank": "tasks.methods.raguel.rerank",
     "detect": "tasks.detection",
     "measure": "tasks.metrics",

@@ -175,3 +175,23 @@ GENERATORS = Table(
     key=("protected_attribute",),
     restricted=True,
 )
+
+GENERATOR_REFITS = Table(
+    "generator_refits",
+    "Net share of changed decisions of each group on resampled rows, by one generator trained on each resample.",
+    (
+        *(PROTECTED_ATTRIBUTE, GROUP),
+        Column("refit", "int32", "number of the resample, from 0", minimum=0),
+        Column(
+            "share_changed",
+            "double",
+            "share of members whose decision would turn favourable less the share whose would turn unfavourable; null "
+            "where the training failed",
+            nullable=True,
+            minimum=-1.0,
+            maximum=1.0,
+        ),
+    ),
+    key=("protected_attribute", "group", "refit"),
+    restricted=True,
+)

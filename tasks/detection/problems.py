@@ -44,6 +44,10 @@ class ProblemSettings(GeneratorAssumptions, Protocol):
     def bootstrap(self) -> Bootstrap:
         """Draws of the intervals."""
 
+    @property
+    def seed(self) -> int:
+        """By which models are fitted."""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -78,6 +82,7 @@ def cases(given: ProblemTables, asked: ProblemSettings) -> Iterator[Case]:
             graph=graph,
             resamples=asked.bootstrap.draws,
             look_into=explanations.look_into(given, encoded, maker, asked.model),
+            refit=explanations.refit(given, maker, asked.model, asked.seed),
         )
         problems = {
             name: replace(shared, **vars(grouped), own=METHODS[asked.method].own(given, maker, name))

@@ -75,6 +75,22 @@ class OpenModel(Protocol):
         """
 
 
+class Refit(Protocol):
+    """Fits the decision maker's model again, on resampled rows."""
+
+    def __call__(self, explained: "ModelView", rows: Longs) -> "ModelView | None":
+        """The same models fitted to the resampled ones of the rows that each had learnt from.
+
+        Args:
+            explained: What ``OpenModel`` gave.
+            rows: ``(r,)`` rows with repetition; the answer has them in this order. A copy of a row stays in its fold,
+                so that a row explained by a model is never among those that the model learnt from.
+
+        Returns:
+            None where a model would learn from decisions of one kind alone.
+        """
+
+
 @dataclass(frozen=True)
 class Applicants:
     """The rows of a problem as applicants: what they handed in, what was decided, and what they would have been."""
@@ -125,5 +141,7 @@ class Problem:
     """What methods that look at applicants, and not at encoded features, need to know."""
     look_into: OpenModel | None = None
     """Of a decision maker that is a model: opens it."""
+    refit: Refit | None = None
+    """Of a model whose kind is fitted again on resampled rows."""
     own: object | None = None
     """What one method alone needs, in a shape of its own: its ``problem`` makes it, and its ``algorithm`` reads it."""

@@ -4,7 +4,9 @@ A lender's own decisions cannot be explained. Every row of a cross-fitted model 
 seen it; after a holdout, only held-out rows are. Scope: from tables to ``ModelView``.
 """
 
+from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -13,16 +15,22 @@ import pyarrow.compute as pc
 from schemas.audit.model import Model, Rule
 from schemas.errors import SpecError
 from schemas.terms import DecisionMaker, Kind, Role
-from tasks.numerics.arrays import Bools, Floats, Ints
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.attributions.differences import log_odds
 from tasks.numerics.attributions.linear import Linear
 from tasks.numerics.columns import Columns
 from tasks.numerics.explanation import NOBODY, ModelView
-from tasks.numerics.problem import OpenModel
+from tasks.numerics.problem import OpenModel, Refit
 from tasks.pipeline.given import ProblemTables
 from tasks.preprocessing.columns import columns_of, inputs_of
 from tasks.scoring.attributors import attributor
 from tasks.scoring.models import called, stored
+
+if TYPE_CHECKING:
+    from tasks.scoring.fitting import Fit
+
+REFITTED = ("logistic_regression", "net")
+"""Kinds of models that are fitted again on resampled rows."""
 
 
 def look_into(given: ProblemTables, encoded: Floats, maker: str, model: Model | None) -> OpenModel | None:
@@ -30,6 +38,34 @@ def look_into(given: ProblemTables, encoded: Floats, maker: str, model: Model | 
     if maker != DecisionMaker.MODEL or model is None or model.kind == "none":
         return None
     return partial(_explained, given, encoded, model)
+
+
+def refit(given: ProblemTables, maker: str, model: Model | None, seed: int) -> Refit | None:
+    """A function that fits the model again on resampled rows; None of other kinds than ``REFITTED``."""
+    if maker != DecisionMaker.MODEL or model is None or model.kind not in REFITTED:
+        return None
+    from tasks.scoring.fitting import fit_of  # loads all that can be fitted
+
+    lender = given.decisions.filter(pc.equal(given.decisions["decision_maker"], str(DecisionMaker.LENDER)))
+    learnt = lender["favourable"].to_numpy(zero_copy_only=False)
+    return partial(_refitted, learnt, fit_of(model.kind, seed), called(model))
+
+
+def _refitted(learnt: Bools, fit: "Fit", name: str, explained: ModelView, rows: Longs) -> ModelView | None:
+    """Models fitted to the decisions ``(n,)`` of resampled rows. Where they begin to be favourable stays as it was."""
+    x, decided, pools = explained.x[rows], learnt[rows], tuple(pool[rows] for pool in explained.pools)
+    if any(decided[pool].all() or not decided[pool].any() for pool in pools):
+        return None
+    return replace(
+        explained,
+        x=x,
+        label=explained.label[rows],
+        financial=explained.financial[rows],
+        explainer=explained.explainer[rows],
+        models=tuple(attributor(fit(x[pool], decided[pool]), name) for pool in pools),
+        pools=pools,
+        favourable=None if explained.favourable is None else explained.favourable[rows],
+    )
 
 
 def _explained(given: ProblemTables, encoded: Floats, model: Model, substitute: bool) -> ModelView:

@@ -4,8 +4,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from schemas.audit.spec import AuditSpec
+from schemas.errors import SpecError
 from tasks.methods.cec.settings import CecSettings, CecTraining
-from tasks.pipeline.planned import Form, Values, share, without_interval
+from tasks.pipeline.planned import NO_INTERVAL, Form, Values, share, whole, without_interval
+
+REFITTED = ("logistic_regression", "net")
+"""Kinds of models that are fitted again (``tasks.scoring.explanations``), and that have attributions in closed form."""
 
 _REGIMES: Values = ("A", "B", "C", "D")
 _QUANTILES: Values = (0.5, 0.9, 0.99)
@@ -22,8 +26,25 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
     if asked.pairs != "reference":
         yield from (replace(form, parameters={**form.parameters, "matched_with": None}) for form in scores)
     yield from _of_groups(asked.theta_steps, tuple(spec.features()))
+    yield _of_own_group(asked, spec.model.kind)
     if asked.training is not None:
         yield from map(without_interval, _of_training(asked.training))
+
+
+def faults(spec: AuditSpec) -> Iterator[SpecError]:
+    """Refits of a model that is not fitted again here."""
+    asked = spec.methods.of(CecSettings)
+    if asked is None or not asked.refits or spec.model.kind in (*REFITTED, "none"):
+        return
+    message = f"a model of kind {spec.model.kind} is not fitted again on resampled rows, only {' and '.join(REFITTED)}"
+    yield SpecError(f"{message}; set refits: 0, the measure is then descriptive", ("methods", "cec", "refits"))
+
+
+def _of_own_group(asked: CecSettings, kind: str) -> Form:
+    """Attributions in closed form are held against relabelled groups; only refits give an interval."""
+    beside = ("null",) if asked.relabelled_draws and kind in REFITTED else ()
+    form = Form("cec_above_own_group", {}, -1.0, 1.0, beside, _MODEL)
+    return whole(form, "" if asked.refits else NO_INTERVAL)
 
 
 def _of_scores() -> Iterator[Form]:

@@ -1,7 +1,8 @@
 """What CEC declares of itself: the registry reads nothing else of it."""
 
 from schemas.tables.applications import APPLICANTS, MODELS
-from tasks.pipeline.method import Method
+from schemas.terms import Theory
+from tasks.pipeline.method import Judged, Method
 
 METHOD = Method(
     "cec",
@@ -9,6 +10,7 @@ METHOD = Method(
     (APPLICANTS, MODELS),
     (
         *("cec", "cec_floor", "cec_above_floor", "cec_within_group", "cec_above_within_group"),
+        "cec_above_own_group",
         *("flip_share", "regime_share", "regime_share_at"),
         *("attribution_divergence", "attribution_share", "match_distance", "match_distance_quantile"),
         *("match_reuse", "match_reuse_largest", "unmatched_share", "no_direction_share"),
@@ -28,4 +30,6 @@ METHOD = Method(
         "trained_regime_share": ("regime",),
     },
     of_reference=False,
+    judged=(Judged(Theory.REASONS, "cec_above_own_group"),),
+    covering=frozenset({"cec_above_own_group"}),
 )

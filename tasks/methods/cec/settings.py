@@ -6,7 +6,7 @@ Scope: what a user chooses, and what is compared. Settings of one training run:
 
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from schemas.audit.methods import MethodSettings
 from tasks.counterfactuals.settings import MatchingSettings
@@ -68,7 +68,7 @@ class CecTraining(MethodSettings):
 class CecSettings(MatchingSettings):
     """Counterfactual explanation consistency (CEC): whether a model has the same reasons for comparable applicants."""
 
-    paper: ClassVar[dict[str, Any]] = {"winsorise": None}
+    paper: ClassVar[dict[str, Any]] = {"winsorise": None, "relabelled_draws": 0}
     trained: ClassVar[dict[str, type[MethodSettings]]] = {"training": CecTraining}
 
     theta: float = Field(
@@ -89,6 +89,26 @@ class CecSettings(MatchingSettings):
     substitute: bool = Field(
         False, description="whether differences along the path may stand in for a model that has no gradient (trees)"
     )
+    relabelled_draws: int = Field(
+        99,
+        ge=0,
+        le=9999,
+        description="relabellings of the groups that CEC above the own group is held against; 0: none",
+    )
+    refits: int = Field(
+        0,
+        ge=0,
+        le=1000,
+        description="times that rows are resampled and the model is fitted again, for the interval of CEC above the "
+        "own group (20 will do); 0: none",
+    )
     training: CecTraining | None = Field(
         None, description="nets that are trained with and without consistent reasons; none if null: training is long"
     )
+
+    @field_validator("refits")
+    @classmethod
+    def _have_a_spread(cls, value: int) -> int:
+        if value == 1:
+            raise ValueError("one refit has no spread; ask for 2 or more (20), or for none")
+        return value

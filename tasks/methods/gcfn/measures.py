@@ -4,9 +4,10 @@ import math
 from collections.abc import Iterator
 
 from schemas.audit.spec import AuditSpec
+from schemas.errors import SpecError
 from schemas.terms import Role
 from tasks.methods.gcfn.settings import GcfnPrediction, GcfnSettings
-from tasks.pipeline.planned import COMPARED, NAMES_OF_BAND, Form, Values, share, without_interval
+from tasks.pipeline.planned import COMPARED, NAMES_OF_BAND, NO_INTERVAL, Form, Values, share, whole, without_interval
 
 _MODEL, _LENDER = ("model",), ("lender",)
 _BY: dict[str, Values] = {"by": ("score", "mediator"), "mediator": None, **NAMES_OF_BAND}
@@ -25,7 +26,18 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
         yield from _of_prediction(asked.prediction)
 
 
+def faults(spec: AuditSpec) -> Iterator[SpecError]:
+    """Refits where nothing tells who is identified."""
+    asked = spec.methods.of(GcfnSettings)
+    if asked is not None and asked.refits and not asked.several:
+        message = "an interval is told only of a group most of which is identified, which takes several networks to see"
+        yield SpecError(f"{message}; set generator: gan and networks: 10, or refits: 0", ("methods", "gcfn", "refits"))
+
+
 def _of_model(asked: GcfnSettings) -> Iterator[Form]:
+    net = Form("share_changed", {}, -1.0, 1.0, makers=_MODEL)
+    yield whole(net, "" if asked.refits else NO_INTERVAL)
+    yield whole(Form("relative_change", {}, -math.inf, 1.0, makers=_MODEL))
     yield share("decision_flip_share", beside=COMPARED, makers=_MODEL)
     yield share("decision_flip_share", {"over": ("networks",)}, makers=_MODEL)
     yield share("flip_direction_share", {"direction": ("to_favourable", "to_unfavourable")}, makers=_MODEL)

@@ -1,14 +1,16 @@
 """What GCFN declares of itself: the registry reads nothing else of it."""
 
 from schemas.tables.applications import APPLICANTS
-from schemas.tables.counterfactuals import MEDIATED, MEDIATED_DECISIONS
-from tasks.pipeline.method import Method
+from schemas.tables.counterfactuals import GENERATOR_REFITS, MEDIATED, MEDIATED_DECISIONS
+from schemas.terms import Theory
+from tasks.pipeline.method import Judged, Method
 
 METHOD = Method(
     "gcfn",
     "Generative counterfactual fairness network (GCFN)",
-    (APPLICANTS, MEDIATED, MEDIATED_DECISIONS),
+    (APPLICANTS, MEDIATED, MEDIATED_DECISIONS, GENERATOR_REFITS),
     (
+        *("share_changed", "relative_change"),
         *("decision_flip_share", "flip_direction_share"),
         *("score_change", "score_change_absolute", "score_change_squared", "score_change_quantile"),
         *("not_identified_share", "mediator_spread", "mediator_spread_share", "unmediated_share"),
@@ -31,4 +33,6 @@ METHOD = Method(
             ("from", "to", "category"),
         ),
     },
+    judged=(Judged(Theory.TOTAL, "share_changed", "beside"),),
+    covering=frozenset({"share_changed"}),
 )

@@ -5,6 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from schemas.tables.counterfactuals import GENERATOR_REFITS
 from schemas.terms import DecisionMaker
 from tasks.methods.gcfn.algorithm.detection import Mediated
 from tasks.numerics.arrays import Floats, Longs
@@ -28,7 +29,23 @@ def own(given: ProblemTables, maker: str, attribute: str) -> Mediated | None:
         refusal=frame["refusal"].fillna("").to_numpy(dtype=str),
         flips=_by_network(decided["flips"], place, 0.0) == 1,
         change=_by_network(decided["score_changes"], place, np.nan),
+        denial=_denial(given),
+        refits=_refits(given.of_method(GENERATOR_REFITS), attribute),
     )
+
+
+def _denial(given: ProblemTables) -> Floats:
+    """``(n,)`` the model's probability of denial; none of a model without probabilities, as a rule."""
+    own = given.decisions.filter(pc.equal(given.decisions["decision_maker"], str(DecisionMaker.MODEL)))
+    score = own.select(["row_id", "score"]).to_pandas().set_index("row_id")["score"].loc[given.ids]
+    known = score.to_numpy(np.float64)
+    return 1 - known if np.isfinite(known).all() else np.zeros(0)
+
+
+def _refits(refits: pa.Table, attribute: str) -> dict[str, Floats]:
+    """Values of each group, in the order of the refits; nothing where none were asked for."""
+    frame = _of(refits, attribute).to_pandas().sort_values("refit")
+    return {str(group): own["share_changed"].to_numpy(np.float64) for group, own in frame.groupby("group")}
 
 
 def _by_network(lists: pa.ChunkedArray, place: Longs, otherwise: float) -> Floats:

@@ -6,7 +6,7 @@ chooses. Settings of one predictor: ``tasks.methods.gcfn.algorithm.fair_predicti
 
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from schemas.audit.methods import MethodSettings
 from tasks.counterfactuals.gan.settings import MediatorSettings, Rate, Units, Weight
@@ -62,9 +62,23 @@ class GcfnSettings(MediatorSettings):
         description="spread of the networks, in deviations of a mediator, above which a person is not identified",
     )
     quantile: float = Field(0.95, gt=0, lt=1, description="quantile of the score's change that is told beside its mean")
+    refits: int = Field(
+        0,
+        ge=0,
+        le=1000,
+        description="times that rows are resampled and one generator is trained anew, for the interval of the share of "
+        "changed decisions (20 will do, at twice the time of ten networks); 0: none",
+    )
     prediction: GcfnPrediction | None = Field(
         None, description="predictors that are trained to be fair by these mediators; none if null: it takes minutes"
     )
+
+    @field_validator("refits")
+    @classmethod
+    def _have_a_spread(cls, value: int) -> int:
+        if value == 1:
+            raise ValueError("one refit has no spread; ask for 2 or more (20), or for none")
+        return value
 
     @property
     def several(self) -> bool:

@@ -9,7 +9,7 @@ Scope: the order of the method. Steps: ``pairs``, ``score``, ``tallies`` by grou
 for consistency. Matching: ``tasks.counterfactuals.algorithm.nearest``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import permutations
 
@@ -19,12 +19,16 @@ from tasks.counterfactuals.algorithm.nearest.matching import Matching
 from tasks.methods.cec.algorithm import pairs as cec_pairs
 from tasks.methods.cec.algorithm import tallies as cec_tallies
 from tasks.methods.cec.algorithm.findings import evidence, findings
+from tasks.methods.cec.algorithm.own_group import headline as own_group
+from tasks.methods.cec.algorithm.own_group.headline import Reasons
+from tasks.methods.cec.algorithm.own_group.relabelled import without
 from tasks.methods.cec.algorithm.pairs import Scored, View
 from tasks.methods.cec.settings import CecSettings
 from tasks.numerics.arrays import Bools, Ints
+from tasks.numerics.columns import Columns
 from tasks.numerics.explanation import ModelView
-from tasks.numerics.problem import Problem
-from tasks.numerics.results import Aggregate, Detected, Tally
+from tasks.numerics.problem import Problem, Refit
+from tasks.numerics.results import Aggregate, Detected, Draws, Tally
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,9 @@ class Audited:
     reference: int
     resamples: int = 0
     """Bootstrap replicates that every aggregate is to carry."""
+    columns: Columns | None = None
+    """What all applicants handed in, but for columns that the groups are made of."""
+    refit: Refit | None = None
 
 
 def detect(problem: Problem, settings: CecSettings, rng: np.random.Generator) -> Detected:
@@ -47,7 +54,8 @@ def detect(problem: Problem, settings: CecSettings, rng: np.random.Generator) ->
         problem: One decision maker and one protected attribute; ``explained`` is needed. A decision maker that cannot
             be looked into, as a lender's own decisions cannot, has no findings.
         settings: All of the method.
-        rng: Draws pairs anew for the intervals of shares of features; nothing else is left to chance.
+        rng: Draws pairs anew for the intervals of shares of features, then labels and rows for CEC above the own group;
+            nothing else is left to chance.
 
     Returns:
         Findings and evidence by ascending row. Groups of whom nobody has a score have findings (refusals) and no score.
@@ -59,7 +67,16 @@ def detect(problem: Problem, settings: CecSettings, rng: np.random.Generator) ->
     if problem.look_into is None:
         return Detected(findings([], settings), evidence([], ()), (), ())
     explained = problem.look_into(settings.substitute)
-    audited = Audited(explained, problem.group, problem.groups, problem.reference, problem.resamples)
+    known = problem.applicants
+    audited = Audited(
+        explained,
+        problem.group,
+        problem.groups,
+        problem.reference,
+        problem.resamples,
+        columns=None if known is None else without(known.columns, known.attribute_columns),
+        refit=problem.refit,
+    )
     return assess(audited, settings, rng)
 
 
@@ -76,15 +93,16 @@ def assess(audited: Audited, settings: CecSettings, rng: np.random.Generator) ->
     scored = {group: pairs(audited, seen, group, audited.reference) for group in others}
     tallies: list[Tally] = []
     aggregates: list[Aggregate] = []
+    within = {group: _within(audited, seen, group) for group in others}
     for group, each in scored.items():
-        within = _within(audited, seen, group)
-        tallies += [replace(t, group=group) for t in _tallies(each, within, audited, settings)]
+        tallies += [replace(t, group=group) for t in _tallies(each, within[group], audited, settings)]
         told = cec_tallies.aggregates(each, audited.explained.features, audited.resamples, rng)
         aggregates += [replace(a, group=group) for a in told]
     tallies += _of_other_pairs(audited, seen, settings)
+    own, draws = _above_own_group(audited, seen, scored, within, settings, rng)
     of_groups = list(scored.values())
     found = findings(of_groups, settings), evidence(of_groups, audited.explained.features)
-    return Detected(*found, tuple(tallies), (), tuple(aggregates))
+    return Detected(*found, tuple(tallies), tuple(draws), (*aggregates, *own))
 
 
 def pairs(audited: Audited, seen: tuple[View, ...], group: int, to: int) -> Scored:
@@ -99,6 +117,28 @@ def _within(audited: Audited, seen: tuple[View, ...], group: int) -> Scored | No
     if any(pool[rows[explainer == model]].any() for model, pool in enumerate(audited.explained.pools)):
         return None
     return cec_pairs.score(audited.explained, seen, rows, group)
+
+
+def _above_own_group(
+    audited: Audited,
+    seen: tuple[View, ...],
+    scored: Mapping[int, Scored],
+    within: Mapping[int, Scored | None],
+    settings: CecSettings,
+    rng: np.random.Generator,
+) -> tuple[list[Aggregate], list[Draws]]:
+    """What a verdict on reasons rests on, of every group outside the reference group."""
+    of = Reasons(audited.explained, seen, audited.group, audited.reference, audited.columns, audited.refit)
+    measured = [group for group, own in within.items() if own is not None]
+    resampled = of.resampled(measured, settings, rng)
+    aggregates: list[Aggregate] = []
+    draws: list[Draws] = []
+    for group, own in within.items():
+        drawn = of.draws(group, settings.relabelled_draws if own is not None else 0, rng)
+        aggregate, against = own_group.told(group, scored[group], own, drawn, resampled.get(group))
+        aggregates.append(aggregate)
+        draws += against
+    return aggregates, draws
 
 
 def _tallies(scored: Scored, within: Scored | None, audited: Audited, settings: CecSettings) -> Iterator[Tally]:

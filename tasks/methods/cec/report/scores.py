@@ -32,6 +32,7 @@ MEASURES = {
     "cec_floor": Shown("matching floor of CEC", "number"),
     "cec_within_group": Shown("CEC within the group", "number"),
     "cec_above_within_group": Shown("CEC above that within the group", "number"),
+    "cec_above_own_group": Shown("CEC above the own group, held against relabelled groups", "number"),
     "flip_share": Shown("share of pairs decided on differently", "rate"),
 }
 _CORNERS = {
@@ -141,11 +142,14 @@ def _across(s: Reasons) -> TableView:
         "CEC": s.values("cec", "number"),
         "CEC within the group": s.values("cec_within_group", "number"),
         "Above that within": s.values("cec_above_within_group", "number"),
+        "Under relabelled groups": s.values("cec_above_own_group_null", "number"),
     }
     note = (
         "The same applicants, matched with the nearest others of their own group with the same outcome. A small group "
         "has fewer to choose from, so that its own matches lie further off: its score within is rather too large than "
-        "too small, and the last column rather too small. In brackets: intervals."
+        "too small, and the difference rather too small. In brackets: intervals. Under relabelled groups: mean and "
+        "range of that difference where the groups are exchanged among applicants who are as likely, by their columns, "
+        "to be of the group. Hold the difference against this mean, and not against 0."
     )
     title = f"CEC across and within groups, by {s.view.attribute}"
     return TableView.of(title, s.headline if made else (), columns, note)

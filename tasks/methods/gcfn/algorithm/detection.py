@@ -9,12 +9,13 @@ Scope: the order of the method and the verdict on each row. Tallies of a group: 
 ``tasks.counterfactuals.algorithm.conditional.quantiles``.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.methods.gcfn.algorithm import changed
 from tasks.methods.gcfn.algorithm import tallies as gcfn_tallies
 from tasks.methods.gcfn.algorithm.tallies import Moved
 from tasks.methods.gcfn.settings import GcfnSettings
@@ -24,6 +25,9 @@ from tasks.numerics.results import Aggregate, Detected, Evidence, Findings, Tall
 
 KEPT, CHANGES, NOT_IDENTIFIED, NOT_TESTED = "decision_kept", "decision_changes", "not_identified", "not_tested"
 """Verdicts; a row that could not be imagined was not tested."""
+
+RELATIVE = "relative_change"
+"""Role in the evidence, of a row beside itself: change of the score over the own probability of denial."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,10 @@ class Mediated:
     """``(s, m)`` whether the decision is another one; False where refused."""
     change: Floats
     """``(s, m)`` score then less score now; NaN where refused."""
+    denial: Floats = field(default_factory=lambda: np.zeros(0))
+    """``(n,)`` probability of denial by the model of every row of the problem; none of a model that knows none."""
+    refits: Mapping[str, Floats] = field(default_factory=dict)
+    """Group -> ``(refits,)`` net share of changed decisions on resampled rows, by one network each; or empty."""
 
 
 def units(problem: Problem) -> Bools:
@@ -55,7 +63,8 @@ def detect(problem: Problem, settings: GcfnSettings, rng: np.random.Generator) -
         problem: One decision maker and one protected attribute. A decision maker that could not be asked about
             imagined applicants, as a lender cannot, has no findings.
         settings: ``wide`` and ``quantile``; generators were trained before.
-        rng: Draws rows anew for the interval of the quantile; nothing else is left to chance.
+        rng: Draws rows anew for the intervals of the quantile and of the relative change; nothing else is left to
+            chance.
 
     Returns:
         Findings by ascending row. Members of the reference group have none, and are measured beside the others.
@@ -71,7 +80,39 @@ def detect(problem: Problem, settings: GcfnSettings, rng: np.random.Generator) -
         tallies += [replace(t, group=group) for t in gcfn_tallies.tallies(moved)]
         told = gcfn_tallies.aggregates(moved, settings, problem.resamples, rng)
         aggregates += [replace(a, group=group) for a in told]
-    return Detected(_findings(problem, found, doubtful), _no_evidence(), tuple(tallies), (), tuple(aggregates))
+    aggregates += _of_groups(problem, found, doubtful, problem.applicants.favourable, rng)
+    verdicts = _findings(problem, found, doubtful)
+    return Detected(verdicts, _relative(problem, found), tuple(tallies), (), tuple(aggregates))
+
+
+def _of_groups(
+    problem: Problem, found: Mediated, doubtful: Bools, favourable: Bools, rng: np.random.Generator
+) -> Iterator[Aggregate]:
+    """Net changes of the groups outside the reference group, who were imagined in it and nowhere else."""
+    for group in np.unique(problem.group).tolist():
+        if group == problem.reference:
+            continue
+        rows = np.flatnonzero(problem.group == group)
+        moved = of_rows(found, doubtful, favourable, rows)
+        refits = found.refits.get(problem.groups[group], np.zeros(0))
+        if not moved.imagined.any():
+            continue
+        yield replace(changed.share_changed(moved, refits), group=group)
+        if len(found.denial):
+            relative = changed.relative_change(moved.change.mean(axis=0), found.denial[rows], problem.resamples, rng)
+            if relative is not None:
+                yield replace(relative, group=group)
+
+
+def _relative(problem: Problem, found: Mediated) -> Evidence:
+    """Of every row with a finding the change of its score over its own probability of denial, where there is one."""
+    if not len(found.denial):
+        return _no_evidence()
+    outside = problem.group[found.row] != problem.reference
+    row = found.row[outside]
+    value = changed.of_each(found.change[:, outside].mean(axis=0), found.denial[row])
+    row, value = row[np.isfinite(value)], value[np.isfinite(value)]
+    return Evidence(row, np.full(len(row), RELATIVE), np.ones(len(row), np.int32), row, value)
 
 
 def unidentified(found: Mediated, wide: float) -> Bools:

@@ -72,6 +72,16 @@ def aggregates(moved: Moved, settings: GcfnSettings, resamples: int, rng: np.ran
         yield Aggregate(0, 0, "score_change_quantile", at, value, len(sizes), compared=False, replicates=replicates)
 
 
+def net_change(flips: Floats, favourable: Bools) -> Floats:
+    """``(s, n)`` or ``(n,)``: 1 where a decision would turn favourable, -1 where it would turn unfavourable, else 0.
+
+    Args:
+        flips: Whether the decision is another one, as 0 and 1.
+        favourable: ``(n,)`` the decision as it is.
+    """
+    return np.where(favourable, -flips, flips)
+
+
 def worst_network(values: Floats) -> int:
     """The network with the largest mean of ``(s, n)``, the first of several; 0 where nobody was imagined."""
     known = ~np.isnan(values[0])

@@ -12,12 +12,14 @@ from tasks.methods.gcfn.report.lookups import HEADLINE, MEAN, ROUNDED, TO_FAVOUR
 from tasks.reporting.charts.panels import marks, told
 from tasks.reporting.charts.vega import ACCENT, QUIET, WARM
 from tasks.reporting.material import Measure, Shown, undrawn
-from tasks.reporting.numbers import count, difference_cells, missing_words, n_cell, value, value_cell
+from tasks.reporting.numbers import Unit, count, difference_cells, missing_words, n_cell, value, value_cell
 from tasks.reporting.section import Cell, Figure, Panel, Row, Swatch, TableView
 
 MEASURES = {
     HEADLINE: Shown("share decided otherwise as a member of another group", "rate"),
     "flip_direction_share": Shown("share decided otherwise, in one direction", "rate"),
+    "share_changed": Shown("share that would turn favourable less share that would turn unfavourable", "rate"),
+    "relative_change": Shown("change of the score over the own probability of denial", "number"),
     "score_change": Shown("mean change of the score", "number"),
     "score_change_absolute": Shown("mean size of the score's change", "number"),
     "score_change_squared": Shown("mean squared change of the score (CF)", "number"),
@@ -87,17 +89,22 @@ def _decisions(m: Mediated) -> TableView:
                 *(value_cell(m.get(group, HEADLINE, MEAN), "rate") for _ in range(m.settings.several)),
                 value_cell(m.get(group, "flip_direction_share", TO_FAVOURABLE), "rate"),
                 value_cell(m.get(group, "flip_direction_share", TO_UNFAVOURABLE), "rate"),
+                _of_others(m, group, "share_changed", "rate"),
             )
             rows.append((*_first(m, group, found), value_cell(found, "rate"), *cells, *compared))
     header = (
         *("Group", "Imagined as", "Applicants imagined", "Decided otherwise"),
         *("Mean over networks",) * m.settings.several,
-        *("Then favourable", "Then unfavourable", f"Difference from {m.view.reference}", "p", "q"),
+        *("Then favourable", "Then unfavourable", "Net", f"Difference from {m.view.reference}", "p", "q"),
     )
     note = (
         "Decided otherwise: by the audited model, on the imagined mediators. In brackets: intervals of the "
         f"applicants; they know nothing of how sure the generators are. The difference is from {m.view.reference}, "
         "whose members are imagined elsewhere; with more than two groups it has no p."
+    )
+    note += (
+        " Net: then favourable less then unfavourable, the mean over networks; above 0 where belonging to the group "
+        "harms by this model and these mediators. It has an interval only with `methods.gcfn.refits`."
     )
     if m.settings.several:
         note += (
@@ -111,15 +118,22 @@ def _first(m: Mediated, group: str, found: Measure) -> Row:
     return (Cell(m.view.named(group)), Cell(m.imagined_as(group)), n_cell(found))
 
 
+def _of_others(m: Mediated, group: str, measure: str, unit: Unit) -> Cell:
+    """A measure that there is only of groups outside the reference group."""
+    return Cell("", "none") if group == m.view.reference else value_cell(m.get(group, measure), unit)
+
+
 def _scores(m: Mediated) -> TableView:
     rows: list[Row] = []
     for group in m.view.groups:
         found = [m.get(group, name) for name in ("score_change", "score_change_absolute", "score_change_squared")]
         if found[0] is not None:
             mean, size, squared = (value_cell(each, "number") for each in found)
-            rows.append((*_first(m, group, found[0]), mean, size, value_cell(m.quantile(group), "number"), squared))
+            relative = _of_others(m, group, "relative_change", "number")
+            largest = value_cell(m.quantile(group), "number")
+            rows.append((*_first(m, group, found[0]), mean, relative, size, largest, squared))
     header = (
-        *("Group", "Imagined as", "Applicants imagined", "Mean change", "Mean size"),
+        *("Group", "Imagined as", "Applicants imagined", "Mean change", "Over own denial", "Mean size"),
         *(f"{100 * m.settings.quantile:g} % are smaller than", "Mean square (CF)"),
     )
     unit = "the sum of the rule" if m.material.model == "rule" else "the model's score, between 0 and 1"
@@ -127,7 +141,7 @@ def _scores(m: Mediated) -> TableView:
     note = (
         f"Change of {unit}: as imagined less as it is, so that below 0 the model would have been less favourable; a "
         f"mean change of 0 may hide changes in both directions.{worst} CF is what the paper measures unfairness by. "
-        "In brackets: intervals."
+        "Over own denial: all changes together over all own probabilities of denial. In brackets: intervals."
     )
     note += f" {ROUNDED}" * m.coarse
     return TableView(f"How far scores would move, by {m.view.attribute}", header, tuple(rows), note)

@@ -1,0 +1,25 @@
+"""Settings of the stage ``refit_generators``."""
+
+from schemas.audit.model import Model
+from schemas.audit.spec import AuditSpec
+from tasks.counterfactuals.gan.stage_settings import GeneratorSettings, generator_settings
+from tasks.methods.gcfn.settings import GcfnSettings
+
+
+class RefitSettings(GeneratorSettings):
+    """Settings of the generators, of the refits, and of the decisions on counterfactual mediators."""
+
+    model: Model
+    refits: int
+
+
+def settings_of(spec: AuditSpec) -> RefitSettings | None:
+    """Returns the stage's settings; None where the audit spec asks for no refits, or has no model to ask again.
+
+    Raises:
+        SpecError: as the settings of generators say.
+    """
+    asked = spec.methods.of(GcfnSettings)
+    if asked is None or not asked.refits or spec.model.kind == "none":
+        return None
+    return RefitSettings.of(spec, refits=asked.refits, **generator_settings(spec, asked))
