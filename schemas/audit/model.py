@@ -56,12 +56,19 @@ class Model(Strict):
     threshold: float | Literal["rate_matched"] = Field(
         "rate_matched", description="of the kind `file`: 0.5 if left out"
     )
+    refits: int = Field(
+        200,
+        ge=0,
+        le=10_000,
+        description="resamples of rows on which a logistic regression and its threshold are fitted anew, for intervals "
+        "about the model as a decision maker; 0: none, and so for other kinds",
+    )
 
     @classmethod
     def paper(cls, own: Mapping[str, Any]) -> dict[str, Any]:
         """The keys of a spec under the profile `paper`; how a model is split off is nothing that a file has."""
         split = {} if own.get("kind") == "file" else {"split": "holdout"}
-        return {**split, "threshold": 0.5, **own}
+        return {**split, "threshold": 0.5, "refits": 0, **own}
 
     @model_validator(mode="before")
     @classmethod

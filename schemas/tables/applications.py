@@ -136,6 +136,19 @@ TRAINED_NETS = Table(
     restricted=True,
 )
 
+MODEL_REFITS = Table(
+    "model_refits",
+    "Decisions of the model on resamples of rows to which it and its threshold were fitted anew, by group.",
+    (
+        Column("refit", "int32", "number of the resample, from 0", minimum=0),
+        *(PROTECTED_ATTRIBUTE, GROUP),
+        Column("n", "int64", "rows of the group in the resample", minimum=0),
+        Column("approved", "int64", "those that the model fitted to the resample favours", minimum=0),
+    ),
+    key=("refit", "protected_attribute", "group"),
+    restricted=True,
+)
+
 MODEL_METRICS = Table(
     "model_metrics",
     "How well the model's scores and decisions follow the lender's, by group.",

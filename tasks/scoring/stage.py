@@ -22,6 +22,7 @@ from schemas.tables.applications import (
     FEATURES,
     MEMBERSHIPS,
     MODEL_METRICS,
+    MODEL_REFITS,
     MODELS,
 )
 from schemas.terms import DecisionMaker
@@ -33,6 +34,7 @@ from tasks.preprocessing.columns import columns_of
 
 if TYPE_CHECKING:
     from tasks.scoring.decision_makers import Scored
+    from tasks.scoring.refitting import Refits
 
 
 class ScoreSettings(StageSettings):
@@ -53,7 +55,10 @@ def settings_of(spec: AuditSpec) -> ScoreSettings:
     return ScoreSettings.of(spec, model_sha256=None if given is None else sha256_of(_located(given.path)))
 
 
-@stage(reads=(FEATURES, APPLICATIONS, APPLICANTS, ENCODINGS, MEMBERSHIPS), writes=(DECISIONS, MODEL_METRICS, MODELS))
+@stage(
+    reads=(FEATURES, APPLICATIONS, APPLICANTS, ENCODINGS, MEMBERSHIPS),
+    writes=(DECISIONS, MODEL_METRICS, MODELS, MODEL_REFITS),
+)
 def score(
     features: pa.Table,
     applications: pa.Table,
@@ -63,7 +68,7 @@ def score(
     *,
     settings: ScoreSettings,
 ) -> Produced:
-    """One decision per application and decision maker, the model's metrics by group, and the model itself.
+    """One decision per application and decision maker, the model's metrics by group, the model itself and its refits.
 
     Raises:
         DataQualityError: too few decisions of one kind to fit the model.
@@ -77,12 +82,13 @@ def score(
     )
     ids, y, outcome = frame["row_id"].to_numpy(), frame["favourable"].to_numpy(), frame["outcome"].to_numpy()
     n, model = len(frame), settings.model
-    from tasks.scoring import decision_makers  # loads what fits models
+    from tasks.scoring import decision_makers, refitting  # these load what fits models
 
     lender = _decisions(ids, DecisionMaker.LENDER, outcome, decision_makers.Scored.unscored(y))
     if model.kind == "none":
-        tables = {DECISIONS.name: lender, MODEL_METRICS.name: MODEL_METRICS.empty(), MODELS.name: MODELS.empty()}
-        return Produced(tables, rows_in=n)
+        empty = {table.name: table.empty() for table in (MODEL_METRICS, MODELS, MODEL_REFITS)}
+        return Produced({DECISIONS.name: lender, **empty}, rows_in=n)
+    found = None
     if model.rule is not None:
         scored = decision_makers.ruled(model.rule, columns_of(applicants, encodings))
     elif model.file is not None:
@@ -91,12 +97,14 @@ def score(
     else:
         x = np.column_stack([features[name].to_numpy() for name in features.column_names[1:]])
         scored = decision_makers.fitted(x, y, model, settings.seed)
+        found = refitting.refits(x, y, scored.explained, model, model.refits, settings.seed)
     groups = memberships.to_pandas().merge(frame[["row_id"]].assign(at=np.arange(n)), on="row_id")
     return Produced(
         {
             DECISIONS.name: pa.concat_tables([lender, _decisions(ids, DecisionMaker.MODEL, outcome, scored)]),
             MODEL_METRICS.name: _metrics(groups, y, scored),
             MODELS.name: MODELS.build(fold=range(len(scored.models)), content=scored.models),
+            MODEL_REFITS.name: MODEL_REFITS.empty() if found is None else _refits(groups, found, x),
         },
         rows_in=2 * n,
     )
@@ -143,6 +151,23 @@ def _metrics(groups: Any, y: Bools, scored: "Scored") -> pa.Table:
             for name, cell in zip(rows, (attribute, group, metric, value, len(at)), strict=True):
                 rows[name].append(cell)
     return MODEL_METRICS.build(**rows)
+
+
+def _refits(groups: Any, found: "Refits", x: Floats) -> pa.Table:
+    """Rows and approvals of each resample by group, of the model that was fitted to the resample."""
+    counts, approved = found.counts, found.counts * found.favourable(x)
+    tables, draws = [MODEL_REFITS.empty()], counts.shape[1]
+    for (attribute, group), members in groups.groupby(["protected_attribute", "group"]):
+        at = members["at"].to_numpy()
+        table = MODEL_REFITS.build(
+            refit=np.arange(draws, dtype=np.int32),
+            protected_attribute=[attribute] * draws,
+            group=[group] * draws,
+            n=counts[at].sum(axis=0, dtype=np.int64),
+            approved=approved[at].sum(axis=0, dtype=np.int64),
+        )
+        tables.append(table)
+    return pa.concat_tables(tables)
 
 
 def _of_group(y: Bools, predicted: Bools, ranks: Floats) -> dict[str, float | None]:

@@ -18,6 +18,9 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
     if asked is not None:
         yield from _of_groups(asked, tuple(spec.features()))
         yield from _of_optima(asked)
+        if asked.relabelled_draws:
+            yield without_interval(Form("infeasible_share_relabelled", {}, -1.0, 1.0))
+            yield without_interval(share("infeasible_share_under_relabelling"))
         if asked.ablations:
             yield from _of_ablations(asked, tuple(spec.features()))
 

@@ -1,7 +1,8 @@
 """What FGCE declares of itself: the registry reads nothing else of it."""
 
 from schemas.tables.feasibility import FEASIBILITY_EDGES, FEASIBILITY_NODES
-from tasks.pipeline.method import Method
+from schemas.terms import Theory
+from tasks.pipeline.method import Judged, Method
 
 METHOD = Method(
     "fgce",
@@ -14,10 +15,12 @@ METHOD = Method(
         *("component_nodes", "component_candidates"),
         *("components", "strong_components", "singletons", "density"),
         *("infeasible_share_without", "burden_without"),
+        *("infeasible_share_relabelled", "infeasible_share_under_relabelling"),
     ),
     {
         "infeasible_share": "no feasible path",
         "infeasible_share_size_matched": "reference at its size",
         "burden": "burden",
     },
+    judged=(Judged(Theory.RECOURSE, "infeasible_share_relabelled", "adds"),),
 )

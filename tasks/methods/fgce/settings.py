@@ -25,6 +25,7 @@ class FgceSettings(GraphSettings):
         "resolves": 0,
         "ablations": False,
         "ablation_draws": 0,
+        "relabelled_draws": 0,
     }
 
     cost: Literal["vector", "path", "hops"] = Field(
@@ -77,6 +78,13 @@ class FgceSettings(GraphSettings):
     ablations: bool = Field(True, description="whether recourse is searched again with each constraint lifted")
     ablation_draws: int = Field(
         5, ge=0, le=1000, description="as size_matched_draws, for the searches with a rule lifted and for connectivity"
+    )
+    relabelled_draws: int = Field(
+        199,
+        ge=0,
+        le=100_000,
+        description="times that labels are drawn anew within propensity strata, for the p of the infeasible share; "
+        "0: none",
     )
 
     @field_validator("face", "shares")

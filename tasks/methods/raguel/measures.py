@@ -11,6 +11,7 @@ _QUANTILES: Values = (0.1, 0.25, 0.5, 0.75, 0.9)
 _RANKED = ("list", "blocks")
 _THRESHOLDS = ("demographic_parity", "equalised_odds")
 _FIXED = "has an interval that holds offers and ranks fixed"
+_HELD = "has no interval while methods.raguel.refits is 0"
 _OVER: Values = ("mean_block", "least_block")
 _MODEL = ("model",)
 """A model alone can be asked whether an offer helps."""
@@ -23,6 +24,7 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
         return
     orders = (*_RANKED, "any") if asked.reach == "any" else _RANKED
     yield Form("recourse_cost", beside=COMPARED)
+    yield whole(Form("recourse_cost_reference_over_group"), "" if asked.refits else _HELD)
     yield share("unreached_share")
     yield share("recourse_not_confirmed_share", makers=_MODEL)
     yield share("list_share")

@@ -1,7 +1,8 @@
 """What RAGUEL declares of itself: the registry reads nothing else of it."""
 
+from schemas.terms import Theory
 from tasks.methods.raguel.tables import RERANKED
-from tasks.pipeline.method import Method
+from tasks.pipeline.method import Judged, Method
 
 METHOD = Method(
     "raguel",
@@ -9,6 +10,7 @@ METHOD = Method(
     (RERANKED,),
     (
         *("recourse_cost", "recourse_cost_quantile", "unreached_share", "recourse_not_confirmed_share"),
+        "recourse_cost_reference_over_group",
         *("ratio_of_costs", "ratio_of_costs_at", "list_share", "block_band", "block_share", "unfair_blocks"),
         *("points_changed", "ranks_changed", "total_cost", "mean_offer_cost"),
         *("offer_share", "offer_size", "offer_not_confirmed_share"),
@@ -19,4 +21,6 @@ METHOD = Method(
         "unreached_share": "no recourse in reach",
     },
     partitions={"block_share": ("block",)},
+    judged=(Judged(Theory.RECOURSE, "recourse_cost_reference_over_group"),),
+    covering=frozenset(("recourse_cost_reference_over_group",)),
 )

@@ -15,7 +15,13 @@ Tolerance = Annotated[float, Field(gt=0, le=1)]
 class RaguelSettings(MethodSettings):
     """Recourse-aware re-ranking (RAGUEL): who is how far from a favourable decision, and whom an offer would help."""
 
-    paper: ClassVar[dict[str, Any]] = {"rule": "strict", "direction": "both", "failure": "exit", "steps": False}
+    paper: ClassVar[dict[str, Any]] = {
+        "rule": "strict",
+        "direction": "both",
+        "failure": "exit",
+        "steps": False,
+        "refits": 0,
+    }
 
     listed: Literal["unfavourable", "all"] = Field(
         "unfavourable", description="who is ranked: those decided on unfavourably, or all (the paper's Table 6 fits it)"
@@ -72,6 +78,13 @@ class RaguelSettings(MethodSettings):
         ge=1,
         le=10_000,
         description="nearest applicants whose place is tried as a counterfactual point, of a model that is not linear",
+    )
+    refits: int = Field(
+        200,
+        ge=0,
+        le=10_000,
+        description="resamples of rows on which the model and its threshold are fitted anew, for the interval of the "
+        "ratio of recourse costs; 0: the model is held, and there is none",
     )
     alpha: float = Field(0.15, gt=0, lt=1, description="level of FA*IR, which stands beside")
     top: int = Field(1000, ge=1, le=100_000, description="ranks that FA*IR tests")

@@ -1,4 +1,4 @@
-"""Runs the searches of ``ablate``: with each constraint lifted, at each epsilon, on all rows and on subsamples.
+"""Runs the searches of ``ablate``: with each constraint lifted, at each epsilon, on subsamples and relabelled sets.
 
 All searches and epsilons use the same subsamples, so that differences between rules are not sampling noise.
 """
@@ -20,6 +20,7 @@ from tasks.detection.problems import decided, explained_and_candidates
 from tasks.feasibility_graph.algorithm.graph import collapse
 from tasks.feasibility_graph.rows import rules_of, strata_of
 from tasks.feasibility_graph.settings import GraphSettings
+from tasks.methods.fgce.ablate import relabelling
 from tasks.methods.fgce.ablate.settings import AblateSettings
 from tasks.methods.fgce.algorithm.ablation import connectivity, rules, subsamples
 from tasks.methods.fgce.algorithm.ablation.cheapest import Asked
@@ -66,12 +67,18 @@ def searched(
     facts: pa.Table,
     settings: AblateSettings,
 ) -> Produced:
-    """Computes infeasible share and burden of every group without each constraint, and connectivity by epsilon."""
+    """Computes what the settings ask for: searches with rules lifted, connectivity, and searches with labels drawn."""
     rows = _rows(features, memberships, settings)
     asked = _asked(rows.ids, decisions, settings.explain)
-    variants = _variants(rows.encoded, encodings, _epsilon(facts))
-    tallies, draws = _searched(rows, variants, asked, settings.graph)
-    aggregates, thinned = _connected(rows, variants[0], settings.graph)
+    tallies: list[pa.Table] = []
+    draws: list[pa.Table] = []
+    thinned: list[pa.Table] = []
+    aggregates = list(_relabelled(rows, encodings, asked, _epsilon(facts), settings))
+    if settings.ablations:
+        variants = _variants(rows.encoded, encodings, _epsilon(facts))
+        tallies, draws = _searched(rows, variants, asked, settings.graph)
+        connected, thinned = _connected(rows, variants[0], settings.graph)
+        aggregates += connected
     return Produced(
         {
             TALLIES.name: pa.concat_tables([TALLIES.empty(), *tallies]),
@@ -79,6 +86,24 @@ def searched(
             DRAWS.name: pa.concat_tables([DRAWS.empty(), *draws, *thinned]),
         }
     )
+
+
+def _relabelled(
+    rows: _Rows, encodings: pa.Table, asked: dict[str, Asked], epsilon: float, settings: AblateSettings
+) -> Iterator[pa.Table]:
+    """Aggregates of every protected attribute and decision maker, with labels drawn within propensity strata."""
+    if not settings.relabelled_draws:
+        return
+    draws, graph = settings.relabelled_draws, settings.graph
+    shared = relabelling.Shared(rows.encoded, encodings, epsilon, graph, draws, settings.seed)
+    grouped = [
+        relabelling.Grouped(protected, attribute.group, attribute.groups)
+        for protected, attribute in zip(settings.protected, rows.attributes, strict=True)
+    ]
+    for at, (protected, attribute) in enumerate(zip(settings.protected, rows.attributes, strict=True)):
+        freed = _freed(encodings, protected.columns)
+        for maker, found in relabelling.aggregates(shared, grouped, asked, freed, at):
+            yield attribute.origin(maker).aggregates(found)
 
 
 def _rows(features: pa.Table, memberships: pa.Table, settings: AblateSettings) -> _Rows:

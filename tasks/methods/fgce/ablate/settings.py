@@ -12,24 +12,34 @@ class AblateSettings(StageSettings):
     """Settings of the searches: graph, explained applicants, protected attributes and their subsamples."""
 
     graph: GraphSettings
+    ablations: bool
+    """Whether the search is repeated with rules lifted."""
     draws: int
     """Subsamples of the reference group for each smaller group."""
+    relabelled_draws: int
+    """Draws of labels for each group."""
     explain: Explain
     protected: tuple[Protected, ...]
     seed: int
 
 
 def settings_of(spec: AuditSpec) -> AblateSettings | None:
-    """Returns the stage's settings; None where the audit spec has no ablations.
+    """Returns the stage's settings; None where the audit spec has neither ablations nor relabelled draws.
 
     Raises:
         SpecError: a feature is named like one of the searches, whose results could then not be told from its own.
     """
     asked = spec.methods.of(FgceSettings)
-    if asked is None or not asked.ablations:
+    if asked is None or not (asked.ablations or asked.relabelled_draws):
         return None
     for name in NAMES:
-        if name in spec.features():
+        if asked.ablations and name in spec.features():
             message = f"{name!r} is the name of a search of its own; rename the column, or set fgce.ablations: false"
             raise SpecError(message, ("columns", name))
-    return AblateSettings.of(spec, graph=connect.settings_of(spec).graph, draws=asked.ablation_draws)
+    return AblateSettings.of(
+        spec,
+        graph=connect.settings_of(spec).graph,
+        ablations=asked.ablations,
+        draws=asked.ablation_draws if asked.ablations else 0,
+        relabelled_draws=asked.relabelled_draws,
+    )

@@ -3,7 +3,11 @@
 It shows which rule leaves whom without recourse (FGCE, Table VI, Figures 1 and 5), as a thought experiment about the
 graph. Connectivity depends on the applications and not on the decision maker: it is stored once, with the lender.
 
-Both are measured again on the reference group at the size of every smaller group (specs of FGCE, 'Epsilon and size').
+The search is also repeated on sets of a group's size whose labels were drawn within propensity strata, for the p of
+its infeasible share (specs of verdicts, section 4).
+
+Both of the former are measured again on the reference group at the size of every smaller group (specs of FGCE,
+'Epsilon and size').
 """
 
 import pyarrow as pa
@@ -31,7 +35,7 @@ def ablate(
     *,
     settings: AblateSettings,
 ) -> Produced:
-    """Computes infeasible share and burden of every group without each constraint, and connectivity by epsilon."""
+    """Computes infeasible share and burden without each constraint, connectivity by epsilon, and relabelled shares."""
     from tasks.methods.fgce.ablate.searches import searched  # loads numba
 
     return searched(features, encodings, memberships, decisions, facts, settings)

@@ -5,15 +5,17 @@ Scope: the order of the work on one list. Decision makers: ``recourse``. Tables 
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 from zlib import crc32
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from schemas.tables.applications import MODELS
 from schemas.tables.findings import AGGREGATES, TALLIES
-from schemas.terms import Refusal
+from schemas.terms import DecisionMaker, Refusal
 from tasks.detection.problems import decided, explained_and_candidates
 from tasks.methods.raguel.algorithm import aggregates as raguel_aggregates
 from tasks.methods.raguel.algorithm import group_thresholds, lists
@@ -27,6 +29,7 @@ from tasks.methods.raguel.algorithm.summary import ListSummary, Thresholded
 from tasks.methods.raguel.algorithm.targets import Found
 from tasks.methods.raguel.algorithm.units import Space, space_of
 from tasks.methods.raguel.rerank.recourse import Maker, attributes_of, maker_of
+from tasks.methods.raguel.rerank.refitted import Decided, ratios
 from tasks.methods.raguel.rerank.rows import Case, Placed, offer_rows, reranked_rows
 from tasks.methods.raguel.rerank.settings import RerankSettings
 from tasks.methods.raguel.tables import OFFERS, RERANKED
@@ -37,6 +40,7 @@ from tasks.pipeline.stage import Produced
 from tasks.pipeline.statistics import Origin
 from tasks.preprocessing.columns import columns_of, encoded
 from tasks.preprocessing.groups import Grouped, groups_of
+from tasks.scoring.refitting import Refits, refits
 
 METHOD = "raguel"
 
@@ -63,6 +67,8 @@ class _Rows:
     wanted: Longs
     """Rows that are to be ranked."""
     candidate: Bools
+    decided: Decided
+    """What the ratio of recourse costs needs."""
     bands: Longs | None
     """Of the column that gives the blocks their sizes."""
 
@@ -80,10 +86,11 @@ def reranked(
     ids, columns = applicants["row_id"].to_numpy(), columns_of(applicants, encodings)
     groups = groups_of(memberships, ids, settings.protected)
     tables: dict[str, list[pa.Table]] = {t.name: [t.empty()] for t in (RERANKED, OFFERS, TALLIES, AGGREGATES)}
+    lender = _of_lender(decisions, ids)
     expected = 0
     for name, frame in decided(decisions, settings.explain):
         made = pd.DataFrame({"row_id": ids}).merge(frame, on="row_id", validate="one_to_one")
-        rows = _rows(name, made, columns, encodings, models, settings)
+        rows = _rows(name, made, columns, encodings, models, lender, settings)
         for attribute in settings.protected:
             case = Case(METHOD, name, attribute.name, ids, groups[attribute.name])
             rng = np.random.default_rng([settings.seed, crc32(f"rerank|{attribute.name}".encode())])
@@ -98,14 +105,23 @@ def reranked(
 
 
 def _rows(
-    name: str, made: pd.DataFrame, columns: Columns, encodings: pa.Table, models: pa.Table, settings: RerankSettings
+    name: str,
+    made: pd.DataFrame,
+    columns: Columns,
+    encodings: pa.Table,
+    models: pa.Table,
+    lender: Bools,
+    settings: RerankSettings,
 ) -> _Rows:
     factual, candidate = explained_and_candidates(made, name, settings.explain)
     favourable, open_ = made["favourable"].to_numpy(), made["explained"].to_numpy()
     own = pa.Table.from_pandas(made, preserve_index=False)
     held = models if name == "model" else MODELS.empty()
+    maker = maker_of(name, settings.model, held, columns, encodings, own)
+    errors_alone = name == DecisionMaker.MODEL and settings.explain.factuals == "false_negatives"
+    asked = open_ & made["outcome"].to_numpy() if errors_alone else open_
     return _Rows(
-        maker=maker_of(name, settings.model, held, columns, encodings, own),
+        maker=maker,
         columns=columns,
         encodings=encodings,
         favourable=favourable,
@@ -113,8 +129,27 @@ def _rows(
         open=open_,
         wanted=np.flatnonzero(open_ if settings.raguel.listed == "all" else factual),
         candidate=candidate,
+        decided=Decided(
+            x=maker.inputs.x,
+            denied=~favourable & asked,
+            asked=asked,
+            linear=maker.linear is not None,
+            refits=_refits(maker, lender, open_, settings) if name == DecisionMaker.MODEL else None,
+        ),
         bands=_bands(columns, encodings, settings.raguel.block_column),
     )
+
+
+def _of_lender(decisions: pa.Table, ids: "np.ndarray[Any, Any]") -> Bools:
+    """``(n,)`` the lender's decisions, to which models are fitted."""
+    own = decisions.filter(pc.equal(decisions["decision_maker"], str(DecisionMaker.LENDER))).to_pandas()
+    favourable: Bools = own.set_index("row_id")["favourable"].loc[ids].to_numpy(bool)
+    return favourable
+
+
+def _refits(maker: Maker, lender: Bools, explained: Bools, settings: RerankSettings) -> Refits | None:
+    asked = settings.raguel.refits
+    return refits(maker.inputs.x, lender, explained, settings.model, asked, settings.seed)
 
 
 def _bands(columns: Columns, encodings: pa.Table, name: str | None) -> Longs | None:
@@ -137,10 +172,13 @@ def _of_case(
     tallies = _unreached(found, group)
     kept = np.flatnonzero(refusal == "")
     placed = Placed(rows.wanted, kept, found, refusal, settings.raguel)
+    cost = np.full(len(rows.favourable), np.nan)
+    cost[rows.wanted] = found.targets.cost
+    level = settings.bootstrap.level
+    aggregates = ratios(rows.decided, cost, space, case.grouped, settings.model, settings.raguel, level)
     if not len(kept):
-        return placed, tallies, []
+        return placed, tallies, aggregates
     told, applied = _told(rows, space, found, kept, case.grouped, settings)
-    aggregates: list[Aggregate] = []
     for number in np.unique(told.group).tolist():
         tallies += [replace(t, group=number) for t in raguel_tallies.tallies(told, number)]
         aggregates += raguel_aggregates.aggregates(told, number, settings.raguel, settings.bootstrap.draws, rng)

@@ -77,17 +77,17 @@ def maker_of(name: str, model: Model, models: pa.Table, columns: Columns, encodi
     answers = _answers(model, models, columns, encodings, made)
     if model.rule is not None:
         weights = np.array([model.rule.weights.get(each, 0.0) for each in columns.names])
-        form = {0: _above(Linear(weights), model.rule.limit)}
+        form = {0: above(Linear(weights), model.rule.limit)}
         return Maker(name, inputs, taken_as, np.zeros(n, np.int32), form, answers, scores)
     forms = {number: linear_form(each) for number, each in stored(models, model).items()}
     cut = float(logit(made["threshold"][0].as_py()))
-    linear = {number: _above(each, cut) for number, each in forms.items() if each is not None}
+    linear = {number: above(each, cut) for number, each in forms.items() if each is not None}
     fold = made["fold"].to_numpy().astype(np.int32)
     return Maker(name, inputs, taken_as, fold, linear if len(linear) == len(forms) else None, answers, scores)
 
 
-def _above(form: Linear, cut: float) -> Linear:
-    """How far the logit lies above the cut."""
+def above(form: Linear, cut: float) -> Linear:
+    """How far the logit lies above the cut, and a trifle less, so that the boundary is crossed."""
     return Linear(form.coefficients, form.intercept - cut - MARGIN * max(1.0, abs(cut)))
 
 

@@ -14,6 +14,7 @@ from conftest import spec_of
 from tasks.feasibility_graph.rows import rules_of
 from tasks.methods.fgce.ablate import searches
 from tasks.methods.fgce.ablate import stage as ablate
+from tasks.methods.fgce.algorithm.ablation.connectivity import MEASURES  # noqa: F401 by name in a query
 from tasks.methods.fgce.report import ablation
 from tasks.methods.fgce.report import connectivity as connectivity_report
 from tasks.pipeline.stage import Produced, hold
@@ -77,7 +78,7 @@ def test_every_variant_for_every_group_and_maker_and_nobody_worse_off(place: Pat
 
 def test_connectivity_is_stored_once_and_at_the_chosen_epsilon_it_is_that_of_the_graph(place: Path) -> None:
     found, before = produced(place)
-    aggregates = found.tables["aggregates"].to_pandas()
+    aggregates = found.tables["aggregates"].to_pandas().query("measure in @MEASURES")
     assert set(aggregates["decision_maker"]) == {"lender"}
     facts = pa.concat_tables(before["feasibility_facts"]).to_pandas().set_index("fact")["value"]
     aggregates["epsilon"] = [json.loads(p)["epsilon"] for p in aggregates["parameters"]]
@@ -94,13 +95,13 @@ def test_the_tables_keep_their_declarations(place: Path) -> None:
     found, _ = produced(place)
     kept, _, results = hold(ablate.ablate, found, 500)
     assert kept["tallies"].num_rows == found.tables["tallies"].num_rows > 0
-    assert kept["aggregates"].num_rows == 8 * 4 * 3
+    assert kept["aggregates"].num_rows == 8 * 4 * 3 + 2 * 2 * 2  # epsilons, relabelled groups
     assert kept["draws"].num_rows == found.tables["draws"].num_rows > 0
     assert all(results["success"].to_pylist())
 
 
 def test_every_tally_and_aggregate_of_a_smaller_group_has_its_draws(place: Path) -> None:
-    found, _ = produced(place, methods__fgce__ablation_draws="3")
+    found, _ = produced(place, methods__fgce__ablation_draws="3", methods__fgce__relabelled_draws="0")
     keys = ["decision_maker", "group", "measure", "parameters"]
     draws = found.tables["draws"].to_pandas()
     said = pd.concat([found.tables[name].to_pandas()[keys] for name in ("tallies", "aggregates")]).drop_duplicates()
