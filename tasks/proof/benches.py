@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -56,18 +56,21 @@ class Bench:
     """Memory that has to be free."""
     disk: int = 2**30
     """Bytes that have to be free."""
+    forms: Mapping[str, Callable[[Room], Iterable[Row]]] = field(default_factory=dict)
+    """Option -> what runs in place of ``lines`` where it is given."""
 
     @property
     def options(self) -> tuple[str, ...]:
         """The options that it takes."""
-        return ("--data", "--rows") if self.files else ("--rows",)
+        return (*(("--data", "--rows") if self.files else ("--rows",)), *self.forms)
 
-    def run(self, data: Path | None = None, rows: int | None = None) -> list[Row]:
+    def run(self, data: Path | None = None, rows: int | None = None, form: str | None = None) -> list[Row]:
         """Measures, and returns the rows of the table.
 
         Args:
             data: Directory with the files.
             rows: Most rows of each data set, for a quick look; targets, which are for the full sizes, are left out.
+            form: The option of ``forms`` that is given.
 
         Raises:
             SpecError: The limit on rows is too low.
@@ -83,7 +86,8 @@ class Bench:
             raise InfrastructureError(f"{free} MB of memory are free and {needed}")
         with tempfile.TemporaryDirectory() as place:
             Lake(Path(place)).require_space(self.disk, "the benchmark")
-            found = list(self.lines(Room(Path(place), inside, rows)))
+            lines = self.forms[form] if form else self.lines
+            found = list(lines(Room(Path(place), inside, rows)))
         return found if rows is None else [{**each, "target": None, "met": None} for each in found]
 
 

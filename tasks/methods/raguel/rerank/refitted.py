@@ -82,9 +82,7 @@ def _why(decided: Decided, model: Model, settings: RaguelSettings) -> str:
     return NOT_FITTED.format(kind=model.kind) if fitted_here and decided.refits is None else ""
 
 
-def means(
-    decided: Decided, refits: Refits, space: Space, group: Ints, groups: int, settings: RaguelSettings
-) -> Floats:
+def means(decided: Decided, refits: Refits, space: Space, group: Ints, groups: int, settings: RaguelSettings) -> Floats:
     """``(draws, groups)`` mean costs on each resample, to the boundary of the model that was fitted to it."""
     values, denied = space.values(decided.x), ~refits.favourable(decided.x) & decided.asked[:, None]
     found = np.full((len(refits.cut), groups), np.nan)
