@@ -57,9 +57,12 @@ columns:
 
 model: {kind: logistic_regression}  # none: audit the decisions alone
 
-thresholds:  # fixed before the run; CHECK that they are the limits you would defend
-  - {measure: approval_rate_ratio, minimum: 0.9}
-  - {measure: infeasible_share_size_matched_difference, maximum: 0.05}
+# Limits are fixed before the run: CHECK that you would defend them. direct, total and recourse are choices of Evenhand; 0.80 of
+# outcome is the four fifths of 29 CFR 1607.4(D), a rule of employment that no regulator of lending codified; reasons has no
+# scale. null: no limit. See docs/verdicts.md
+verdicts:
+  columns_complete: CHECK  # true: every column that the lender decided by is in this table; else false, as it is read until then
+  limits: {direct: 0.02, total: 0.05, outcome: 0.80, recourse: {difference: 0.05, ratio: 0.80}, reasons: null}
 
 disclosure: {profile: strict}  # strict: counts up to 7 withheld, others rounded to 5; public: below 5 withheld
 seed: 482

@@ -15,6 +15,7 @@ from schemas.terms import ExitCode
 app = typer.Typer()
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+_FORM = "--group-as-input"
 
 
 @app.command(epilog="Example: evenhand bench fgce --data DIR, or: evenhand bench overhead --spec SPEC.yaml")
@@ -30,19 +31,24 @@ def bench(
     rows: Annotated[
         int | None, typer.Option(min=1, help="all but overhead: at most so many rows, for a quick look.")
     ] = None,
+    group_as_input: Annotated[
+        bool,
+        typer.Option("--group-as-input", help="twin: the race is an input of the model, as it is not in the spec."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Time the same work two ways and print the ratio; all but overhead print times beside targets, too."""
     from flows.bench.listing import OVERHEAD, bench_of, options_of
     from flows.bench.overhead import overhead
 
-    _refuse_options_of_others(name, {"--spec": spec, "--set": set_, "--data": data, "--rows": rows})
+    given = {"--spec": spec, "--set": set_, "--data": data, "--rows": rows, _FORM: group_as_input}
+    _refuse_options_of_others(name, given)
     if "--data" in options_of(name) and data is None:
         raise SpecError(f"bench {name} needs --data DIR, the directory that holds data/")
     if name == OVERHEAD:
         said = overhead(load_spec(spec, dict(pair(s) for s in set_ or [])).spec)
     else:
-        said = bench_of(name).run(data, rows)
+        said = bench_of(name).run(data, rows, _FORM if group_as_input else None)
     if as_json:
         console.print_json(json.dumps(said))
     else:

@@ -56,18 +56,21 @@ class Bench:
     """Memory that has to be free."""
     disk: int = 2**30
     """Bytes that have to be free."""
+    forms: Mapping[str, Callable[[Room], Iterable[Row]]] = field(default_factory=dict)
+    """Option -> what runs in place of ``lines`` where it is given."""
 
     @property
     def options(self) -> tuple[str, ...]:
         """The options that it takes."""
-        return ("--data", "--rows") if self.files else ("--rows",)
+        return (*(("--data", "--rows") if self.files else ("--rows",)), *self.forms)
 
-    def run(self, data: Path | None = None, rows: int | None = None) -> list[Row]:
+    def run(self, data: Path | None = None, rows: int | None = None, form: str | None = None) -> list[Row]:
         """Measures, and returns the rows of the table.
 
         Args:
             data: Directory with the files.
             rows: Most rows of each data set, for a quick look; targets, which are for the full sizes, are left out.
+            form: The option of ``forms`` that is given.
 
         Raises:
             SpecError: The limit on rows is too low.
@@ -83,21 +86,31 @@ class Bench:
             raise InfrastructureError(f"{free} MB of memory are free and {needed}")
         with tempfile.TemporaryDirectory() as place:
             Lake(Path(place)).require_space(self.disk, "the benchmark")
-            found = list(self.lines(Room(Path(place), inside, rows)))
+            lines = self.forms[form] if form else self.lines
+            found = list(lines(Room(Path(place), inside, rows)))
         return found if rows is None else [{**each, "target": None, "met": None} for each in found]
 
 
 @dataclass(frozen=True)
+class Held:
+    """A measure by which a method is held against twins of HMDA, and which planted discrimination it can find."""
+
+    measure: str
+    finds: tuple[str, ...]
+    """What it can find where the group is no input of the model. Of the rest the rate is shown, without a target."""
+    finds_by_input: tuple[str, ...]
+    """The same where the group is an input of the model."""
+    why_not: str = ""
+    """Reason for the rest."""
+
+
+@dataclass(frozen=True)
 class Expected:
-    """How a method is run on a twin of HMDA, and which planted discrimination it can find."""
+    """How a method is run on a twin of HMDA, and what it is held against there."""
 
     smaller: str
-    """Settings, as YAML, with which its part of an audit takes seconds. No limit, and no measure with a limit, is
-    touched."""
-    finds: tuple[str, ...]
-    """What it can find. Of the rest the rate is shown, without a target."""
-    why_not: Mapping[str, str] = field(default_factory=dict)
-    """Reasons for the rest."""
+    """Settings, as YAML, with which its part of an audit takes seconds. No measure that it is held by is touched."""
+    measures: tuple[Held, ...]
 
 
 def apart(module: str, what: str, *about: object) -> Mapping[str, Any]:

@@ -377,9 +377,15 @@ def test_values_of_set_have_the_same_limits() -> None:
     assert len(lines[0]) < 300
 
 
+OWN = """[
+  {measure: approval_rate_ratio, decision_maker: lender, minimum: 0.9},
+  {measure: infeasible_share_size_matched_difference, maximum: 0.05},
+]"""
+
+
 @pytest.mark.parametrize(("method", "left"), [("cst", ["infeasible_share_size_matched_difference"]), ("fgce", [])])
 def test_a_method_alone_is_audited_with_its_own_limits(method: str, left: list[str]) -> None:
-    read, left_out = only(load_spec(None, {}), [method])
+    read, left_out = only(load_spec(None, {"thresholds": OWN}), [method])
     assert left_out == left
     assert read.spec.methods.running() == (method,)
     assert "approval_rate_ratio" in [limit.measure for limit in read.spec.thresholds], "that of the decisions stays"
