@@ -96,7 +96,12 @@ class Lookalikes:
     def imagine(self, attribute: str, decide: Decide | None) -> Regenerate:
         """A function that matches again with permuted labels; there is no causal graph to leave an edge out of."""
 
-        def again(rows: Longs, group: Ints, without: Edge | None) -> Counterfactuals:  # noqa: ARG001
+        def again(
+            rows: Longs,
+            group: Ints,
+            without: Edge | None,  # noqa: ARG001
+            sample: Longs | None = None,  # noqa: ARG001
+        ) -> Counterfactuals:
             found = self._matches(group, rows, self.groups[attribute].reference)
             made = nearest.counterfactuals(found, self.columns, None)
             there = replace(self.columns, values=made.values)

@@ -129,13 +129,26 @@ class World:
     def imagine(self, attribute: str, decide: Decide | None) -> Regenerate:
         """What makes counterfactuals again for a method that asks how much its results owe to the assumptions."""
 
-        def again(rows: Longs, group: Ints, without: Edge | None) -> Counterfactuals:
+        def again(rows: Longs, group: Ints, without: Edge | None, sample: Longs | None = None) -> Counterfactuals:
+            if sample is not None:
+                return self._refitted(attribute, rows, group, without, sample)
             fitted, roots = self.fit(attribute, group, without)
             made = self.imagined(attribute, fitted, roots, rows)
             there = replace(self.columns, values=made.values)
             return Counterfactuals(made.row, made.values, decide(there, made.row)[0] if decide else None)
 
         return again
+
+    def _refitted(
+        self, attribute: str, rows: Longs, group: Ints, without: Edge | None, sample: Longs
+    ) -> Counterfactuals:
+        """Counterfactuals by a model fitted to a sample of rows, with the draws of the model of all rows."""
+        roots = self._rooted(self._labels(attribute, group))
+        graph = self.graph.without(without) if without else self.graph
+        some = replace(roots, codes=roots.codes[sample])
+        fitted = abduction.fit(graph, self.columns.rows(sample), some, np.random.default_rng(self.seed))
+        made = self.imagined(attribute, fitted, roots, rows)
+        return Counterfactuals(made.row, made.values, None)
 
     def _rooted(self, instead: Mapping[str, Ints]) -> Roots:
         """The protected attributes that cause something, some of them with other labels."""

@@ -34,9 +34,10 @@ def known(
     maker: str,
     asked: GeneratorAssumptions,
     generator: Generator | None,
+    logged: tuple[str, ...] = (),
 ) -> dict[str, Problem]:
     """The problems with everything that is known of their applicants; crossed attributes know the single ones."""
-    columns = columns_of(given.applicants, given.encodings)
+    columns = replace(columns_of(given.applicants, given.encodings), logged=logged)
     decide = None
     if maker == DecisionMaker.MODEL and asked.model is not None:
         decide = decider(asked.model, given.models, given.encodings, given.decisions)

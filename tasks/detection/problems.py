@@ -37,6 +37,10 @@ class ProblemSettings(GeneratorAssumptions, Protocol):
         """Whose decisions are explained."""
 
     @property
+    def logged(self) -> tuple[str, ...]:
+        """Columns that regressions take the logarithm of."""
+
+    @property
     def bootstrap(self) -> Bootstrap:
         """Draws of the intervals."""
 
@@ -80,7 +84,8 @@ def cases(given: ProblemTables, asked: ProblemSettings) -> Iterator[Case]:
             for name, grouped in groups.items()
         }
         if given.applicants.num_rows:
-            problems = applicants.known(problems, given, made["favourable"].to_numpy(), maker, asked, generator)
+            favourable = made["favourable"].to_numpy()
+            problems = applicants.known(problems, given, favourable, maker, asked, generator, asked.logged)
         yield from (Case(maker, name, ids, problem) for name, problem in problems.items())
 
 

@@ -14,7 +14,7 @@ from schemas.audit.causal import CausalGraph
 from schemas.audit.methods import Methods
 from schemas.audit.model import Model
 from schemas.audit.spec import AuditSpec, Bootstrap, Decision, Explain, Protected, StageSettings
-from schemas.tables.applications import MODELS
+from schemas.tables.applications import APPLICANTS, MODELS
 from schemas.tables.findings import AGGREGATES, DRAWS, EVIDENCE, FINDINGS, TALLIES
 from tasks.counterfactuals.assumptions import Generator
 from tasks.counterfactuals.settings import MatchingSettings, matching_of
@@ -45,6 +45,8 @@ class DetectSettings(StageSettings):
     """These two only for a method that imagines applicants anew."""
     generator: Generator | None
     """What makes the counterfactuals of a method that is given some."""
+    logged: tuple[str, ...]
+    """Columns that regressions take the logarithm of; only for a method that compares applicants by their columns."""
 
     @property
     def matching(self) -> MatchingSettings:
@@ -58,6 +60,9 @@ def settings_of(spec: AuditSpec, method: str) -> DetectSettings:
     reads = METHODS[method].reads
     generator = generator_of(spec, METHODS[method])
     own: dict[str, Any] = {"decision": None, "model": None, "causal_graph": CausalGraph(), "generator": generator}
+    own["logged"] = ()
+    if APPLICANTS in reads:
+        own["logged"] = tuple(name for name, column in spec.features().items() if column.scale == "log")
     if MODELS in reads:
         own["model"] = spec.model
     if generator == "scm":

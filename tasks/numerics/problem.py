@@ -50,13 +50,17 @@ class Counterfactuals:
 class Regenerate(Protocol):
     """Makes counterfactuals again, under other assumptions than those of the audit."""
 
-    def __call__(self, rows: Longs, group: Ints, without: tuple[str, str] | None) -> Counterfactuals:
+    def __call__(
+        self, rows: Longs, group: Ints, without: tuple[str, str] | None, sample: Longs | None = None
+    ) -> Counterfactuals:
         """Imagine ``rows`` as members of the reference group.
 
         Args:
             rows: ``(r,)`` rows to imagine, ascending; those that are refused are missing from the answer.
             group: ``(n,)`` group of every row, as it is or permuted; the generator is fitted to it.
             without: An edge of the causal graph to leave out.
+            sample: ``(s,)`` rows that the generator is fitted to, with repeats; all if None. Decisions on the
+                counterfactuals are then left out. A generator that fits nothing looks at all rows.
         """
 
 

@@ -126,11 +126,24 @@ class Group:
             for variant in (v for v in variants if v != "cst_with_centres"):
                 self.put(f"{share}_null", 0.02 + found, n=20, k=K, variant=variant)
         self.put("share_significant_null_difference", FOUND[headline] + 0.07 * self.number - 0.02)
+        self.put("share_significant_p", 0.048)
+        self.effects(variants)
         self.put("no_width_share", 0.0)
         for attribute, found in CLIPPED.items():
             self.put("clipped_share", found + 0.01 * self.number, attribute=attribute)
         for number, (low, high) in enumerate(pairwise(ENDS)):
             self.put("delta_share", 0.02 * (number + 1) - 0.01, **{"from": low, "to": high})
+
+    def effects(self, variants):
+        """Both effects, their difference, p, and the excess share of denials."""
+        imagined = "cst" in variants
+        self.put("st_effect", 0.05)
+        self.put("st_effect_p", 0.035)
+        for measure, value in (("cst_effect", 0.082), ("mediated_effect", 0.032)) if imagined else ():
+            self.put(measure, value)
+        for variant in ("cst", "st") if imagined else ("st",):
+            for numerator, value in (("raw", 0.4), ("adjusted", 0.36)):
+                self.put("excess_share_of_denials", value, numerator=numerator, variant=variant)
 
 
 def add(rows, maker):

@@ -1,11 +1,12 @@
 """What CST will measure: of the groups other than the reference group, and so without comparisons."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from schemas.audit.spec import AuditSpec
 from tasks.methods.cst.settings import CstSettings
-from tasks.pipeline.planned import RANGE, Form, Values, share
+from tasks.pipeline.planned import NO_INTERVAL, RANGE, Form, Values, share, whole, without_interval
 
 _VARIANTS: Values = ("cst", "cst_with_centres", "st")
 _CF = {"variant": ("cf",)}
@@ -20,6 +21,7 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
         return
     yield from _of_variants(asked)
     yield from _of_null(asked)
+    yield from _effects(asked)
     if asked.sensitivity and asked.generator == "scm":
         lifted = tuple(" -> ".join(edge) for edge in spec.causal_graph.edges)
         for measure in ("share_detected_without", "share_significant_without"):
@@ -51,5 +53,22 @@ def _of_null(asked: CstSettings) -> Iterator[Form]:
     yield share("share_significant", beside=("null", "null_difference") if drawn else ())
     yield share("share_detected", beside=("null",) if drawn else ())
     if drawn:
+        yield without_interval(share("share_significant_p"))
         for measure in ("share_significant_null", "share_detected_null"):
             yield replace(share(measure, {"k": (asked.k,), "variant": ("cst", "st")}), unjudged=RANGE)
+
+
+def _effects(asked: CstSettings) -> Iterator[Form]:
+    """The headlines, their difference, p of the randomization test, and the excess share of denials."""
+    descriptive = NO_INTERVAL if asked.generator in ("gan", "quantile") else ""
+    yield _effect("st_effect")
+    yield _effect("cst_effect", unjudged=descriptive)
+    yield _effect("mediated_effect", unjudged=descriptive)
+    if asked.null_draws:
+        yield without_interval(share("st_effect_p"))
+    of: dict[str, Values] = {"numerator": ("raw", "adjusted"), "variant": ("cst", "st")}
+    yield _effect("excess_share_of_denials", of)
+
+
+def _effect(measure: str, parameters: Mapping[str, Values] | None = None, unjudged: str = "") -> Form:
+    return whole(Form(measure, parameters or {}, -math.inf, math.inf), unjudged)

@@ -2,7 +2,8 @@
 
 from schemas.tables.applications import APPLICANTS, MODELS
 from schemas.tables.counterfactuals import COUNTERFACTUAL_DECISIONS, COUNTERFACTUALS, MEDIATED, MEDIATED_DECISIONS
-from tasks.pipeline.method import Method
+from schemas.terms import Theory
+from tasks.pipeline.method import Judged, Method
 
 METHOD = Method(
     "cst",
@@ -17,15 +18,16 @@ METHOD = Method(
             "share_multiple_significant",
         ),
         *("clipped_share", "no_width_share"),
+        *("cst_effect", "st_effect", "mediated_effect", "st_effect_p", "excess_share_of_denials"),
+        "share_significant_p",
     ),
-    {
-        "share_significant": "significant (situation tests)",
-        "share_significant_null": "with labels permuted",
-    },
+    {"cst_effect": "CST effect (total)", "st_effect": "ST effect (direct)"},
     partitions={"delta_share": ("from", "to")},
     generators={
         **dict.fromkeys(("scm", "nearest"), (COUNTERFACTUALS, COUNTERFACTUAL_DECISIONS)),
         **dict.fromkeys(("gan", "quantile"), (MEDIATED, MEDIATED_DECISIONS)),
     },
     of_reference=False,
+    judged=(Judged(Theory.TOTAL, "cst_effect"), Judged(Theory.DIRECT, "st_effect", "beside")),
+    covering=frozenset({"cst_effect", "st_effect", "mediated_effect"}),
 )

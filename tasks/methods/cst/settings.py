@@ -22,6 +22,7 @@ class CstSettings(MethodSettings):
         "decimals": 3,
         "interval": "wald",
         "null_permutations": 0,
+        "null_draws": 0,
     }
 
     generator: Literal["scm", "nearest", "gan", "quantile"] = Field(
@@ -79,10 +80,30 @@ class CstSettings(MethodSettings):
     null_complainants: int = Field(
         1000, ge=1, le=1_000_000, description="most complainants of a group looked at per permutation"
     )
+    null: Literal["propensity", "labels"] = Field(
+        "propensity",
+        description="what labels are permuted within for the p of `st_effect`: 30 strata of the propensity of the "
+        "group (tests that labels do not matter among equals), or combinations of the categories that the attribute "
+        "does not reach (tests that the attribute moves nothing at all)",
+    )
+    null_draws: int = Field(
+        199, ge=0, le=100_000, description="permutations behind the p of `st_effect`; p is at least 1 / (1 + draws)"
+    )
+    null_rows: int = Field(
+        10_000, ge=1, description="rows of a group and its reference above which the p of `st_effect` is not computed"
+    )
     sensitivity: bool = Field(
         True, description="whether all is computed again without each edge out of the protected attribute"
     )
     memory_mb: int = Field(256, ge=1, le=1_000_000, description="memory for neighbours held at a time, in MB")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _names_null(cls, value: object) -> object:
+        """YAML reads the bare key `null` as no key at all."""
+        if not isinstance(value, dict):
+            return value
+        return {"null" if name is None else name: setting for name, setting in value.items()}
 
     @field_validator("ks", "taus")
     @classmethod

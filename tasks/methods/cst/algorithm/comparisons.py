@@ -133,6 +133,8 @@ class Comparison:
     """Which of them the test groups of ``test`` are of: those with a counterfactual, or all if none are made."""
     control: Side
     test: Side
+    factual: Side
+    """Test groups around the complainants themselves, of situation testing."""
     pairs: Mapping[str, Pair]
     """Refusals in both groups, ``(len(ks), c)``, by variant; NaN where a group cannot be filled."""
     unfair: Floats | None
@@ -151,7 +153,7 @@ def compare(ground: SearchSpace, group: int, row: Longs) -> Comparison:
     st = _test(ground, others, row, ground.space.rows(row), None)
     pairs = {ST: situations.pair(control.alone, st.alone)}
     if ground.imagined is None:
-        return Comparison(row, np.arange(len(row)), control, st, pairs, None)
+        return Comparison(row, np.arange(len(row)), control, st, st, pairs, None)
     place, own = ground.imagined.of(row)
     test = _test(ground, others, own.row, own.space, own.refused)
     pairs = {CST: situations.pair(control.alone, test.alone.at(place, len(row))), **pairs}
@@ -160,7 +162,7 @@ def compare(ground: SearchSpace, group: int, row: Longs) -> Comparison:
         pairs[CENTRED] = situations.pair(control.centred, test.centred.at(place, len(row)))
         flag = np.full(len(row), np.nan)
         flag[place] = unfair(ground.refused[own.row], own.refused)
-    return Comparison(row, place, control, test, pairs, flag)
+    return Comparison(row, place, control, test, st, pairs, flag)
 
 
 def control_of(ground: SearchSpace, group: int, row: Longs) -> Side:

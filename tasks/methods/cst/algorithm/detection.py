@@ -18,13 +18,19 @@ import numpy as np
 from tasks.methods.cst.algorithm import null, several_attributes
 from tasks.methods.cst.algorithm import tallies as cst_tallies
 from tasks.methods.cst.algorithm.comparisons import Comparison, SearchSpace, applicants_of, compare, cst_pair, lay
+from tasks.methods.cst.algorithm.effect.aggregates import aggregates
 from tasks.methods.cst.algorithm.findings import evidence, findings
 from tasks.methods.cst.algorithm.neighbours import distance
 from tasks.methods.cst.algorithm.significance import Tests, judge
+from tasks.methods.cst.algorithm.tallies import HEADLINE
 from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.arrays import Bools
 from tasks.numerics.problem import Problem
-from tasks.numerics.results import Detected, Draws, Tally
+from tasks.numerics.results import Aggregate, Detected, Draws, Tally
+from tasks.numerics.statistics.propensity import p_of
+
+SIGNIFICANT = "share_significant"
+"""The share that labels are permuted for."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +72,11 @@ def detect(problem: Problem, settings: CstSettings, rng: np.random.Generator) ->
     for each in found:
         multiple = several_attributes.tallies(singles, each.compared.row, settings)
         tallies += [replace(t, group=each.group) for t in multiple]
-    draws = _draws(problem, ground, rng)
+    draws = tuple(_draws(problem, ground, rng))
+    tests = _permuted(found, draws, settings)
+    effects = aggregates(ground, [(each.group, each.compared) for each in found], rng)
     tested = [(each.compared, each.main) for each in found]
-    return Detected(findings(tested, settings), evidence(tested), tuple(tallies), tuple(draws))
+    return Detected(findings(tested, settings), evidence(tested), tuple(tallies), draws, (*effects, *tests))
 
 
 def units(problem: Problem) -> Bools:
@@ -127,3 +135,14 @@ def _draws(problem: Problem, ground: SearchSpace, rng: np.random.Generator) -> I
     settings = ground.settings.model_copy(update={"ks": (ground.settings.k,)})
     if settings.null_permutations:
         yield from null.draws(problem, settings, rng)
+
+
+def _permuted(found: Sequence[Found], draws: Sequence[Draws], settings: CstSettings) -> Iterator[Aggregate]:
+    """The p of the share significant with labels permuted: a test that the attribute moves nothing at all."""
+    null = {each.group: each.values for each in draws if (each.measure, each.parameters) == (SIGNIFICANT, HEADLINE)}
+    at = settings.ks.index(settings.k)
+    for each in found:
+        significant = each.main.significant(settings.alpha)[at]
+        if each.group in null and not np.isnan(significant).all():
+            p = p_of(float(np.nanmean(significant)), null[each.group])
+            yield Aggregate(each.group, 0, f"{SIGNIFICANT}_p", {}, p, len(each.compared.row), compared=False)

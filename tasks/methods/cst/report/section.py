@@ -1,8 +1,7 @@
 """CST's section: what is assumed, what speaks against it, and whose refusals are not those of comparable applicants.
 
-Here belongs the order of the chapter. Assumptions come before results, since these hold under them only; the headline
-is the share significant beside permuted labels, and all that it depends on stands below it. Each part is a module of
-its own.
+Here belongs the order of the chapter. Assumptions come before results, since these hold under them only; the headlines
+are the effects, and the shares of complainants, which depend on k, stand below them. Each part is a module of its own.
 """
 
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from tasks.methods.cst.report import (
     causes,
     counterfactuals,
     differences,
+    effects,
     reliability,
     sensitivity,
     several_attributes,
@@ -26,7 +26,7 @@ from tasks.reporting.section import Section
 __all__ = ["GLOSSARY", "MEASURES", "QUESTION", "chapter", "limits"]
 
 QUESTION = "Would comparable applicants have been decided on alike, had they belonged to the reference group?"
-_PARTS = (significance, differences, sensitivity, several_attributes, reliability)
+_PARTS = (effects, significance, differences, sensitivity, several_attributes, reliability)
 _BELOW = {
     "Differences: how far apart the two groups are": (differences,),
     "Settings: what depends on k and tau": (sensitivity,),
@@ -42,6 +42,8 @@ GLOSSARY = {
     "delta": "share of unfavourable decisions in the control group less that in the test group",
     "detected": "delta is above tau; chance alone brings that about for many, so that it is no finding by itself",
     "significant": "the test of a complainant's delta is significant after Benjamini-Hochberg over its group",
+    "CST effect, ST effect": "mean of delta over a group's complainants, adjusted by regression for what neighbours "
+    "still differ in; of CST in total, of ST among equals",
     "tau": "difference of the two shares above which a complainant is detected",
     "ST": "situation testing: as CST, with the test group around the complainant as it is",
     "CST": "counterfactual situation testing: with the test group around the imagined applicant",
@@ -67,7 +69,7 @@ def limits(material: Material) -> tuple[str, ...]:
 def chapter(material: Material) -> Section:
     """The question, the assumptions, then the model's decisions and the lender's."""
     before = (causes.section(material), counterfactuals.section(material))
-    makers = by_maker(material, "cst", Situations, (significance,), _BELOW, _left_out)
+    makers = by_maker(material, "cst", Situations, (effects, significance), _BELOW, _left_out)
     parts = (*(part for part in before if part.words), *makers)
     return Section("Situations: counterfactual situation testing (CST)", "cst", _question(material), parts=parts)
 
@@ -83,9 +85,10 @@ def _question(material: Material) -> tuple[str, ...]:
         "group. Above 0, members of the complainant's group were refused more often. Beside it stand situation testing "
         "(ST), whose test group is around the complainant as it is, and counterfactual fairness (CF), which asks if "
         "the complainant was refused and the imagined applicant would not be.",
-        "What is printed are findings to look into, case by case. The headline is the share of complainants whose test "
-        "is significant, beside the same with labels permuted. Delta above 0 alone is no headline: chance brings it "
-        "about for many. What this method cannot tell stands on the first page.",
+        "The headlines are two effects on a whole group, in points, with intervals: CST (total) and ST (direct). The "
+        "shares of complainants below them depend on k. They and the tests of single complainants are for the choice "
+        "of files to read: delta above 0 alone is brought about by chance for many. What this method cannot tell "
+        "stands on the first page.",
     )
 
 

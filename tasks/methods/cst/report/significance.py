@@ -1,6 +1,6 @@
-"""How many complainants' tests are significant, beside what permuted labels give: the headline of CST's chapter.
+"""How many complainants' tests are significant, beside what permuted labels give; both depend on k.
 
-The share detected at tau = 0 is never the headline: where nothing but chance is at work, about every other complainant
+The share detected at tau = 0 is no finding: where nothing but chance is at work, about every other complainant
 has a difference above 0. A share counts as found only where it lies above what the same search finds once the labels
 are permuted. Here belong the three-way comparison and how it is read; differences are in ``differences``.
 """
@@ -138,10 +138,12 @@ def _variant(s: Situations, group: str, variant: str, measure: str) -> Row:
 def _note(s: Situations, measure: str) -> str:
     if measure == HEADLINE:
         cf = " CF has no test: it says of each complainant yes or no, and stands with the shares detected."
-        return f"In brackets: intervals. {SHARED}{cf if CF in s.variants else ''}"
+        return (
+            f"For the choice of files to read; depends on k. In brackets: intervals. {SHARED}{cf * (CF in s.variants)}"
+        )
     half = (
-        f"Detected: delta above tau = {s.settings.tau:g}, whether or not chance would give as much, so that this share "
-        "is no finding by itself: what permuted labels give stands in the next table."
+        f"Depends on k. Detected: delta above tau = {s.settings.tau:g}, whether or not chance would give as much, so that "
+        "this share is no finding by itself: what permuted labels give stands in the next table."
     )
     return half + (" CF looks at no neighbours and is the same at every k." if CF in s.variants else "")
 
@@ -155,11 +157,12 @@ def _null(s: Situations) -> TableView:
         for measure in SHARES
         for row in _beside(s, group, variant, measure)
     )
-    header = ("Group", "Variant", "Share", "Found", "Labels permuted", "Difference", "p", "q", "Permutations")
+    header = ("Group", "Variant", "Share", "Found", "Labels permuted", "Difference", "p", "Permutations")
     note = (
-        "Labels are permuted among applicants alike in the categories that the attribute does not reach, the causal "
-        "model is fitted again, and the same search is run. In square brackets: intervals; in round ones, for "
-        "permuted labels, their range. p and q belong to the difference, which is tested for the headline only."
+        "A test that the attribute moves nothing at all: labels are permuted among applicants alike in the categories "
+        "that it does not reach, the causal model is fitted again, and the same search is run. Where finances differ "
+        "it does not hold, even if nobody is harmed. In square brackets: intervals; in round ones, for permuted "
+        "labels, their range. p: one more than the permutations with a share as high, over one more than all."
     )
     return TableView(f"Beside permuted labels, k = {s.settings.k}", header, rows, note)
 
@@ -169,7 +172,7 @@ def _beside(s: Situations, group: str, variant: str, measure: str) -> Iterable[R
     if null is None:
         return
     gap = value_cell(difference, "rate") if difference else Cell("–", "none")
-    p, q = (difference.p, difference.q) if difference else (None, None)
+    p = s.view.get(group, f"{HEADLINE}_p") if (measure, variant) == (HEADLINE, s.main) else None
     draws = Cell("–", "none") if null.n is None else number_cell(count(null.n))
     yield (
         Cell(group),
@@ -178,7 +181,6 @@ def _beside(s: Situations, group: str, variant: str, measure: str) -> Iterable[R
         value_cell(own, "rate"),
         value_cell(null, "rate"),
         gap,
-        p_cell(p),
-        p_cell(q),
+        p_cell(p.value if p else None),
         draws,
     )

@@ -29,7 +29,7 @@ def problem_of(values, favourable, group, raised=None, refused_rows=(), decide=N
     columns, group = columns_of(values), np.array(group, np.int32)
     favourable = np.array(favourable, bool)
 
-    def imagine(rows, labels, without):
+    def imagine(rows, labels, without, sample=None):
         rows = rows[~np.isin(rows, refused_rows)]
         imagined = columns.values[rows] + [0.0 if without else raised, 0.0]
         return Counterfactuals(rows, imagined, None if decide is None else decide(imagined))

@@ -94,7 +94,8 @@ def looked_at(columns: Columns, settings: CstSettings, protected: Sequence[str])
         raise SpecError(message, ("methods", "cst", "attributes"))
     at = [columns.names.index(name) for name in names]
     kinds, categories = tuple(columns.kinds[i] for i in at), tuple(columns.categories[i] for i in at)
-    return Columns(tuple(names), kinds, categories, columns.values[:, at])
+    logged = tuple(name for name in columns.logged if name in names)
+    return Columns(tuple(names), kinds, categories, columns.values[:, at], logged)
 
 
 def fit(attributes: Columns, settings: CstSettings, favourable: Bools, protected: Bools) -> Scale:

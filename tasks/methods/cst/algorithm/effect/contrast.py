@@ -1,0 +1,133 @@
+"""Contrasts: effects as linear forms in the decisions, with weights from lists of neighbours.
+
+The mean difference of situation testing is linear in the decisions, so that its error has a closed form: the sum of
+w_j^2 s_j^2 counts every decision once, however many complainants share it as a neighbour.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from tasks.methods.cst.algorithm.effect.side import Side, fit_side
+from tasks.numerics.arrays import Floats, Longs
+from tasks.numerics.columns import Columns
+from tasks.numerics.statistics.design import DesignRows, fitted
+
+NOBODY = -1
+"""Stands in a list of neighbours where there are no more."""
+
+
+class Lists(NamedTuple):
+    """Neighbours of ``c`` complainants who have both a control and a test group."""
+
+    row: Longs
+    """``(c,)`` complainants, ascending."""
+    control: Longs
+    """``(c, w)`` rows of their control groups, -1 beyond the last."""
+    test: Longs
+    """``(c, w)`` rows of their test groups."""
+    moved: Floats | None = None
+    """``(c, p)`` values around which the test groups were sought; None for the complainants' own."""
+
+
+class Sides(NamedTuple):
+    """Both sides of a comparison."""
+
+    own: Side
+    other: Side
+
+    def variance(self, size: int) -> Floats:
+        """``(n,)`` noise of each decision of the file; 0 for a row on neither side."""
+        found = np.zeros(size)
+        for side in self:
+            found[side.rows] = side.variance
+        return found
+
+    @property
+    def unchanging(self) -> bool:
+        """Whether nobody on either side was decided on otherwise than the others."""
+        return all(np.ptp(side.denied) == 0 for side in self)
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """An effect on the decisions of ``n`` rows."""
+
+    weights: Floats
+    """``(n,)``; the effect is their product with the decisions. They sum to 1 on the control side, -1 on the other."""
+    raw: Floats
+    """``(n,)`` the same without the adjustment: c_j less t_j."""
+    control: Floats
+    """``(n,)`` c_j: how often a row served as control, as a share."""
+    complainants: int
+    structural: float = 0.0
+    """Variance that comes from the estimated causal model; 0 where nothing is estimated."""
+
+    def value(self, denied: Floats) -> float:
+        """The effect: positive where the group is denied more often."""
+        return float(self.weights @ denied)
+
+    def se(self, variance: Floats) -> float:
+        """Standard error, from the noise of each decision ``(n,)`` and the causal model."""
+        return math.sqrt(float(self.weights**2 @ variance) + self.structural)
+
+    def estimated(self, structural: float) -> "Contrast":
+        """The same with the variance of an estimated causal model."""
+        return replace(self, structural=structural)
+
+    def less(self, other: "Contrast") -> "Contrast":
+        """The difference of two effects on the same rows; only this one's causal model is estimated."""
+        return replace(self, weights=self.weights - other.weights, raw=self.raw - other.raw)
+
+
+def designs_of(columns: Columns) -> tuple[DesignRows, DesignRows]:
+    """Design rows with squares and without, standardised over all rows."""
+    return fitted(columns, squared=True), fitted(columns, squared=False)
+
+
+def sides_of(
+    designs: tuple[DesignRows, DesignRows], values: Floats, rows: tuple[Longs, Longs], denied: Floats
+) -> Sides | None:
+    """Both sides; None where one has too few rows for an adjustment.
+
+    Args:
+        designs: Of ``designs_of``.
+        values: ``(n, p)`` of all rows.
+        rows: Of the group, and of whom it is compared with.
+        denied: ``(n,)``.
+    """
+    own, other = (fit_side(designs, values, each, denied) for each in rows)
+    return Sides(own, other) if own is not None and other is not None else None
+
+
+def contrast(sides: Sides, values: Floats, lists: Lists) -> Contrast:
+    """The adjusted mean difference of the complainants' control and test groups.
+
+    Args:
+        sides: Both regressions.
+        values: ``(n, p)`` of all rows.
+        lists: Neighbours of the complainants.
+    """
+    size = len(values)
+    control, test = served(lists.control, size), served(lists.test, size)
+    own, moved = values[lists.row], lists.moved if lists.moved is not None else values[lists.row]
+    weights = np.zeros(size)
+    for side, share, target, sign in ((sides.own, control, own, 1.0), (sides.other, test, moved, -1.0)):
+        zbar = side.design.of(target).mean(axis=0)
+        weights[side.rows] = sign * side.adjusted(share[side.rows], zbar)
+    return Contrast(weights, control - test, control, len(lists.row))
+
+
+def served(members: Longs, size: int) -> Floats:
+    """``(n,)`` how often each row is a neighbour, as a share: every complainant's group weighs the same.
+
+    Args:
+        members: ``(c, w)`` rows, -1 beyond the last; nobody's group is empty.
+        size: Rows of the file.
+    """
+    known = members != NOBODY
+    weight = known / (known.sum(axis=1, keepdims=True) * max(len(members), 1))
+    found: Floats = np.bincount(members[known], weight[known], minlength=size)  # type: ignore[assignment]
+    return found
