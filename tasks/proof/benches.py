@@ -32,6 +32,8 @@ class Room:
     """The directory that ``--data`` gives."""
     rows: int | None
     """The limit that the user gave, for a quick look."""
+    reps: int | None = None
+    """Repetitions that the user gave, of a benchmark that repeats simulations."""
 
     @property
     def limit(self) -> int:
@@ -56,18 +58,22 @@ class Bench:
     """Memory that has to be free."""
     disk: int = 2**30
     """Bytes that have to be free."""
+    repeats: bool = False
+    """Whether it repeats simulations, as often as ``--reps`` says."""
 
     @property
     def options(self) -> tuple[str, ...]:
         """The options that it takes."""
-        return ("--data", "--rows") if self.files else ("--rows",)
+        return (*("--data",) * bool(self.files), "--rows", *("--reps",) * self.repeats)
 
-    def run(self, data: Path | None = None, rows: int | None = None) -> list[Row]:
+    def run(self, data: Path | None = None, rows: int | None = None, reps: int | None = None) -> list[Row]:
         """Measures, and returns the rows of the table.
 
         Args:
             data: Directory with the files.
-            rows: Most rows of each data set, for a quick look; targets, which are for the full sizes, are left out.
+            rows: Most rows of each data set, for a quick look; targets, which are for the full sizes, are left out,
+                but for those of simulations, which hold for any size.
+            reps: Repetitions of simulations.
 
         Raises:
             SpecError: The limit on rows is too low.
@@ -83,8 +89,8 @@ class Bench:
             raise InfrastructureError(f"{free} MB of memory are free and {needed}")
         with tempfile.TemporaryDirectory() as place:
             Lake(Path(place)).require_space(self.disk, "the benchmark")
-            found = list(self.lines(Room(Path(place), inside, rows)))
-        return found if rows is None else [{**each, "target": None, "met": None} for each in found]
+            found = list(self.lines(Room(Path(place), inside, rows, reps)))
+        return found if rows is None or self.repeats else [{**each, "target": None, "met": None} for each in found]
 
 
 @dataclass(frozen=True)
