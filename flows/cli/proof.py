@@ -20,7 +20,7 @@ _FORM = "--group-as-input"
 
 @app.command(epilog="Example: evenhand bench fgce --data DIR, or: evenhand bench overhead --spec SPEC.yaml")
 def bench(
-    name: Annotated[str, typer.Argument(help="overhead, ingest, twin, or a method, such as fgce.")],
+    name: Annotated[str, typer.Argument(help="overhead, ingest, twin, verdicts, or a method, such as fgce.")],
     spec: Annotated[Path | None, typer.Option(help="overhead: audit spec; the bundled boston1990 if left out.")] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="overhead: set any key of the spec.")
@@ -35,20 +35,24 @@ def bench(
         bool,
         typer.Option("--group-as-input", help="twin: the race is an input of the model, as it is not in the spec."),
     ] = False,
+    reps: Annotated[
+        int | None, typer.Option(min=1, help="verdicts: repetitions of each scenario; 200 if left out.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Time the same work two ways and print the ratio; all but overhead print times beside targets, too."""
     from flows.bench.listing import OVERHEAD, bench_of, options_of
     from flows.bench.overhead import overhead
 
-    given = {"--spec": spec, "--set": set_, "--data": data, "--rows": rows, _FORM: group_as_input}
+    given = {"--spec": spec, "--set": set_, "--data": data, "--rows": rows, "--reps": reps, _FORM: group_as_input}
     _refuse_options_of_others(name, given)
     if "--data" in options_of(name) and data is None:
         raise SpecError(f"bench {name} needs --data DIR, the directory that holds data/")
     if name == OVERHEAD:
         said = overhead(load_spec(spec, dict(pair(s) for s in set_ or [])).spec)
     else:
-        said = bench_of(name).run(data, rows, _FORM if group_as_input else None)
+        show_progress()
+        said = bench_of(name).run(data, rows, reps, _FORM if group_as_input else None)
     if as_json:
         console.print_json(json.dumps(said))
     else:

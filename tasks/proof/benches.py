@@ -32,6 +32,8 @@ class Room:
     """The directory that ``--data`` gives."""
     rows: int | None
     """The limit that the user gave, for a quick look."""
+    reps: int | None = None
+    """Repetitions that the user gave, of a benchmark that repeats simulations."""
 
     @property
     def limit(self) -> int:
@@ -58,18 +60,24 @@ class Bench:
     """Bytes that have to be free."""
     forms: Mapping[str, Callable[[Room], Iterable[Row]]] = field(default_factory=dict)
     """Option -> what runs in place of ``lines`` where it is given."""
+    repeats: bool = False
+    """Whether it repeats simulations, as often as ``--reps`` says."""
 
     @property
     def options(self) -> tuple[str, ...]:
         """The options that it takes."""
-        return (*(("--data", "--rows") if self.files else ("--rows",)), *self.forms)
+        return (*("--data",) * bool(self.files), "--rows", *("--reps",) * self.repeats, *self.forms)
 
-    def run(self, data: Path | None = None, rows: int | None = None, form: str | None = None) -> list[Row]:
+    def run(
+        self, data: Path | None = None, rows: int | None = None, reps: int | None = None, form: str | None = None
+    ) -> list[Row]:
         """Measures, and returns the rows of the table.
 
         Args:
             data: Directory with the files.
-            rows: Most rows of each data set, for a quick look; targets, which are for the full sizes, are left out.
+            rows: Most rows of each data set, for a quick look; targets, which are for the full sizes, are left out,
+                but for those of simulations, which hold for any size.
+            reps: Repetitions of simulations.
             form: The option of ``forms`` that is given.
 
         Raises:
@@ -87,8 +95,8 @@ class Bench:
         with tempfile.TemporaryDirectory() as place:
             Lake(Path(place)).require_space(self.disk, "the benchmark")
             lines = self.forms[form] if form else self.lines
-            found = list(lines(Room(Path(place), inside, rows)))
-        return found if rows is None else [{**each, "target": None, "met": None} for each in found]
+            found = list(lines(Room(Path(place), inside, rows, reps)))
+        return found if rows is None or self.repeats else [{**each, "target": None, "met": None} for each in found]
 
 
 @dataclass(frozen=True)
