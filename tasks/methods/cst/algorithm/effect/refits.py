@@ -19,7 +19,7 @@ REFITS = 50
 MOST_ROWS = 4_000
 """Rows of a resample; of a larger file the variance is scaled by resampled over all rows (m out of n bootstrap)."""
 
-MOST_COMPLAINANTS = 1_000
+MOST_COMPLAINANTS = 500
 """Complainants of a group who are moved again: the mean shift of more is no other."""
 
 Again = Callable[[Longs, Longs], Counterfactuals]
