@@ -5,6 +5,7 @@ tallies like any other.
 """
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,11 @@ import pyarrow as pa
 
 from schemas.audit.limits import Verdicts
 from schemas.audit.spec import AuditSpec, Bootstrap, Disclosure, Protected, StageSettings, Threshold
-from schemas.tables.applications import APPLICATIONS, DECISIONS, MEMBERSHIPS
+from schemas.tables.applications import APPLICATIONS, DECISIONS, MEMBERSHIPS, MODEL_REFITS
 from schemas.tables.findings import AGGREGATES, DRAWS, TALLIES
 from schemas.tables.measures import MEASURES
 from schemas.tables.verdicts import AGREEMENT, VERDICTS
-from schemas.terms import State
+from schemas.terms import DecisionMaker, State
 from tasks.metrics import verdict_tables
 from tasks.metrics.algorithm import measures as algorithm
 from tasks.metrics.algorithm import publication
@@ -27,6 +28,7 @@ from tasks.metrics.algorithm.verdicts import thresholds
 from tasks.metrics.algorithm.verdicts.evidence import Evidence
 from tasks.metrics.algorithm.verdicts.judgement import Case
 from tasks.metrics.theories import Gathered
+from tasks.numerics.arrays import Floats
 from tasks.numerics.results import Inference
 from tasks.numerics.statistics.intervals import Interval
 from tasks.pipeline.registry import OUTCOMES_METHOD, covering, of_other_groups, partitions
@@ -56,7 +58,7 @@ def settings_of(spec: AuditSpec) -> MeasureSettings:
 
 
 @stage(
-    reads=(APPLICATIONS, DECISIONS, MEMBERSHIPS, TALLIES, AGGREGATES, DRAWS),
+    reads=(APPLICATIONS, DECISIONS, MEMBERSHIPS, MODEL_REFITS, TALLIES, AGGREGATES, DRAWS),
     writes=(MEASURES, VERDICTS, AGREEMENT),
     resources=("sql/*.sql",),
     balanced=False,
@@ -65,6 +67,7 @@ def measure(
     applications: pa.Table,
     decisions: pa.Table,
     memberships: pa.Table,
+    model_refits: pa.Table,
     tallies: pa.Table,
     aggregates: pa.Table,
     draws: pa.Table,
@@ -88,14 +91,19 @@ def measure(
     policy = POLICIES[settings.disclosure.profile]
     hidden = publication.withheld([*statistics, *given], policy, partitions())
     plan = _plan(settings)
-    gathered = Gathered.of(statistics, given, settings.protected, settings.running, settings.verdicts)
-    exact = algorithm.summarise(statistics, matched, plan, given)
+    gathered = Gathered.of(
+        statistics, given, settings.protected, settings.running, settings.verdicts, _refitted(model_refits)
+    )
+    by_refits = _of_families(gathered.refitted)
+    exact = algorithm.summarise(statistics, matched, plan, given, by_refits)
     own = _own_cases(exact, gathered, _everyone(decisions, memberships), plan, settings)
     judged = verdict_tables.judged(gathered, [case for _, case in own], settings.verdicts)
     found = exact
     if policy.round_to != 1:
         shown = [publication.coarsened_given(g, policy) for g in given]
-        found = algorithm.summarise([publication.coarsened(s, policy) for s in statistics], matched, plan, shown)
+        found = algorithm.summarise(
+            [publication.coarsened(s, policy) for s in statistics], matched, plan, shown, by_refits
+        )
     missing = [m for m, _ in own if m.state is State.INSUFFICIENT_EVIDENCE]
     stated = thresholds.stated([*found, *dict.fromkeys(missing)], judged.rows, covering())
     published = publication.published(stated, hidden, policy)
@@ -106,6 +114,24 @@ def measure(
             **verdict_tables.tables(judged, small, policy),
         }
     )
+
+
+def _refitted(model_refits: pa.Table) -> dict[tuple[str, str], Floats]:
+    """(protected attribute, group) -> approval rates of the model by refits, in their order; NaN without a row."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for row in model_refits.sort_by("refit").to_pylist():
+        rates = found.setdefault((row["protected_attribute"], row["group"]), [])
+        rates.append(row["approved"] / row["n"] if row["n"] else math.nan)
+    return {key: np.array(rates) for key, rates in found.items()}
+
+
+def _of_families(rates: Mapping[tuple[str, str], Floats]) -> dict[tuple[algorithm.Family, str], Floats]:
+    """The model's approvals and denials, by the families of their measures."""
+    return {
+        (algorithm.Family(OUTCOMES_METHOD, DecisionMaker.MODEL, attribute, measure, "{}"), group): shares
+        for (attribute, group), approved in rates.items()
+        for measure, shares in (("approval_rate", approved), ("denial_rate", 1 - approved))
+    }
 
 
 def _own_cases(

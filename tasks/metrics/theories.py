@@ -6,8 +6,10 @@ Scope: gathering. States: ``tasks.metrics.algorithm.verdicts``.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+
+import numpy as np
 
 from schemas.audit.limits import Limits, Verdicts
 from schemas.audit.spec import Protected
@@ -15,6 +17,7 @@ from schemas.terms import DecisionMaker, Note, Theory
 from tasks.metrics.algorithm.measures import Family, Given, Statistic
 from tasks.metrics.algorithm.verdicts.evidence import Estimated, Evidence, RatioOfShares
 from tasks.metrics.algorithm.verdicts.judgement import Case, Counts, Limit
+from tasks.numerics.arrays import Floats
 from tasks.pipeline.method import Judged
 from tasks.pipeline.registry import METHODS, OUTCOMES_METHOD
 
@@ -37,6 +40,8 @@ class Gathered:
     running: tuple[str, ...]
     """Methods of the audit."""
     verdicts: Verdicts
+    refitted: Mapping[tuple[str, str], Floats] = field(default_factory=dict)
+    """(protected attribute, group) -> ``(refits,)`` approval rates of the model fitted anew to resamples of rows."""
 
     @classmethod
     def of(
@@ -46,6 +51,7 @@ class Gathered:
         protected: tuple[Protected, ...],
         running: tuple[str, ...],
         verdicts: Verdicts,
+        refitted: Mapping[tuple[str, str], Floats],
     ) -> "Gathered":
         """From what is measured, before anything is rounded or withheld."""
         own = {
@@ -53,7 +59,7 @@ class Gathered:
             for g in given
             if g.family.parameters == "{}" and g.family.subgroup == 0
         }
-        return cls(_counts(statistics, protected), own, protected, running, verdicts)
+        return cls(_counts(statistics, protected), own, protected, running, verdicts, refitted)
 
     def cases(self) -> Iterator[Case]:
         """Every row of a judged group, by theory in the order of ``Theory``."""
@@ -90,7 +96,8 @@ class Gathered:
         if judged is OUTCOME:
             there = {maker for maker, _, _ in self.counts}
         else:
-            there = {key[2] for key in self.given if key[:2] == (name, judged.measure)}
+            of = {key[2] for key in self.given if key[:2] == (name, judged.measure)}
+            there = {maker for maker in of if self._is_sure_of(name, judged, maker)} or set(of)
         asked: tuple[str, ...] = self.verdicts.decision_makers or ()
         either = (str(DecisionMaker.LENDER), str(DecisionMaker.MODEL))
         found = (
@@ -99,6 +106,11 @@ class Gathered:
         if judged.theory is Theory.DIRECT and there:
             return tuple(maker for maker in found if maker != either[1])
         return found or either[:1]
+
+    def _is_sure_of(self, name: str, judged: Judged, maker: str) -> bool:
+        """Whether any group has an error, or a p: some methods can be sure of a model's decisions alone."""
+        known = (given.inference for key, given in self.given.items() if key[:3] == (name, judged.measure, maker))
+        return any(each is not None and (math.isfinite(each.se) or math.isfinite(each.p)) for each in known)
 
     def _of_outcome(self, maker: str, attribute: Protected, group: str) -> Case:
         counts = self.counts.get((maker, attribute.name, group))
@@ -109,7 +121,20 @@ class Gathered:
         if not reference:
             return replace(made, problem="nobody of the reference group was approved")
         ratio = (approved / counts.n) / (reference / counts.n_reference)
-        return replace(made, value=ratio, evidence=RatioOfShares(approved, counts.n, reference, counts.n_reference))
+        known: Evidence = RatioOfShares(approved, counts.n, reference, counts.n_reference)
+        if maker == DecisionMaker.MODEL and (se := self._error_of_model(attribute, group)) is not None:
+            known = Estimated(ratio, se, logarithmic=True)
+        return replace(made, value=ratio, evidence=known)
+
+    def _error_of_model(self, attribute: Protected, group: str) -> float | None:
+        """Standard error of the logarithm of the model's ratio, from its refits; None where it is not refitted."""
+        rates = [self.refitted.get((attribute.name, each)) for each in (group, attribute.reference)]
+        if rates[0] is None or rates[1] is None:
+            return None
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(rates[0] / rates[1])
+        spread = float(np.std(logs[np.isfinite(logs)], ddof=1)) if np.isfinite(logs).sum() > 1 else math.nan
+        return spread if spread > 0 else None
 
     def _of_method(self, name: str, judged: Judged, maker: str, attribute: Protected, group: str) -> Case:
         made = self._case(name, judged, maker, attribute, group)

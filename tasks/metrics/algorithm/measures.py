@@ -10,6 +10,7 @@ the null hypothesis. No method is known here.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import NamedTuple
 from zlib import crc32
 
@@ -137,6 +138,7 @@ def summarise(
     matched: Mapping[tuple[Family, str], Drawn],
     plan: Plan,
     given: Sequence[Given] = (),
+    refitted: Mapping[tuple[Family, str], Floats] = MappingProxyType({}),
 ) -> list[Measure]:
     """All measures of a run.
 
@@ -145,8 +147,12 @@ def summarise(
         matched: (family, group) -> values of the statistic on what the group is set beside.
         plan: references and bootstrap.
         given: the aggregates.
+        refitted: (family, group) -> ``(refits,)`` a share of the model's decisions, by the model fitted anew.
     """
     estimates = {(s.family, s.group): _estimate(s, plan) for s in statistics}
+    for key, shares in refitted.items():
+        if key in estimates:
+            estimates[key] = _by_refits(estimates[key], shares, plan.level)
     estimates |= {(g.family, g.group): _estimate_given(g, plan.level) for g in given}
     notes = {(g.family, g.group): g.note for g in given}
     ratios = _ratios_of_shares(statistics, estimates, plan)
@@ -201,6 +207,13 @@ def _estimate_given(g: Given, level: float) -> Estimate:
         low, high, note = with_width(g.ends.low, g.ends.high)
     defined = g.n if math.isfinite(g.value) else 0
     return Estimate(g.value, low, high, g.n, defined, g.events, g.replicates, note)
+
+
+def _by_refits(own: Estimate, shares: Floats, level: float) -> Estimate:
+    """A share of a fitted model's decisions: its interval is by fits to resamples, not of given decisions."""
+    low, high = percentile_interval(shares, level)
+    low, high, note = with_width(min(low, own.value), max(high, own.value))
+    return replace(own, low=low, high=high, replicates=shares, note=note, fitted=True)
 
 
 def _estimate(s: Statistic, plan: Plan) -> Estimate:

@@ -22,7 +22,7 @@ def difference(own: Estimate, other: Estimate, level: float) -> Interval:
     """Interval of ``own`` less ``other``."""
     if own.note or other.note:
         return Interval(note=Note.NO_SPREAD)
-    if own.events is None and other.events is None:
+    if own.fitted or (own.events is None and other.events is None):
         return bootstrap_interval(own.replicates - other.replicates, level)
     value = own.value - other.value
     below = math.hypot(own.value - own.low, other.high - other.value)
@@ -40,7 +40,9 @@ def ratio(own: Estimate, other: Estimate, level: float) -> Interval:
 
 def both_shares(own: Estimate, other: Estimate) -> bool:
     """Whether two estimates are shares of somebody."""
-    return None not in (own.events, other.events) and min(own.defined, other.defined) > 0
+    if own.fitted or None in (own.events, other.events):
+        return False
+    return min(own.defined, other.defined) > 0
 
 
 def ratios_of_shares(pairs: Sequence[tuple[Estimate, Estimate]], level: float) -> list[Interval]:

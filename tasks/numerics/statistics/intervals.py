@@ -58,6 +58,8 @@ class Estimate:
     """``(draws,)`` means of the resamples, NaN where a resample has no value."""
     note: str = ""
     """Why there is no interval, where there is a mean."""
+    fitted: bool = False
+    """Whether replicates come from fitting a model anew: intervals are then theirs, and not those of a given share."""
 
 
 def estimate(
