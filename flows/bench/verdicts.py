@@ -13,14 +13,18 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 from scipy.stats import binom
 
 from flows.bench.planted import Plan, Shares, Spread, processes, repeat
-from schemas.audit.limits import Limits
+from flows.bench.planted_audit import judge_lender
+from flows.bench.planted_file import verdict_rows
+from schemas.audit.limits import Limits, Verdicts
 from schemas.terms import State, Theory
-from tasks.ingest.synthetic.algorithm.planted_lenders import Lender, Scenario, at_limit
+from tasks.ingest.synthetic.algorithm.planted_lenders import Lender, Scenario, at_limit, draw
 from tasks.proof.benches import Bench, Room, Row, against
 
 REPETITIONS, FEWER = 200, 10
@@ -89,6 +93,22 @@ def _lines(room: Room) -> Iterator[Row]:
             for rows in each.sizes:
                 if rows <= room.limit:
                     yield from measured(each, rows, room.reps or REPETITIONS, SEED + number, spread)
+    yield through_all(room.place)
+
+
+def through_all(place: Path) -> Row:
+    """The line of one lender that goes through the whole product: its states are those of the audit in memory."""
+    scenario = Scenario("log odds +0.8, better qualified by 0.55", log_odds=only(0.8), mediated=only(-0.55))
+    clock = time.perf_counter()
+    rng = np.random.default_rng(SEED)
+    applied = draw(LENDER, scenario, SMALL, rng)
+    table = {key: row["state"] for key, row in verdict_rows(applied, place).items() if row["state"] != State.NOT_RUN}
+    found = judge_lender(applied, Verdicts(columns_complete=True), rng)
+    said: dict[tuple[str, str], State] = {(row.case.measure, row.case.group): row.state for row in found.rows}
+    said |= {(theory, ""): each.state for theory, each in found.theories.items() if each.state is not State.NOT_RUN}
+    same = sum(table.get(key) == state for key, state in said.items())
+    line = _line(scenario.name, SMALL, 1, "states of the whole product", found=f"{same} of {len(said)} equal")
+    return {**line, **against("all", said == table), "seconds": time.perf_counter() - clock}
 
 
 def measured(each: Asked, rows: int, repetitions: int, seed: int, spread: Spread = map) -> Iterator[Row]:
@@ -143,9 +163,13 @@ def lowest(n: int, nominal: float = NOMINAL) -> float:
 
 
 def _row(shares: Shares, what: str, **more: Any) -> Row:
+    return _line(shares.plan.scenario.name, shares.plan.rows, shares.plan.repetitions, what, **more)
+
+
+def _line(scenario: str, rows: int, repetitions: int, what: str, **more: Any) -> Row:
     columns = ("breach", "within", "insufficient", "false_breach", "false_within", "coverage", "target", "met", "found")
-    named = {"scenario": shares.plan.scenario.name, "rows": shares.plan.rows, "repetitions": shares.plan.repetitions}
-    return {**named, "what": what, **dict.fromkeys(columns), **more}
+    named = {"scenario": scenario, "rows": rows, "repetitions": repetitions, "what": what}
+    return {**named, **dict.fromkeys(columns), **more}
 
 
 BENCH = Bench("verdicts", _lines, fewest=FEWEST_ROWS, why="the smallest lender that is planted", disk=0, repeats=True)

@@ -142,7 +142,8 @@ def at_limit(lender: Lender, scenario: Scenario, limit: float) -> Scenario:
 def intercept(lender: Lender) -> float:
     """The intercept with which the reference group is denied as often as it is to be."""
     rng = np.random.default_rng(0)
-    z, purpose = _finances(_POPULATION, rng), rng.choice(len(PURPOSES), _POPULATION, p=PURPOSE_SHARES)
+    z = _finances(_POPULATION, rng)
+    purpose = rng.choice(len(PURPOSES), _POPULATION, p=PURPOSE_SHARES).astype(np.int32)
     index = _index(lender, z, purpose)
     return float(brentq(lambda a: expit(a + index).mean() - lender.denied, -10.0, 10.0))
 
@@ -155,13 +156,15 @@ def _finances(rows: int, rng: np.random.Generator) -> Floats:
     left = 1 - _SCORE_OF_INCOME**2 - _SCORE_OF_FACTOR**2 - 2 * _SCORE_OF_INCOME * _SCORE_OF_FACTOR * load
     z[:, 1] = _SCORE_OF_INCOME * z[:, 0] + _SCORE_OF_FACTOR * factor + math.sqrt(left) * own[:, 1]
     z[:, 2] = own[:, 2]
-    return z
+    found: Floats = z
+    return found
 
 
 def _moved(worse: Floats, which: tuple[str, ...]) -> Floats:
     """``(n, 6)`` changes of some numbers, towards denial."""
     chosen = np.array([name in which for name in NUMBERS])
-    return -worse[:, None] * _BETTER * chosen
+    found: Floats = -worse[:, None] * _BETTER * chosen
+    return found
 
 
 def _index(lender: Lender, z: Floats, purpose: Ints) -> Floats:

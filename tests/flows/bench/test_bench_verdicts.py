@@ -1,0 +1,188 @@
+"""``evenhand bench verdicts``: states and intervals of planted lenders, 40 of each at fixed seeds, and how it counts.
+
+The lender here is another than the bench's. Limits are widened to the 99 % point of the binomial.
+"""
+
+import math
+from dataclasses import replace
+
+import pytest
+from conftest import evenhand
+from scipy.stats import binom
+
+from flows.bench import planted, verdicts
+from flows.bench.planted import Once, Plan, Shares, repeat
+from flows.bench.planted_audit import judge_lender
+from flows.bench.planted_file import verdict_rows
+from schemas.audit.limits import Verdicts
+from schemas.terms import State, Theory
+from tasks.ingest.synthetic.algorithm.planted_lenders import Lender, Scenario, Truth, at_limit, draw
+from tasks.metrics.algorithm.verdicts.evidence import Estimated
+from tasks.metrics.algorithm.verdicts.judgement import Case, Limit, Verdict
+
+LENDER = Lender((-0.4, -0.9, 0.1, 0.5, 0.5, -0.3), (0.2, 0.0, 0.4))
+REPETITIONS = 40
+MOST_WRONG = binom.ppf(0.99, REPETITIONS, 0.05) / REPETITIONS
+LEAST_FOUND = binom.ppf(0.01, REPETITIONS, 0.8) / REPETITIONS
+
+
+def only(value):
+    return (0.0, value, 0.0, 0.0)
+
+
+def audited(scenario, rows=1_500, total=False):
+    return repeat(Plan(LENDER, scenario, rows, REPETITIONS, 77, total))
+
+
+def assert_seldom_wrong(shares):
+    for theory in shares.theories:
+        assert shares.false_breach(theory) <= MOST_WRONG, theory
+        assert shares.false_within(theory) <= MOST_WRONG, theory
+    assert not sum(each.without_width for each in shares.every)
+
+
+def assert_covering(shares):
+    for measure in shares.measures:
+        covered, n = shares.covered(measure)
+        assert (n, covered >= verdicts.lowest(n)) == (REPETITIONS, True), (measure, covered)
+
+
+def test_a_lender_that_harms_nobody_seldom_breaches_where_finances_differ():
+    shares = audited(Scenario("", mediated=only(0.6)), total=True)
+    assert_seldom_wrong(shares)
+    assert_covering(shares)
+    assert shares.measures == ("adjusted_effect", "st_effect", "cst_effect", "approval_rate_ratio")
+
+
+def test_harm_to_a_better_qualified_group_is_found_though_outcomes_are_within():
+    """It was called within, as its raw ratio is about 1 and nothing else had a limit."""
+    shares = audited(Scenario("", log_odds=only(0.8), mediated=only(-0.55)), rows=6_000)
+    assert shares.of(Theory.DIRECT, State.BREACH) >= LEAST_FOUND
+    assert shares.of(Theory.OUTCOME, State.WITHIN) >= LEAST_FOUND
+    assert_seldom_wrong(shares)
+    assert_covering(shares)
+
+
+def test_effects_exactly_at_the_limit_seldom_breach_and_are_seldom_within():
+    shares = audited(at_limit(LENDER, Scenario("", log_odds=(0.0, 1.0, 1.0, 0.0)), 0.02))
+    assert_seldom_wrong(shares)
+    assert shares.of(Theory.DIRECT, State.INSUFFICIENT_EVIDENCE) >= LEAST_FOUND
+
+
+def test_what_an_unseen_score_explains_is_no_breach():
+    scenario = Scenario("", mediated=only(1.0), without=("score",))
+    shares = audited(scenario, rows=3_000)
+    assert shares.of(Theory.DIRECT, State.INSUFFICIENT_EVIDENCE) == 1
+    told = repeat(replace(shares.plan, scenario=scenario, repetitions=10))
+    assert not told.measures  # an interval without the unseen column is not held against the truth
+
+
+def test_a_planted_lender_says_the_same_through_the_whole_product(tmp_path, rng):
+    scenario = Scenario("", log_odds=only(0.8), mediated=only(-0.55))
+    applied = draw(LENDER, scenario, 1_500, rng)
+    table = verdict_rows(applied, tmp_path)
+    found = judge_lender(applied, Verdicts(columns_complete=True), rng)
+    assert {(row.case.measure, row.case.group) for row in found.rows} == {key for key in table if key[1]}
+    for row in found.rows:
+        said = table[row.case.measure, row.case.group]
+        assert (said["state"], said["value"]) == (row.state, pytest.approx(row.case.value, abs=1e-9)), said
+        drawn = 0.2 if row.case.measure == "cst_effect" else 1e-9  # its resamples have another seed
+        assert said["se"] == pytest.approx(row.case.evidence.error, rel=drawn)
+    assert {Theory(key[0]): row["state"] for key, row in table.items() if not key[1]} == {
+        theory: each.state for theory, each in found.theories.items()
+    }
+
+
+def row(state, theory, group, limit):
+    case = Case(theory, "", "m", "race", group, "white", "lender", "primary", 0.1, Estimated(0.1, 0.01), limit, None)
+    return Verdict(case, state, "")
+
+
+@pytest.mark.parametrize(
+    ("state", "truth", "wrong"),
+    [
+        (State.BREACH, 0.01, True),
+        (State.BREACH, 0.02, True),
+        (State.BREACH, 0.03, False),
+        (State.WITHIN, 0.01, False),
+        (State.WITHIN, 0.02, True),
+        (State.WITHIN, 0.03, True),
+    ],
+)
+def test_a_state_is_wrong_on_the_other_side_of_the_limit_and_on_it(state, truth, wrong):
+    rows = [row(state, Theory.DIRECT, "a", Limit(0.02))]
+    assert planted._wrong(rows, {"a": Truth(truth, 0, 1)}, state)[Theory.DIRECT] is wrong
+    other = State.WITHIN if state is State.BREACH else State.BREACH
+    assert not any(planted._wrong(rows, {"a": Truth(truth, 0, 1)}, other).values())
+    ratio = [row(state, Theory.OUTCOME, "a", Limit(0.80, "at_least"))]
+    assert planted._wrong(ratio, {"a": Truth(0, 0, 0.82 - truth)}, state)[Theory.OUTCOME] is wrong
+
+
+def test_one_wrong_group_makes_an_audit_wrong():
+    rows = [row(State.BREACH, Theory.DIRECT, group, Limit(0.02)) for group in ("a", "b")]
+    true = {"a": Truth(0.2, 0, 1), "b": Truth(0.0, 0, 1)}
+    assert planted._wrong(rows, true, State.BREACH)[Theory.DIRECT]
+
+
+def test_lowest_coverage_is_the_1_percent_point():
+    """Of 200 intervals at 95 % fewer than 182 hold the truth with a probability below 1 %."""
+    assert verdicts.lowest(200) == 0.91
+    assert binom.cdf(181, 200, 0.95) < 0.01 <= binom.cdf(182, 200, 0.95)
+
+
+def shares_of(wrong, breaches, n=200, rows=6_000):
+    none = dict.fromkeys(planted.THEORIES, False)
+    state = dict.fromkeys(planted.THEORIES, State.INSUFFICIENT_EVIDENCE)
+    once = Once(state, none, none, {"st_effect": True}, 0)
+    breach = replace(once, states={**state, Theory.DIRECT: State.BREACH})
+    false = replace(breach, false_breach={**none, Theory.DIRECT: True})
+    every = (false,) * wrong + (breach,) * (breaches - wrong) + (once,) * (n - breaches)
+    return Shares(Plan(LENDER, Scenario("planted"), rows, n, 0, total=False), every)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "breaches", "power", "at_limit", "met"),
+    [
+        (10, 10, None, False, "met"),
+        (11, 11, None, False, "missed"),
+        (16, 16, None, True, "met"),
+        (17, 17, None, True, "missed"),
+        (0, 160, 6_000, False, "met"),
+        (0, 159, 6_000, False, "missed"),
+        (0, 100, 1_500, False, "met"),
+    ],
+)
+def test_lines_have_targets(wrong, breaches, power, at_limit, met):
+    asked = verdicts.Asked(Scenario("planted"), power=power, at_limit=at_limit)
+    lines = {line["what"]: line for line in verdicts._states(asked, shares_of(wrong, breaches))}
+    assert (lines["direct"]["met"], lines["direct"]["false_breach"]) == (met, wrong / 200)
+    assert lines["direct"]["breach"] == breaches / 200
+    assert (lines["outcome"]["insufficient"], lines["rows of zero width"]["met"]) == (1, "met")
+    assert "total" not in lines
+
+
+def test_every_scenario_is_planted_in_its_sizes(monkeypatch, tmp_path):
+    made = []
+
+    def repeated(plan, _):
+        made.append((plan.scenario.name, plan.rows, plan.repetitions, plan.total))
+        return Shares(plan, shares_of(0, 0, plan.repetitions, plan.rows).every)
+
+    monkeypatch.setattr(verdicts, "repeat", repeated)
+    monkeypatch.setattr(verdicts, "through_all", lambda _: verdicts._line("", 1, 1, ""))
+    lines = verdicts.BENCH.run(reps=30)
+    assert {rows for _, rows, _, _ in made} == {1_500, 6_000, 12_000, 50_000}
+    assert all(count == (3 if rows == 50_000 else 30) for _, rows, count, _ in made)
+    assert len({tuple(line) for line in lines}) == 1
+    assert {line["met"] for line in lines if line["what"] == "direct"} == {"met", "missed"}  # nobody breaches
+    made.clear()
+    few = verdicts.BENCH.run(rows=1_500, reps=2)
+    assert ({rows for _, rows, _, _ in made}, any(line["target"] for line in few)) == ({1_500}, True)
+
+
+def test_what_cannot_be_run_is_named():
+    other = evenhand("bench", "twin", "--reps", "3")
+    assert (other.returncode, "bench twin takes no --reps" in other.stderr) == (2, True)
+    few = evenhand("bench", "verdicts", "--rows", "300")
+    assert (few.returncode, "needs 1500 rows" in few.stderr) == (2, True)
+    assert math.isfinite(verdicts.lowest(40))
