@@ -144,10 +144,12 @@ class World:
     ) -> Counterfactuals:
         """Counterfactuals by a model fitted to a sample of rows, with the draws of the model of all rows."""
         roots = self._rooted(self._labels(attribute, group))
-        graph = self.graph.without(without) if without else self.graph
-        some = replace(roots, codes=roots.codes[sample])
-        fitted = abduction.fit(graph, self.columns.rows(sample), some, np.random.default_rng(self.seed))
-        made = self.imagined(attribute, fitted, roots, rows)
+        known = (attribute, without, hashlib.sha256(group.tobytes() + sample.tobytes()).hexdigest(), "sample")
+        if known not in self.fits:
+            graph = self.graph.without(without) if without else self.graph
+            some = replace(roots, codes=roots.codes[sample])
+            self.fits[known] = abduction.fit(graph, self.columns.rows(sample), some, np.random.default_rng(self.seed))
+        made = self.imagined(attribute, self.fits[known], roots, rows)
         return Counterfactuals(made.row, made.values, None)
 
     def _rooted(self, instead: Mapping[str, Ints]) -> Roots:

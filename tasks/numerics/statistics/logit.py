@@ -1,6 +1,6 @@
 """Logistic regression by Newton's method, with the signs of separation.
 
-Scope: one fit of arrays in memory. Average effects: ``effects``; separated fits: ``firth``.
+Scope: one fit of arrays in memory. Average effects: ``effects``; separated fits: ``ladder.firth`` of ``adjusted``.
 """
 
 from dataclasses import dataclass

@@ -15,7 +15,7 @@ import networkx as nx
 from schemas.audit.causal import CausalGraph
 from schemas.audit.column import ColumnSpec
 from tasks.counterfactuals.algorithm.scm.mechanisms import AUTO
-from tasks.methods.cst.report import causal_chart
+from tasks.methods.cst.report.charts import causal_chart
 from tasks.methods.cst.report.lookups import COUNTERPARTS
 from tasks.methods.cst.settings import CstSettings
 from tasks.reporting.chapters.waterfall import count_cell

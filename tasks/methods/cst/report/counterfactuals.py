@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from schemas.audit.spec import Protected
-from tasks.methods.cst.report.charts import AFTER, BEFORE, shift
+from tasks.methods.cst.report.charts.panels import AFTER, BEFORE, shift
 from tasks.methods.cst.settings import CstSettings
 from tasks.metrics.algorithm.disclosure import Policy, complement, rounded, small
 from tasks.reporting.charts.vega import REFERENCE, WARM

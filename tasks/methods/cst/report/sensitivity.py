@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from tasks.methods.cst.report.charts import settings
+from tasks.methods.cst.report.charts.panels import settings
 from tasks.methods.cst.report.lookups import CF, CST, SHARES, VARIANTS, Situations, name
 from tasks.reporting.charts.panels import Rows, by_group, marks, most, told
 from tasks.reporting.charts.rows import against

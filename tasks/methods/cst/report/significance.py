@@ -8,7 +8,7 @@ are permuted. Here belong the three-way comparison and how it is read; differenc
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tasks.methods.cst.report.charts import CHANCE, FOUND, beside_chance
+from tasks.methods.cst.report.charts.panels import CHANCE, FOUND, beside_chance
 from tasks.methods.cst.report.lookups import CF, CST, SHARES, ST, Situations, name
 from tasks.reporting.charts.panels import Rows, marks, most, told
 from tasks.reporting.charts.vega import ACCENT, QUIET

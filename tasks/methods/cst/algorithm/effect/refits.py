@@ -16,10 +16,10 @@ from tasks.numerics.problem import Counterfactuals
 REFITS = 50
 """Resamples."""
 
-MOST_ROWS = 10_000
+MOST_ROWS = 4_000
 """Rows of a resample; of a larger file the variance is scaled by resampled over all rows (m out of n bootstrap)."""
 
-MOST_COMPLAINANTS = 2_000
+MOST_COMPLAINANTS = 500
 """Complainants of a group who are moved again: the mean shift of more is no other."""
 
 Again = Callable[[Longs, Longs], Counterfactuals]

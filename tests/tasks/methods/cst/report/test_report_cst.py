@@ -17,7 +17,7 @@ from report_tables import HOSTILE, REFERENCE
 
 from tasks.methods.cst.report import causes, differences, significance
 from tasks.methods.cst.report import section as cst
-from tasks.methods.cst.report.causal_chart import layout
+from tasks.methods.cst.report.charts.causal_chart import layout
 from tasks.methods.cst.report.counterfactuals import shifted
 from tasks.methods.cst.report.lookups import Situations
 from tasks.methods.cst.settings import CstSettings

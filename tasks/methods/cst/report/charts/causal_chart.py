@@ -2,7 +2,7 @@
 
 Columns are laid out by topological generation. A cause that skips generations runs in a lane of its own through each of
 them, as in Sugiyama, Tagawa and Toda (1981), and each generation is ordered by where its neighbours are, so that few
-lines cross. Here belong layout and drawing; what the graph says in words is in ``causes``.
+lines cross. Here belong layout and drawing; what the graph says in words is in ``report.causes``.
 """
 
 import textwrap
