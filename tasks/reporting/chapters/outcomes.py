@@ -5,6 +5,7 @@ Rates are measures of the stage ``measure``; this module orders and words them.
 
 from collections.abc import Callable
 
+from schemas.terms import DecisionMaker
 from tasks.metrics.algorithm.disclosure import rounded
 from tasks.reporting.charts import vega
 from tasks.reporting.comparison import capital
@@ -34,6 +35,11 @@ _CARE = {
     "its results there with more care.",
     "rule": "The rule was given and not made to follow the lender: where the two disagree, neither is wrong by that.",
 }
+_FOLLOWING = (
+    "What is said of equal treatment and of outcomes is about the lender's decisions: this model is fitted to approve "
+    "as often as the lender and does not see the protected attribute, so that it cannot show how the lender treats "
+    "applicants who are alike in all but that."
+)
 
 
 def limits(_: Material) -> tuple[str, ...]:
@@ -54,7 +60,17 @@ def chapter(material: Material) -> Section:
 
 def _maker(material: Material, maker: str) -> Section:
     parts = tuple(_attribute(material, view) for view in material.views("outcomes", maker))
-    return Section(capital(material.whose(maker)), f"outcomes-{maker}", parts=parts)
+    words = (_FOLLOWING,) if maker == DecisionMaker.MODEL and _follows(material) else ()
+    return Section(capital(material.whose(maker)), f"outcomes-{maker}", words, parts=parts)
+
+
+def _follows(material: Material) -> bool:
+    """Whether the model was fitted to the lender's decisions, made to approve as often, and is told of no group."""
+    model, columns = material.settings.model, material.settings.columns
+    told = {name for each in material.settings.protected for name in each.columns if name in columns}
+    if any(columns[name].used for name in told):
+        return False
+    return model.kind not in ("none", "rule", "file") and model.threshold == "rate_matched"
 
 
 def _attribute(material: Material, view: View) -> Section:

@@ -5,7 +5,17 @@ is a module of its own; how a measure is set beside its size-matched reference, 
 graph, is in ``reporting.comparison``.
 """
 
-from tasks.methods.fgce.report import ablation, attributes, connectivity, coverage, optima, recourse, sharing, subgroups
+from tasks.methods.fgce.report import (
+    ablation,
+    attributes,
+    connectivity,
+    coverage,
+    optima,
+    recourse,
+    relabelled,
+    sharing,
+    subgroups,
+)
 from tasks.methods.fgce.report.limits import limits
 from tasks.reporting.chapters.builder import by_maker, glossary, measures, part
 from tasks.reporting.comparison import capital
@@ -28,7 +38,7 @@ QUESTION = (
     "What would applicants with an unfavourable decision have needed to look like, within their own group, to receive "
     "a favourable one?"
 )
-MEASURES = measures(recourse, coverage, optima, sharing, attributes, subgroups, ablation, connectivity)
+MEASURES = measures(recourse, relabelled, coverage, optima, sharing, attributes, subgroups, ablation, connectivity)
 GLOSSARY = {
     "factual": "an applicant with an unfavourable decision, to be explained",
     "candidate": "an applicant with a favourable decision, who may serve as a counterfactual",
@@ -45,13 +55,13 @@ GLOSSARY = {
     "k": "number of candidates selected to serve a whole group",
     "size-matched reference": "the measure on the reference group, subsampled again and again to the size of the group",
     "subgroup": "weakly connected component of a group's graph, numbered from 1 by falling number of factuals",
-    **glossary(coverage, optima, sharing, attributes, ablation, connectivity),
+    **glossary(relabelled, coverage, optima, sharing, attributes, ablation, connectivity),
 }
 
 
 def chapter(material: Material) -> Section:
     """The graph, then the measures for the model, then those for the lender's own decisions."""
-    makers = by_maker(material, "fgce", lambda _, view: view, (recourse,), _BELOW)
+    makers = by_maker(material, "fgce", lambda _, view: view, (recourse, relabelled), _BELOW)
     words = (
         "For every applicant with an unfavourable decision this method looks for applicants of the same group with a "
         "favourable one, who can be reached by small steps through applications that really occurred. It asks how many "

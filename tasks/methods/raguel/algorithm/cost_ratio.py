@@ -66,7 +66,7 @@ def ratios(means: Floats, reference: int) -> Floats:
 def aggregates(
     costs: Costs, groups: Iterable[int], reference: int, errors: Floats | str, level: float
 ) -> list[Aggregate]:
-    """The ratio of each group.
+    """The ratio of each group; none where nobody has a cost.
 
     Args:
         costs: Of the audit's model on the audit's rows.
@@ -75,7 +75,7 @@ def aggregates(
         errors: ``(groups,)`` standard errors of its logarithm, NaN where there is none; or why nobody knows them.
         level: Of the intervals.
     """
-    numbers = [each for each in groups if each != reference]
+    numbers = [each for each in groups if each != reference and len(costs.cost)]
     size = max([*numbers, reference, int(costs.group.max(initial=0))]) + 1
     n, value = np.bincount(costs.group, minlength=size), ratios(costs.means(size), reference)
     found = []

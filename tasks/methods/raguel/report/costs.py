@@ -9,15 +9,17 @@ from typing import Any
 
 from schemas.audit.column import ColumnSpec
 from tasks.methods.raguel.report.charts import dots, quantiles
-from tasks.methods.raguel.report.lookups import HEADLINE, KINDS, NOTHING, UNIT, Ranked, too_few
+from tasks.methods.raguel.report.lookups import HEADLINE, KINDS, NOTHING, UNIT, Ranked, qualified, too_few
 from tasks.reporting.charts.panels import marks, told
 from tasks.reporting.material import Material, Shown, undrawn
 from tasks.reporting.numbers import DASH, count, difference_cells, missing_words, n_cell, value, value_cell
 from tasks.reporting.section import Cell, Figure, Panel, Row, Swatch, TableView
 
+REFITTED = "recourse_cost_reference_over_group"
 MEASURES = {
     HEADLINE: Shown("mean cost of recourse", "number"),
     "recourse_cost_quantile": Shown("quantile of the cost of recourse", "number"),
+    REFITTED: Shown("mean cost of the reference group over the group's", "number"),
     "unreached_share": Shown("share without a cost of recourse", "rate"),
     "recourse_not_confirmed_share": Shown("share whose counterfactual point the model does not favour", "rate"),
 }
@@ -108,7 +110,22 @@ def _label(r: Ranked, title: str, rows: list[dict[str, Any]]) -> str:
 
 def tables(r: Ranked) -> tuple[TableView, ...]:
     """Costs by group as they are found, and the numbers of the spread."""
-    return _costs(r), _by_quantile(r)
+    return _costs(r), *_refitted(r), _by_quantile(r)
+
+
+def _refitted(r: Ranked) -> tuple[TableView, ...]:
+    """The reference group's mean cost over each group's, as the verdict on recourse reads it."""
+    found = {group: m for group in r.view.groups if (m := r.get(group, REFITTED)) is not None}
+    if not found:
+        return ()
+    rows = tuple((r.named(group), n_cell(m), value_cell(m, "number")) for group, m in found.items())
+    note = (
+        "Of all who were denied and have a way, listed or not; below 1 the group has further to go. In brackets: "
+        "intervals that draw the applicants anew and fit the model and its threshold to each draw; a rule is not "
+        f"fitted, and only its applicants are drawn.{qualified(found.values())}"
+    )
+    title = f"Mean cost of {r.view.reference} over that of each group"
+    return (TableView(title, ("Group", "Denied with a way", "Ratio"), rows, note),)
 
 
 def _costs(r: Ranked) -> TableView:

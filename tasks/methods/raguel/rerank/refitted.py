@@ -3,7 +3,8 @@
 Scope: decision makers, resamples and boundaries. The ratio and its interval: ``algorithm.cost_ratio``.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from tasks.methods.raguel.algorithm.recourse.targets import Boundary
 from tasks.methods.raguel.algorithm.units import Space
 from tasks.methods.raguel.rerank.recourse import above
 from tasks.methods.raguel.settings import RaguelSettings
-from tasks.numerics.arrays import Bools, Floats, Ints
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.attributions.linear import Linear
 from tasks.numerics.results import Aggregate
 from tasks.preprocessing.groups import Grouped
@@ -24,6 +25,18 @@ from tasks.scoring.refitting import Refits
 NO_BOUNDARY = "costs are to other applicants, as there is no linear boundary to go to"
 NOT_ASKED = "methods.raguel.refits is 0"
 NOT_FITTED = "a model of the kind {kind} is not fitted again"
+
+
+@dataclass(frozen=True)
+class Priced:
+    """Who is denied in a resample."""
+
+    row: Longs
+    """``(r,)`` numbers of rows that are in it."""
+    cost: Floats
+    """``(r,)`` recourse costs; NaN where there is no way."""
+    count: Floats
+    """``(r,)`` how often each is in it."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +52,8 @@ class Decided:
     linear: bool
     """Whether costs lead to a linear boundary."""
     refits: Refits | None
+    known: dict[bytes, tuple[Priced, ...]] = field(default_factory=dict)
+    """Resamples by what may be changed: protected attributes over no feature share them."""
 
 
 def ratios(
@@ -84,14 +99,18 @@ def _why(decided: Decided, model: Model, settings: RaguelSettings) -> str:
 
 def means(decided: Decided, refits: Refits, space: Space, group: Ints, groups: int, settings: RaguelSettings) -> Floats:
     """``(draws, groups)`` mean costs on each resample, to the boundary of the model that was fitted to it."""
+    key = space.actions.changeable.tobytes()  # all else that protected attributes have in common
+    if key not in decided.known:
+        decided.known[key] = tuple(_priced(decided, refits, space, settings))
+    return np.array([Costs.of(each.cost, group[each.row], each.count).means(groups) for each in decided.known[key]])
+
+
+def _priced(decided: Decided, refits: Refits, space: Space, settings: RaguelSettings) -> Iterator[Priced]:
     values, denied = space.values(decided.x), ~refits.favourable(decided.x) & decided.asked[:, None]
-    found = np.full((len(refits.cut), groups), np.nan)
     for draw, cut in enumerate(refits.cut.tolist()):
         rows = np.flatnonzero(denied[:, draw] & (refits.counts[:, draw] > 0))
         form = above(Linear(refits.coefficients[:, draw], float(refits.intercept[draw])), cut)
         boundary = {0: Boundary(form.coefficients * space.unit, form.intercept)}
         nowhere = np.zeros(len(rows), np.int32)
         there = raguel_targets.to_boundaries(values[rows], nowhere, boundary, space.actions, settings)
-        counts = refits.counts[rows, draw].astype(np.float64)
-        found[draw] = Costs.of(there.targets.cost, group[rows], counts).means(groups)
-    return found
+        yield Priced(rows, there.targets.cost, refits.counts[rows, draw].astype(np.float64))

@@ -5,7 +5,7 @@ The truth is the ratio of a model fitted to half a million applicants. Run by it
 """
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -59,7 +59,8 @@ def costs(lent: Lender, model: Model, seed: int = 0) -> tuple[Floats, Bools]:
     cost = np.empty(len(lent.x))
     for number, content in enumerate(scored.models):
         form = linear_form(read(ModelFile(content, "model")))
-        assert form is not None and scored.fold is not None
+        assert form is not None
+        assert scored.fold is not None
         rows = scored.fold == number
         boundary = Boundary(form.coefficients * own.unit, form.intercept - cut)
         cost[rows] = to_boundary(own.values(lent.x[rows]), boundary, own.actions).cost

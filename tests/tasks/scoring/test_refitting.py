@@ -1,0 +1,82 @@
+"""The model fitted anew: what the stage leaves of it, which kinds, and how sure the model's ratio of approvals is."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from conftest import spec_of
+from scipy.special import expit
+
+from schemas.audit.model import Model
+from tasks.plan import plan
+from tasks.proof.plain import call_plainly
+from tasks.scoring.decision_makers import fitted
+from tasks.scoring.refitting import Refits, refits
+
+
+def tables(place: Path, **overrides: str) -> dict[str, pd.DataFrame]:
+    found = call_plainly(plan(spec_of(place, **overrides)).steps[:3])
+    return {name: pa.concat_tables(parts).to_pandas() for name, parts in found.items()}
+
+
+def test_every_resample_has_all_rows_and_the_rate_of_its_lender(place: Path) -> None:
+    found = tables(place, model__refits="25")
+    by_refit = found["model_refits"].groupby("refit")[["n", "approved"]].sum()
+    assert len(by_refit) == 25
+    assert (by_refit["n"] == 500).all()
+    lender = found["decisions"].query("decision_maker == 'lender'")["favourable"]
+    rates = by_refit["approved"] / by_refit["n"]
+    assert rates.mean() == pytest.approx(lender.mean(), abs=0.02)
+    assert rates.std() == pytest.approx(np.sqrt(lender.mean() * (1 - lender.mean()) / 500), rel=0.5)
+    by_group = found["model_refits"].groupby("group")["n"].mean()
+    assert by_group.to_dict() == pytest.approx(found["memberships"]["group"].value_counts().to_dict(), rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [{"model__refits": "0"}, {"model__kind": "none"}, {"model__kind": "random_forest"}, {"profile": "paper"}],
+)
+def test_without_refits_the_table_is_empty(place: Path, overrides: dict[str, str]) -> None:
+    assert tables(place, **overrides)["model_refits"].empty
+
+
+def test_a_model_of_one_holdout_is_fitted_to_its_own_rows_and_told_of_all(place: Path) -> None:
+    found = tables(place, model__refits="4", model__split="holdout")["model_refits"]
+    assert (found.groupby("refit")["n"].sum() == 500).all()
+
+
+def test_the_same_seed_gives_the_same_refits_and_another_gives_others(place: Path) -> None:
+    one, same, other = (tables(place, model__refits="3", seed=seed)["model_refits"] for seed in ("7", "7", "8"))
+    assert one.equals(same)
+    assert not one.equals(other)
+
+
+def drawn(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Two groups with finances 0.6 apart."""
+    group = rng.random(n) < 0.2
+    x = rng.normal(size=(n, 2)) - 0.6 * group[:, None]
+    return x, group, rng.random(n) < expit(1.2 + x[:, 0] + 0.5 * x[:, 1])
+
+
+def log_ratio(weight: np.ndarray, favourable: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """Logarithm of the group's approval rate over the others'."""
+    return np.log(
+        (weight * favourable)[group].sum(axis=0)
+        / weight[group].sum(axis=0)
+        / ((weight * favourable)[~group].sum(axis=0) / weight[~group].sum(axis=0))
+    )
+
+
+def test_their_spread_is_that_of_the_models_ratio_over_lenders() -> None:
+    """The sd over 60 lenders of 800 rows, and the mean sd of 60 refits of each: within 30 %."""
+    values, errors = [], []
+    for seed in range(60):
+        x, group, y = drawn(np.random.default_rng(seed), 800)
+        scored = fitted(x, y, Model(folds=4), seed)
+        values.append(log_ratio(np.ones(800), scored.favourable, group))
+        found = refits(x, y, np.ones(800, bool), Model(folds=4), 60, seed)
+        assert isinstance(found, Refits)
+        errors.append(log_ratio(found.counts, found.favourable(x), group).std())
+    assert np.mean(errors) == pytest.approx(np.std(values), rel=0.3)
