@@ -91,6 +91,8 @@ class Pairs:
         """What is measured of the headline's pairs alone."""
         self.put("cec_within_group", 0.3 + self.flip / 10)
         self.put("cec_above_within_group", 0.1)
+        self.put("cec_above_own_group", 0.1, spread=None)
+        self.put("cec_above_own_group_null", -0.05)
         for step in range(STEPS + 1):
             for regime, share in shares(self.flip, step / STEPS).items():
                 self.put("regime_share_at", share, events=round(share * self.n), regime=regime, theta=step / STEPS)

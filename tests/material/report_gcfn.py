@@ -104,6 +104,8 @@ class Group:
         self.put("flip_direction_share", 0.25 * flips, direction="to_unfavourable")
         if reference != self.group:
             self.put("decision_flip_share_difference", flips - FLIPS[REFERENCE], reference=reference)
+            self.put("share_changed", 0.45 * flips, spread=None)
+            self.put("relative_change", flips / 5)
         self.put("score_change", -flips / 3)
         self.put("score_change_absolute", flips / 2)
         self.put("score_change_quantile", 2 * flips, quantile=QUANTILE)

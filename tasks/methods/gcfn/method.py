@@ -34,5 +34,4 @@ METHOD = Method(
         ),
     },
     judged=(Judged(Theory.TOTAL, "share_changed", "beside"),),
-    covering=frozenset({"share_changed"}),
 )

@@ -80,3 +80,30 @@ def test_the_categories_of_a_nominal_financial_column_are_a_column_each(place: P
     explained = found["model"].look_into(substitute=False)
     assert explained.financial_names == ("income", "purpose=buy", "purpose=refinance")
     assert np.unique(explained.financial[:, 1:].sum(axis=1)).tolist() == [1]
+
+
+@pytest.mark.parametrize("model", ["{kind: logistic_regression, folds: 4}", "{kind: net, folds: 2}"])
+def test_models_are_fitted_again_on_resampled_rows(place: Path, model: str) -> None:
+    found, _ = looked_into(place, model)
+    explained, refit = found["model"].look_into(substitute=False), found["model"].refit
+    same = refit(explained, np.arange(len(explained.x)))
+    for before, after in zip(explained.models, same.models, strict=True):
+        assert np.allclose(before.logit(explained.x), after.logit(explained.x), atol=1e-4)
+    rows = np.random.default_rng(0).integers(0, len(explained.x), len(explained.x))
+    drawn = refit(explained, rows)
+    assert (drawn.x == explained.x[rows]).all()
+    assert not np.allclose(drawn.models[0].logit(explained.x), explained.models[0].logit(explained.x), atol=1e-3)
+    for number, pool in enumerate(drawn.pools):
+        assert not set(rows[pool]) & set(rows[drawn.rows_of(number)])
+    alike = np.flatnonzero(found["lender"].candidate)
+    assert refit(explained, alike) is None, "decisions of one kind"
+    assert found["lender"].refit is None
+
+
+@pytest.mark.parametrize("model", ["{kind: random_forest, folds: 4}", RULE % ("true", "")])
+def test_other_kinds_are_not_fitted_again(place: Path, model: str) -> None:
+    found, _ = looked_into(place, model)
+    assert found["model"].refit is None
+    asked = {**ALONE, "methods__cec": "{theta_steps: 4, refits: 20}"}
+    with pytest.raises(SpecError, match=f"kind {'rule' if 'rule' in model else 'random_forest'} is not fitted again"):
+        plan(spec_of(place, FINANCIAL, model=model, **asked))

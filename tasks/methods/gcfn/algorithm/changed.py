@@ -22,6 +22,9 @@ IDENTIFIED = 0.5
 FEWEST = 0.8
 """Share of the refits that must have a value."""
 
+SMALLEST = 1e-12
+"""A spread that is smaller is that of rounding."""
+
 NOT_IDENTIFIED = "less than half of the group is identified: no interval"
 NOT_REFITTED = "too few refits have a value, or all have the same: no interval"
 
@@ -40,7 +43,7 @@ def share_changed(moved: Moved, refits: Floats) -> Aggregate:
     if len(refits):
         identified = 1 - float(np.nanmean(moved.unidentified))
         se = float(known.std(ddof=1)) if len(known) >= max(2, FEWEST * len(refits)) else np.nan
-        reason = NOT_IDENTIFIED if identified < IDENTIFIED else "" if se > 0 else NOT_REFITTED
+        reason = NOT_IDENTIFIED if identified < IDENTIFIED else "" if se > SMALLEST else NOT_REFITTED
     if not len(refits) or reason:
         return Aggregate(0, 0, MEASURE, {}, value, n, compared=False, reason=reason, inference=Inference())
     df = len(known) - 1

@@ -88,7 +88,7 @@ def _value(case: Case, decide: Decide, number: int, rng: np.random.Generator) ->
     values = imaginer.imagine(case.rows.rows(at))[:, reference]
     nothing = np.zeros(len(at))
     decided = ReassignedDecisions.of(case, Reassigned(reference, at, values, nothing, nothing.astype(np.int64)), decide)
-    change = net_change(decided.flips.astype(np.float64), decided.favourable)
+    change = net_change(decided.flips[0].astype(np.float64), decided.favourable)
     return np.array(list(_means(change, case.rows.category[at], len(case.rows.categories))))
 
 

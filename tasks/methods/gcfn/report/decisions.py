@@ -11,8 +11,8 @@ from tasks.methods.gcfn.report.charts import shares
 from tasks.methods.gcfn.report.lookups import HEADLINE, MEAN, ROUNDED, TO_FAVOURABLE, TO_UNFAVOURABLE, WORST, Mediated
 from tasks.reporting.charts.panels import marks, told
 from tasks.reporting.charts.vega import ACCENT, QUIET, WARM
-from tasks.reporting.material import Measure, Shown, undrawn
-from tasks.reporting.numbers import Unit, count, difference_cells, missing_words, n_cell, value, value_cell
+from tasks.reporting.material import Measure, Shown, Unit, undrawn
+from tasks.reporting.numbers import count, difference_cells, missing_words, n_cell, value, value_cell
 from tasks.reporting.section import Cell, Figure, Panel, Row, Swatch, TableView
 
 MEASURES = {

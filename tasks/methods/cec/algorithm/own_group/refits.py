@@ -20,6 +20,9 @@ LEVEL = 0.95
 FEWEST = 0.8
 """Share of the refits that must have a value: the others had a group, a label or a feature with nothing to compare."""
 
+SMALLEST = 1e-12
+"""A spread that is smaller is that of rounding."""
+
 Values = Callable[[ModelView, Ints], dict[int, float]]
 """From models and groups ``(n,)`` to the statistic by group."""
 
@@ -70,7 +73,7 @@ def interval(value: float, drawn: Floats) -> tuple[float, float, tuple[float, fl
     """
     known = drawn[np.isfinite(drawn)]
     se = float(known.std(ddof=1)) if len(known) >= max(2, FEWEST * len(drawn)) else np.nan
-    if not (np.isfinite(value) and se > 0):
+    if not (np.isfinite(value) and se > SMALLEST):
         return np.nan, np.nan, None
     df = len(known) - 1
     half = float(stats.t.ppf((1 + LEVEL) / 2, df)) * se

@@ -103,19 +103,25 @@ def test_the_table_of_decisions_has_the_worst_network_and_the_mean_over_them(aud
     assert rows_of(t, FIRST) == [
         [
             *(REFERENCE, "610", "16.0 % [14.9, 17.1]", "14.4 % [13.3, 15.5]", "12.0 % [10.9, 13.1]"),
-            *("4.0 % [2.9, 5.1]", "+14.0 pp [+12.9, +15.1]", "0.012", "0.023"),
+            *("4.0 % [2.9, 5.1]", "7.2 %", "+14.0 pp [+12.9, +15.1]", "0.012", "0.023"),
         ]
     ]
     assert rows_of(t, REFERENCE)[0][:3] == ["each other group", "4,200", "2.0 % [0.9, 3.1]"]
     assert rows_of(t, REFERENCE)[0][-3:] == ["–"] * 3
-    assert rows_of(t, WITHHELD) == [[REFERENCE, *["withheld"] * 6, "–", "–"]]
+    assert rows_of(t, WITHHELD) == [[REFERENCE, *["withheld"] * 7, "–", "–"]]
     assert not rows_of(t, NOBODY)
 
 
 def test_the_table_of_scores_has_all_four_numbers(audit):
     t = table(audit, "How far scores")
     assert f"{100 * QUANTILE:g} % are smaller than" in t.header
-    assert [cell.split(" ")[0] for cell in rows_of(t, SECOND)[0][2:]] == ["−0.0800", "0.120", "0.480", "0.0576"]
+    assert [cell.split(" ")[0] for cell in rows_of(t, SECOND)[0][2:]] == [
+        "−0.0800",
+        "0.0480",
+        "0.120",
+        "0.480",
+        "0.0576",
+    ]
     assert "the model's score, between 0 and 1" in t.note
 
 
