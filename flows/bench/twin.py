@@ -106,7 +106,7 @@ def audit(planted: str, seed: int, rows: int, *, as_input: bool = False) -> Said
 
 
 def _measured(measure: str, aggregates: list[Mapping[str, Any]], breaches: set[tuple[str, str]]) -> Measured:
-    """A measure of the group: of the lender's decisions where it says more than a value about them, else the model's."""
+    """A measure of the group: of the lender's decisions where it says more than a value of them, else the model's."""
     of = {
         each["decision_maker"]: each
         for each in aggregates
