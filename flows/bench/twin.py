@@ -106,17 +106,18 @@ def audit(planted: str, seed: int, rows: int, *, as_input: bool = False) -> Said
 
 
 def _measured(measure: str, aggregates: list[Mapping[str, Any]], breaches: set[tuple[str, str]]) -> Measured:
-    """A measure of the group: the lender's decisions where the method looks at them, else the model's."""
+    """A measure of the group: of the lender's decisions where it says more than a value of them, else the model's."""
     of = {
         each["decision_maker"]: each
         for each in aggregates
         if (each["measure"], each["group"], each["subgroup"], each["parameters"]) == (measure, GROUP, 0, "{}")
+        and each["value"] is not None
     }
-    maker = DecisionMaker.LENDER if DecisionMaker.LENDER in of else DecisionMaker.MODEL
-    told = of.get(maker)
-    if told is None or told["value"] is None:
+    makers = [maker for maker in (DecisionMaker.LENDER, DecisionMaker.MODEL) if maker in of]
+    if not makers:
         return Measured(math.nan, "value alone", found=False, breach=False)
-    return Measured(told["value"], *_against(told), breach=(measure, maker) in breaches)
+    maker = next((each for each in makers if _against(of[each])[0] != "value alone"), makers[0])
+    return Measured(of[maker]["value"], *_against(of[maker]), breach=(measure, maker) in breaches)
 
 
 def _against(row: Mapping[str, Any]) -> tuple[By, bool]:

@@ -57,11 +57,11 @@ columns:
 
 model: {kind: logistic_regression}  # none: audit the decisions alone
 
-# Limits are fixed before the run: CHECK that you would defend them. direct, total and recourse are choices of Evenhand; 0.80 of
-# outcome is the four fifths of 29 CFR 1607.4(D), a rule of employment that no regulator of lending codified; reasons has no
-# scale. null: no limit. See docs/verdicts.md
+# Limits are fixed before the run: CHECK that you would defend them; null: none. direct, total and recourse are choices
+# of Evenhand. 0.80 of outcome is the four fifths of 29 CFR 1607.4(D), a rule of employment that no regulator of lending
+# codified. reasons has no scale. More: docs/verdicts.md
 verdicts:
-  columns_complete: CHECK  # true: every column that the lender decided by is in this table; else false, as it is read until then
+  columns_complete: CHECK  # true: the table holds every column that the lender decided by. CHECK is read as false
   limits: {direct: 0.02, total: 0.05, outcome: 0.80, recourse: {difference: 0.05, ratio: 0.80}, reasons: null}
 
 disclosure: {profile: strict}  # strict: counts up to 7 withheld, others rounded to 5; public: below 5 withheld

@@ -94,6 +94,9 @@ def test_the_lenders_decisions_come_before_the_models_and_others_are_not_read():
     found = twin._measured("m", [model, lender, {**lender, "parameters": "{1}", "value": 9}], {("m", "lender")})
     assert found == Measured(0.1, "interval", found=True, breach=True)
     assert twin._measured("m", [model], {("m", "lender")}) == Measured(0.3, "interval", found=True, breach=False)
+    alone = {**lender, "se": None, "value": 0.7}
+    assert twin._measured("m", [model, alone], set()).value == 0.3, "the lender's has a value alone"
+    assert twin._measured("m", [{**model, "value": None}, alone], set()).value == 0.7
     assert math.isnan(twin._measured("m", [{**lender, "group": "White"}], set()).value)
 
 

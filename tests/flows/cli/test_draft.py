@@ -7,6 +7,7 @@ from conftest import evenhand
 
 from flows.cli.draft import draft
 from flows.cli.options import load_spec
+from schemas.audit.limits import Limits
 from tasks.ingest.sources import delimited
 
 HEADER = "id,approve,race,income,remark"
@@ -52,3 +53,13 @@ def test_a_stray_quote_ends_with_4(tmp_path: Path, remarks: tuple[str, ...]) -> 
     assert "the quote that opens in line 2 " in done.stderr
     assert "Traceback" not in done.stderr
     assert not done.stdout
+
+
+def test_the_draft_asks_for_completeness_and_names_the_default_limits(tmp_path: Path) -> None:
+    spec = tmp_path / "audit.yaml"
+    spec.write_text(draft(written(tmp_path)))
+    read = load_spec(spec, {}).spec
+    assert read.verdicts.columns_complete == "CHECK"
+    assert not read.verdicts.complete
+    assert read.verdicts.limits == Limits()
+    assert read.thresholds == ()
