@@ -18,7 +18,6 @@ from schemas.tables.applications import APPLICANTS, MODELS
 from schemas.tables.findings import AGGREGATES, DRAWS, EVIDENCE, FINDINGS, TALLIES
 from tasks.counterfactuals.assumptions import Generator
 from tasks.counterfactuals.settings import MatchingSettings, matching_of
-from tasks.detection.linear_algebra import single_threaded
 from tasks.numerics.results import Detected
 from tasks.pipeline.given import READS, ProblemTables
 from tasks.pipeline.registry import METHODS, generator_of, tables_declared
@@ -85,8 +84,7 @@ def detect(*given: pa.Table, settings: DetectSettings) -> Produced:
     for case in cases(ProblemTables.of(by_name), settings):
         # both decision makers are looked at on the same subsamples and permutations
         rng = np.random.default_rng([settings.seed, crc32(case.attribute.encode())])
-        with single_threaded():
-            found = method.detect(case.problem, settings.methods.named(settings.method), rng)
+        found = method.detect(case.problem, settings.methods.named(settings.method), rng)
         expected += int(method.units(case.problem).sum())
         for name, table in _tables(settings.method, case, found).items():
             tables[name].append(table)
