@@ -11,18 +11,15 @@ from typing import Any
 from flows.runs.index import Run, last_run
 from tasks.lake.store import Lake
 from tasks.metrics.algorithm.monitoring.years import Conditions, MonitoringRule
-from tasks.pipeline.registry import METHODS
 from tasks.reporting.trends.monitoring import Followed, YearVerdicts, era, follow, said_by_theory
 
 VERDICTS = "verdicts"
 """Name of the table, written by stage measure."""
-_BESIDE = {(j.theory.value, j.measure) for method in METHODS.values() for j in method.judged if j.role != "primary"}
-"""Theory and measure of what decides no state by its interval."""
 
 
 def followed(lake: Lake, runs: Mapping[int, Run | None], rule: MonitoringRule) -> Followed:
     """What the years say together; nothing where no run has verdicts."""
-    return follow([_year(lake, year, run) for year, run in runs.items()], rule, _BESIDE)
+    return follow([_year(lake, year, run) for year, run in runs.items()], rule)
 
 
 def rule_of(spec: Mapping[str, Any]) -> MonitoringRule:
@@ -57,7 +54,7 @@ def _conditions(run: Run, said: Mapping[str, Any]) -> Conditions:
     return Conditions(
         lacking=frozenset(name for name in source.get("lacking", ()) if ": " not in name),  # no group, whose rows tell
         version=run.code,
-        columns_complete=bool(said.get("columns_complete")),
+        columns_complete=said.get("columns_complete") is True,
         edition=run.vintage.split(",")[0] if "," in run.vintage else "file",
         era=era(run.year, source["kind"] == "hmda"),
     )

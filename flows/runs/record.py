@@ -87,7 +87,7 @@ def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) 
     titles = {name: {m: title for m, title in of.items() if m in made} for name, of in HEADLINES.items()}
     shown = {name: of for name, of in titles.items() if of}
     [direction] = _table(lake, done, "preprocess", DECISION_DIRECTION).to_pylist()
-    warnings = list(decision_direction.warnings(direction, spec.decision))
+    warnings = [*decision_direction.warnings(direction, spec.decision), *spec.remarks()]
     unchecked = decision_direction.said(direction) if direction["decided_by"] == "none" else ""
     read = source_read(lake, done)
     return Summary(run, _state(verdicts, spec), rows, shown, verdicts, report, read, computed, warnings, unchecked)

@@ -290,6 +290,17 @@ class AuditSpec(Strict):
         said = {name: own.get(name, str(column.constraint)) for name, column in self.features().items()}
         return {name: signs[word] for name, word in said.items() if word in signs}
 
+    def remarks(self) -> Iterator[str]:
+        """What a reader of the verdicts should know of the spec."""
+        if self.verdicts.columns_complete in (None, "CHECK") and self.source.kind != "hmda":
+            yield (
+                "verdicts.columns_complete is not said, and read as false: the interval of `direct` is widened for "
+                "columns that the table may lack; say true if it holds every column that the lender decided by"
+            )
+        for limit in self.thresholds:
+            if 0 in (limit.minimum, limit.maximum):
+                yield f"thresholds: a limit of 0 on {limit.measure} can hardly be kept, as intervals have width"
+
     def features(self) -> dict[str, ColumnSpec]:
         """The columns that models and distances use, in the order of the spec."""
         return {name: column for name, column in self.columns.items() if column.used}

@@ -96,6 +96,7 @@ AGGREGATES = Table(
         Column("scale", "string", "whether the error is of the value or of its logarithm", True, codes=SCALES),
         Column("df", "double", "degrees of freedom of Student's t; null for the normal", nullable=True),
         Column("p", "double", "one-sided p of a test that has no interval", True, 0.0, 1.0),
+        Column("robustness", "double", "robustness value of an adjusted effect", True, 0.0, 1.0),
         Column("unseen", "double", "how far an unseen column of unit strength moves the value", True, 0.0),
     ),
     key=("method", "decision_maker", "protected_attribute", "group", "subgroup", "measure", "parameters"),

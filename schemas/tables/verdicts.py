@@ -28,12 +28,16 @@ VERDICTS = Table(
         Column(
             "role",
             "string",
-            "theory: the row of the theory as a whole; primary: decides; adds: may add a breach; beside: shown",
-            codes=("theory", "primary", "adds", "beside"),
+            "theory: the row of the theory as a whole; primary: decides; adds: may add a breach; beside: a second method, "
+            "shown; watch: a level of practitioners, shown",
+            codes=("theory", "primary", "adds", "beside", "watch"),
         ),
         Column("value", "double", "the measure; null where it was not measured, or is withheld", nullable=True),
         Column("low", "double", "lower end of the verdict interval", nullable=True),
         Column("high", "double", "upper end of it", nullable=True),
+        Column("plain_low", "double", "lower end of the two-sided 95 % interval, without any widening", nullable=True),
+        Column("plain_high", "double", "upper end of it", nullable=True),
+        Column("robustness", "double", "what an unseen column has to explain to bring it to zero", True, 0.0, 1.0),
         Column("se", "double", "standard error of the value, or of its logarithm", True, 0.0),
         Column("scale", "string", "whether the error is of the value or of its logarithm", True, codes=SCALES),
         Column("bias", "double", "by how much the interval is widened for columns that the table lacks", True, 0.0),
@@ -83,6 +87,13 @@ QUESTIONS = {
     Theory.OWN: "Are the spec's own limits kept?",
 }
 """What each theory asks, as reports and commands print it."""
+BEARS_ON = {
+    "us-2026": {
+        Theory.DIRECT: "Equal Credit Opportunity Act",
+        Theory.OUTCOME: "Fair Housing Act, state law",
+    }
+}
+"""Legal frame -> theory -> the claim that it bears on (docs/verdicts.md); it says nothing of what is lawful."""
 STATES = {
     State.BREACH: "beyond the limit",
     State.INSUFFICIENT_EVIDENCE: "too little to say",
@@ -109,7 +120,10 @@ def published(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def effect_words(row: Mapping[str, Any]) -> str:
-    """A row's value with its interval: differences in percentage points, ratios as numbers; empty without one."""
+    """A row's value with its verdict interval: differences in percentage points, ratios as numbers; empty without one.
+
+    Where columns are lacking the estimate comes first, with its plain interval and robustness value.
+    """
     if row["value"] is None:
         return ""
     ratio = row["scale"] == "log" or row["side"] == "at_least"
@@ -118,7 +132,14 @@ def effect_words(row: Mapping[str, Any]) -> str:
     value = f"{scale * row['value']:{signed}.{digits}f}{unit}"
     if row["low"] is None or row["high"] is None:
         return value
-    return f"{value} [{scale * row['low']:{signed}.{digits}f}, {scale * row['high']:{signed}.{digits}f}]"
+
+    def ends(low: str, high: str) -> str:
+        return f"[{scale * row[low]:{signed}.{digits}f}, {scale * row[high]:{signed}.{digits}f}]"
+
+    if not row["bias"] or row["plain_low"] is None:
+        return f"{value} {ends('low', 'high')}"
+    robust = "" if row["robustness"] is None else f", robustness value {100 * row['robustness']:.1f} %"
+    return f"{value} {ends('plain_low', 'plain_high')}{robust}; for unseen columns {ends('low', 'high')}"
 
 
 def limit_words(row: Mapping[str, Any]) -> str:

@@ -198,7 +198,7 @@ def _inferred(row: dict[str, Any]) -> Inference | None:
     """What a verdict on the aggregate rests on; None where its method gives nothing."""
     if row["scale"] is None:
         return None
-    missing = {"se": math.nan, "df": math.inf, "p": math.nan, "unseen": 0.0}
+    missing = {"se": math.nan, "df": math.inf, "p": math.nan, "robustness": math.nan, "unseen": 0.0}
     numbers = {name: absent if row[name] is None else row[name] for name, absent in missing.items()}
     return Inference(scale=row["scale"], **numbers)
 

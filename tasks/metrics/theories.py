@@ -22,6 +22,8 @@ from tasks.pipeline.method import Judged
 from tasks.pipeline.registry import METHODS, OUTCOMES_METHOD
 
 OUTCOME = Judged(Theory.OUTCOME, "approval_rate_ratio")
+WATCH = 0.90
+"""Ratio of approvals below which practitioners look closer (verdicts.md 2); a convention and no rule."""
 NOT_DIRECT = "the model does not see the group; what it learnt of it through columns is the theory total"
 _POOR = "too few of the group are where applicants of both groups are found"
 _DESCRIPTIVE = "descriptive: it has no interval that is known to cover as often as it says"
@@ -68,9 +70,15 @@ class Gathered:
             for maker in self._makers(name, judged):
                 for attribute, group in self.groups:
                     if judged is OUTCOME:
-                        yield self._of_outcome(maker, attribute, group)
+                        yield from self._watched(self._of_outcome(maker, attribute, group))
                     else:
                         yield self._of_method(name, judged, maker, attribute, group)
+
+    def _watched(self, case: Case) -> Iterator[Case]:
+        """The case, and the same at the watch level of practitioners, which decides nothing."""
+        yield case
+        if case.limit is not None and case.limit.value < WATCH:
+            yield replace(case, role="watch", limit=Limit(WATCH, "at_least"))
 
     @cached_property
     def groups(self) -> list[tuple[Protected, str]]:
@@ -155,7 +163,7 @@ class Gathered:
         bias = self._bias(judged, maker, attribute, group)
         if not math.isfinite(bias):
             return replace(made, problem=_NO_STRENGTH)
-        evidence: Evidence = Estimated(given.value, said.se, said.scale == "log", said.df, bias)
+        evidence: Evidence = Estimated(given.value, said.se, said.scale == "log", said.df, bias, said.robustness)
         return replace(made, evidence=evidence, problem=_POOR if poor else "")
 
     def _bias(self, judged: Judged, maker: str, attribute: Protected, group: str) -> float:

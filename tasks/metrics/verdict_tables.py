@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +12,7 @@ from schemas.tables.verdicts import AGREEMENT, VERDICTS
 from schemas.terms import State, Theory
 from tasks.metrics.algorithm.disclosure import Policy, rounded
 from tasks.metrics.algorithm.verdicts.agreement import compared, disagreeing
-from tasks.metrics.algorithm.verdicts.evidence import Estimated
+from tasks.metrics.algorithm.verdicts.evidence import Estimated, Evidence
 from tasks.metrics.algorithm.verdicts.judgement import Case, Rules, Verdict, judge
 from tasks.metrics.algorithm.verdicts.theory import Concluded, conclude, overall
 from tasks.metrics.theories import Gathered
@@ -41,7 +41,7 @@ def judged(gathered: Gathered, own: Sequence[Case], settings: Verdicts) -> Judge
     of = {theory: [case for case in cases if case.theory is theory] for theory in Theory}
     families = [cases] if settings.across == "theories" else list(of.values())
     rows = tuple(row for family in families for row in judge(family, rules))
-    at_odds = disagreeing([row for row in rows if row.case.theory is not Theory.OWN])
+    at_odds = disagreeing([row for row in rows if _answers(row)])
     theories = {
         theory: conclude(
             [row for row in rows if row.case.theory is theory], at_odds.get(theory, ()), gathered.why_not(theory)
@@ -71,7 +71,7 @@ def tables(found: Judgement, hidden: Collection[tuple[str, str, str]], policy: P
     ordered = [
         row for whole in wholes for row in (whole, *(each for each in rows if each["theory"] == whole["theory"]))
     ]
-    five = [row for row in found.rows if row.case.theory is not Theory.OWN]
+    five = [row for row in found.rows if _answers(row)]
     said = [
         {
             **{name: getattr(each.case, name) for name in ("theory", "decision_maker", "protected_attribute", "group")},
@@ -82,6 +82,11 @@ def tables(found: Judgement, hidden: Collection[tuple[str, str, str]], policy: P
         if each.sign != "too_few" or each.case.problem
     ]
     return {VERDICTS.name: _table(VERDICTS, ordered), AGREEMENT.name: _table(AGREEMENT, said)}
+
+
+def _answers(row: Verdict) -> bool:
+    """Whether it is what a method answers to one of the five questions."""
+    return row.case.theory is not Theory.OWN and row.case.role != "watch"
 
 
 def _is_hidden(case: Case, hidden: Collection[tuple[str, str, str]]) -> bool:
@@ -114,6 +119,7 @@ def _row(found: Verdict, hidden: bool, policy: Policy) -> dict[str, Any]:
         **{name: getattr(found, name) for name in ("low", "high", "p_breach", "p_breach_holm", "p_within")},
         **{"value": case.value, "se": math.nan if evidence is None else evidence.error, "bias": bias},
         **{"detectable": found.detectable, "needed": found.needed},
+        **_plain(evidence),
     }
     counts = dict.fromkeys(("n", "events", "n_reference", "events_reference"), None)
     if case.counts is not None:
@@ -121,6 +127,16 @@ def _row(found: Verdict, hidden: bool, policy: Policy) -> dict[str, Any]:
     scale = None if evidence is None else "log" if evidence.logarithmic else "linear"
     shown = {name: _coarse(value, policy) for name, value in numbers.items()}
     return {**row, **shown, **counts, "scale": scale, "state": found.state, "reason": found.reason}
+
+
+def _plain(evidence: Evidence | None) -> dict[str, float]:
+    """The two-sided 95 % interval without any widening, and the robustness value."""
+    if evidence is None:
+        return dict.fromkeys(("plain_low", "plain_high", "robustness"), math.nan)
+    known = replace(evidence, bias=0.0) if isinstance(evidence, Estimated) else evidence
+    robustness = evidence.robustness if isinstance(evidence, Estimated) else math.nan
+    low, high = known.bound(0.025, upper=False), known.bound(0.025, upper=True)
+    return {"plain_low": low, "plain_high": high, "robustness": robustness}
 
 
 def _coarse(value: float, policy: Policy) -> float | None:

@@ -89,6 +89,8 @@ class Inference:
     """Degrees of freedom of Student's t; infinite for the normal."""
     p: float = math.nan
     """One-sided p of "no larger than under the null", of a test without an interval."""
+    robustness: float = math.nan
+    """Robustness value: what an unseen column has to explain of both to bring the value to zero."""
     unseen: float = 0.0
     """How far an unseen column moves the value, per sqrt(R2y R2d / (1 - R2d)): se sqrt(df) of the linear fit."""
 

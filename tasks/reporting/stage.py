@@ -109,7 +109,7 @@ def report(
             figures=True,
             **shared,
             sections=sections,
-            theories=verdicts_chapter.theories_table(rows),
+            theories=verdicts_chapter.theories_table(rows, settings.verdicts),
             judged=verdicts_chapter.rows_table(rows, material, words),
             overall=verdicts_chapter.overall(rows, settings.verdicts),
             summary=verdicts_chapter.summary(rows, settings.verdicts),

@@ -24,6 +24,7 @@ def verdict(group, value, se, *, theory="direct", n=2_000, events=500, **more):
         "reference_group": "white",
         "decision_maker": "lender",
         "measure": measure,
+        "role": "primary" if group else "theory",
         "value": value,
         "low": value - 0.02 if known else None,
         "high": value + 0.02 if known else None,

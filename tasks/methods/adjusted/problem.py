@@ -21,11 +21,11 @@ def own(given: ProblemTables, maker: str, attribute: str) -> Steps:
         return math.nan if value is None else value
 
     judged = {(row["group"], row["blocks"]) for row in rows if row["primary"]}
-    unseen = {(r["group"], r["blocks"]): number(r["unseen"]) for r in rows if r["estimator"] == "lpm"}
+    linear = {(r["group"], r["blocks"]): r for r in rows if r["estimator"] == "lpm"}
 
     def step(row: Mapping[str, Any]) -> Step:
         rung = row["group"], row["blocks"]
-        strength = unseen.get(rung, math.nan)
+        beside = linear.get(rung, {})
         return Step(
             block=row["blocks"].rpartition(" + ")[2] or NO_BLOCK,
             group=row["group"],
@@ -41,7 +41,8 @@ def own(given: ProblemTables, maker: str, attribute: str) -> Steps:
             se=number(row["se"]),
             df=math.inf if row["df"] is None else row["df"],
             judged_rung=rung in judged,
-            unseen=0.0 if math.isnan(strength) else strength,
+            robustness=number(beside.get("rv")),
+            unseen=beside.get("unseen") or 0.0,
         )
 
     return Steps(tuple(map(step, rows)))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from schemas.audit.limits import Verdicts
-from schemas.tables.verdicts import QUESTIONS, STATES, effect_words, limit_words, published
+from schemas.tables.verdicts import BEARS_ON, QUESTIONS, STATES, effect_words, limit_words, published
 from schemas.terms import State, Theory
 from tasks.metrics.verdict_tables import state_of
 from tasks.reporting.chapters.measure_names import names
@@ -34,15 +34,27 @@ def summary(rows: Rows, settings: Verdicts) -> str:
     }.get(overall(rows, settings), "No question that counts was judged. That is not a pass.")
 
 
-def theories_table(rows: Rows) -> TableView:
+def theories_table(rows: Rows, settings: Verdicts) -> TableView:
     """The theories side by side, each with its question and its state."""
+    frame = BEARS_ON.get(settings.frame, {})
     shown = [
-        (Cell(QUESTIONS[Theory(row["theory"])]), Cell(row["theory"]), state_cell(row["state"]), Cell(row["reason"]))
+        (
+            Cell(QUESTIONS[Theory(row["theory"])]),
+            Cell(row["theory"]),
+            state_cell(row["state"]),
+            Cell(row["reason"]),
+            Cell(frame.get(Theory(row["theory"]), "–")),
+        )
         for row in rows
         if row["role"] == "theory"
     ]
     note = "Each question is a kind of harm of its own, and none answers another. Limits were fixed before the run."
-    return TableView("The questions of this audit", ("Question", "Theory", "State", "Why"), tuple(shown), note)
+    return TableView(
+        "The questions of this audit",
+        ("Question", "Theory", "State", "Why", f"Bears on ({settings.frame})"),
+        tuple(shown),
+        note,
+    )
 
 
 def rows_table(rows: Rows, material: Material, shown: Mapping[str, Shown]) -> TableView:

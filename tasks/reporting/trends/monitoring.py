@@ -5,7 +5,7 @@ table that could not be had from the verdicts of the years.
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -45,22 +45,20 @@ def era(year: int, hmda: bool) -> str:
     return HMDA_BREAK[1] if hmda and year >= HMDA_BREAK[0] else ""
 
 
-def follow(years: Sequence[YearVerdicts], rule: MonitoringRule, beside: Collection[tuple[str, str]] = ()) -> Followed:
+def follow(years: Sequence[YearVerdicts], rule: MonitoringRule) -> Followed:
     """What the years say together, in the order of series and years.
 
     Args:
         years: of one audit; a year that comes twice counts as it came last.
         rule: how years are held against the limit.
-        beside: theory and measure of what is shown and decides nothing.
     """
-    read = [one for year in years for one in year_estimates(year, beside)]
+    read = [one for year in years for one in year_estimates(year)]
     return monitor([*read, *_missing(years, read)], rule)
 
 
-def year_estimates(year: YearVerdicts, beside: Collection[tuple[str, str]] = ()) -> list[YearEstimate]:
-    """The estimates of the judged groups of one year."""
-    rows = [row for row in year.rows if row["group"] and (row["theory"], row["measure"]) not in beside]
-    return [_estimate(year, row) for row in rows if row["measure"]]
+def year_estimates(year: YearVerdicts) -> list[YearEstimate]:
+    """The estimates of the judged groups of one year: of what decides, and not of what stands beside it."""
+    return [_estimate(year, row) for row in year.rows if row["role"] == "primary"]
 
 
 def table(audit: str, followed: Followed, rule: MonitoringRule) -> pa.Table:

@@ -51,8 +51,8 @@ def test_every_series_has_a_row_in_every_year_and_a_gap_says_why():
 
 
 def test_the_theory_as_a_whole_and_what_stands_beside_are_not_followed():
-    beside = verdict("Black", 0.5, 0.01, measure="st_effect")
-    found = rows_of([year_of(2016, verdict("Black", 0.01, 0.01), beside)], beside={("direct", "st_effect")})
+    beside = verdict("Black", 0.5, 0.01, measure="st_effect", role="beside")
+    found = rows_of([year_of(2016, verdict("Black", 0.01, 0.01), beside)])
     assert [row["measure"] for row in found.values()] == ["adjusted_denial_effect"]
 
 

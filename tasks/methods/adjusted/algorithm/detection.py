@@ -52,8 +52,10 @@ class Step:
     df: float = math.inf
     judged_rung: bool = False
     """Whether it is of the rung that is judged, by whatever estimator."""
+    robustness: float = math.nan
+    """Robustness value of the linear effect of that rung."""
     unseen: float = 0.0
-    """How far an unseen column of unit strength moves the effect of that rung; 0 where it is not known."""
+    """How far an unseen column of unit strength moves it; 0 where it is not known."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ def _inference(step: Step) -> Inference | None:
     if not math.isfinite(step.value):
         return None
     se = step.se if math.isfinite(step.se) else (step.high - step.low) / (2 * NORMAL_95)
-    return Inference(se, df=step.df, unseen=step.unseen)
+    return Inference(se, df=step.df, robustness=step.robustness, unseen=step.unseen)
 
 
 def _qualified(step: Step) -> str:

@@ -50,6 +50,8 @@ class Estimated:
     logarithmic: bool = False
     df: float = math.inf
     bias: float = 0.0
+    robustness: float = math.nan
+    """Robustness value: told beside the interval, and in no test."""
 
     @property
     def error(self) -> float:

@@ -21,6 +21,8 @@ POWER = 0.8
 """Of the smallest effect that is told, and of the number of applications that would settle a row."""
 _FURTHEST = 1e6
 _Z_OF_POWER = float(norm.ppf(POWER))
+DECIDING = ("primary", "adds")
+"""Roles of the rows that can decide a theory's state."""
 Side = Literal["at_most", "at_least"]
 
 
@@ -51,7 +53,7 @@ class Case:
     group: str
     reference_group: str
     decision_maker: str
-    role: Literal["primary", "adds", "beside"]
+    role: Literal["primary", "adds", "beside", "watch"]
     value: float
     evidence: Evidence | None
     """None where it is no more than descriptive, or not measured."""
@@ -93,13 +95,13 @@ class Rules:
 
 
 def judge(cases: Sequence[Case], rules: Rules) -> list[Verdict]:
-    """The states of the rows of one family, in their order. Those beside are a family of their own.
+    """The states of the rows of one family, in their order. Those beside, and those of a watch level, have their own.
 
     Rows that cannot be judged (no value, no limit, too few people) cost the others nothing.
     """
     found: dict[int, Verdict] = {}
-    for beside in (False, True):
-        own = [(at, case) for at, case in enumerate(cases) if (case.role == "beside") is beside]
+    for roles in (DECIDING, ("beside",), ("watch",)):
+        own = [(at, case) for at, case in enumerate(cases) if case.role in roles]
         tested = [(at, case) for at, case in own if _is_tested(case, rules)]
         stepped = step_down(np.array([_p_breach(case) for _, case in tested]), rules.alpha)
         for row, (at, case) in enumerate(tested):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from schemas.terms import State, Theory
 from tasks.metrics.algorithm.verdicts.agreement import Disagreement
-from tasks.metrics.algorithm.verdicts.judgement import Verdict
+from tasks.metrics.algorithm.verdicts.judgement import DECIDING, Verdict
 
 
 class Concluded(NamedTuple):
@@ -30,7 +30,7 @@ def conclude(rows: Sequence[Verdict], disagreeing: Sequence[Disagreement] = (), 
         measured = any(row.state is State.NO_LIMIT for row in primary)
         return Concluded(State.NO_LIMIT, "no limit is set") if measured else Concluded(State.NOT_RUN, primary[0].reason)
     at_odds = {each.group for each in disagreeing}
-    breached = _groups([r for r in rows if r.case.role != "beside" and r.state is State.BREACH], at_odds)
+    breached = _groups([r for r in rows if r.case.role in DECIDING and r.state is State.BREACH], at_odds)
     if breached:
         return Concluded(State.BREACH, f"beyond the limit: {breached}")
     if disagreeing:

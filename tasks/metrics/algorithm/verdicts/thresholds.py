@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from schemas.terms import Note, State, Theory
 from tasks.metrics.algorithm.measures import SUFFIXES, Family, Measure, Plan, base_name
 from tasks.metrics.algorithm.verdicts.evidence import Ended, Evidence
-from tasks.metrics.algorithm.verdicts.judgement import Case, Counts, Limit, Verdict
+from tasks.metrics.algorithm.verdicts.judgement import DECIDING, Case, Counts, Limit, Verdict
 
 _WHY = {
     Note.RANGE: "a range of draws is no interval",
@@ -145,7 +145,7 @@ def stated(measures: Sequence[Measure], verdicts: Iterable[Verdict], covering: C
     of: dict[tuple[str, ...], list[Verdict]] = {}
     for each in verdicts:
         case = each.case
-        if case.role != "beside" and each.state in order:
+        if case.role in DECIDING and each.state in order:
             whose = (case.method, case.decision_maker, case.protected_attribute, case.group, case.measure)
             of.setdefault(whose, []).append(each)
     out = []
