@@ -145,7 +145,7 @@ TWIN = Expected(
             "infeasible_share_relabelled",
             (),
             (),
-            "nearly every denied applicant of a twin has a path to an approval, whatever was planted",
+            "as many of the group are without a path as of relabelled groups, whatever was planted",
         ),
     ),
 )

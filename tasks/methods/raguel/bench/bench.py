@@ -139,9 +139,9 @@ TWIN = Expected(
     (
         Held(
             "recourse_cost_reference_over_group",
-            ("mediated",),
-            ("direct", "mediated"),
-            "the model does not see the group, so that costs differ by finances alone",
+            (),
+            ("direct",),
+            "lower means deny more applicants, and not by so much more; costs are of the denied",
         ),
     ),
 )
