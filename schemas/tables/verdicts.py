@@ -28,8 +28,8 @@ VERDICTS = Table(
         Column(
             "role",
             "string",
-            "theory: the row of the theory as a whole; primary: decides; adds: may add a breach; beside: a second method; "
-            "watch: a level of practitioners",
+            "theory: the row of the theory as a whole; primary: decides; adds: may add a breach; beside: a second "
+            "method; watch: a level of practitioners",
             codes=("theory", "primary", "adds", "beside", "watch"),
         ),
         Column("value", "double", "the measure; null where it was not measured, or is withheld", nullable=True),

@@ -60,14 +60,15 @@ def cases(
         minimum_n: fewest units for a verdict.
     """
     headlines = _headlines(measures)
-    found = []
+    found: dict[tuple[Family, str, Limit], tuple[Measure, Case]] = {}  # a limit that is set twice is one
     for threshold in thresholds:
         for m in (each for each in measures if _applies(threshold, each, headlines)):
             why = _problem(m, covering, minimum_n)
             evidence = None if why else exact.get((m.family, m.group)) or _ended(m, plan.level)
             whose = m.family.decision_maker, m.family.protected_attribute, m.group
-            found += [(m, _case(m, limit, evidence, why, plan, counts.get(whose))) for limit in threshold.limits()]
-    return found
+            for limit in threshold.limits():
+                found[m.family, m.group, limit] = m, _case(m, limit, evidence, why, plan, counts.get(whose))
+    return list(found.values())
 
 
 def _case(m: Measure, limit: Limit, evidence: Evidence | None, why: str, plan: Plan, counts: Counts | None) -> Case:

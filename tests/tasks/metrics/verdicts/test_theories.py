@@ -1,0 +1,189 @@
+"""From counts and aggregates to the tables of verdicts: who is judged, by what, and what is published of it."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from schemas.audit.limits import Limits, Verdicts
+from schemas.audit.spec import Protected
+from schemas.tables.verdicts import AGREEMENT, VERDICTS, effect_words, published
+from schemas.terms import Note, State, Theory
+from tasks.metrics import verdict_tables
+from tasks.metrics.algorithm.disclosure import POLICIES
+from tasks.metrics.algorithm.measures import Family, Given, Statistic
+from tasks.metrics.algorithm.verdicts.judgement import Case, Limit
+from tasks.metrics.theories import NOT_DIRECT, Gathered
+from tasks.numerics.results import Inference
+
+RACE = Protected(
+    name="race",
+    columns=("race",),
+    groups={name: (name,) for name in ("white", "Black", "Asian", "joint", "race not available", "few")},
+    reference="white",
+    reported_only=("few",),
+)
+COMPLETE = Verdicts(columns_complete=True)
+RUNNING = ("adjusted", "cst")
+
+
+def decided(maker: str = "lender", **groups: tuple[int, int]) -> list[Statistic]:
+    """Denials from group=(denials, applications)."""
+    return [
+        Statistic(
+            Family("outcomes", maker, "race", "denial_rate", "{}"),
+            group.replace("_", " "),
+            np.array([0.0, 1.0]),
+            np.array([n - events, events]),
+            headline=True,
+        )
+        for group, (events, n) in groups.items()
+    ]
+
+
+def effect(
+    measure: str, value: float, se: float = 0.01, group: str = "Black", maker: str = "lender", note: str = ""
+) -> Given:
+    method = "adjusted" if measure in ("adjusted_effect", "overlap_effect") else "cst"
+    known = Inference(se, robustness=0.1, unseen=1.0 if method == "adjusted" else 0.0)
+    family = Family(method, maker, "race", measure, "{}")
+    return Given(family, group, value, 200, np.zeros(0), False, False, note, inference=known)
+
+
+EVERYBODY = decided(white=(200, 1500), Black=(90, 300), joint=(20, 100), race_not_available=(30, 100), few=(11, 40))
+
+
+def gathered(*given: Given, settings: Verdicts = COMPLETE, statistics: list[Statistic] | None = None) -> Gathered:
+    return Gathered.of(EVERYBODY if statistics is None else statistics, given, (RACE,), RUNNING, settings, {})
+
+
+def states(found: Gathered) -> dict[Theory, State]:
+    judged = verdict_tables.judged(found, [], found.verdicts)
+    return {theory: each.state for theory, each in judged.theories.items()}
+
+
+def tables(found: Gathered, hidden: set[tuple[str, str, str]] = frozenset(), profile: str = "public") -> pa.Table:
+    judged = verdict_tables.judged(found, [], found.verdicts)
+    return verdict_tables.tables(judged, hidden, POLICIES[profile])
+
+
+def test_groups_that_are_no_people_and_those_only_reported_are_not_judged() -> None:
+    found = gathered(effect("adjusted_effect", 0.0))
+    assert {case.group for case in found.cases()} == {"Black"}
+    with_more = gathered(effect("adjusted_effect", 0.0), effect("adjusted_effect", 0.5, group="few"))
+    assert states(with_more) == states(found)
+
+
+def test_each_theory_has_its_own_state() -> None:
+    found = states(gathered(effect("adjusted_effect", 0.1), effect("cst_effect", 0.0), effect("st_effect", 0.1)))
+    assert (found[Theory.DIRECT], found[Theory.TOTAL]) == (State.BREACH, State.WITHIN)
+    assert (found[Theory.RECOURSE], found[Theory.REASONS]) == (State.NOT_RUN, State.NOT_RUN)
+
+
+def test_a_method_that_refused_a_judged_group_is_no_pass() -> None:
+    statistics = EVERYBODY + decided(Asian=(60, 300))
+    refused = gathered(effect("adjusted_effect", 0.0), statistics=statistics)
+    assert states(refused)[Theory.DIRECT] is State.INSUFFICIENT_EVIDENCE
+    nan = effect("adjusted_effect", math.nan, group="Asian", note="too_few_events")
+    (case,) = [
+        case
+        for case in gathered(effect("adjusted_effect", 0.0), nan, statistics=statistics).cases()
+        if case.group == "Asian" and case.measure == "adjusted_effect"
+    ]
+    assert case.problem == "not measured: too_few_events"
+
+
+def test_poor_support_is_told_and_not_judged() -> None:
+    found = gathered(effect("adjusted_effect", 0.2, note=Note.POOR_SUPPORT))
+    assert states(found)[Theory.DIRECT] is State.INSUFFICIENT_EVIDENCE
+
+
+@pytest.mark.parametrize("said", [False, None, "CHECK"])
+def test_columns_that_are_lacking_widen_direct_and_nothing_else(said: object) -> None:
+    given = (effect("adjusted_effect", 0.1), effect("st_effect", 0.1), effect("cst_effect", 0.1))
+    assert states(gathered(*given))[Theory.DIRECT] is State.BREACH
+    lacking = gathered(*given, settings=Verdicts(columns_complete=said))
+    assert states(lacking)[Theory.DIRECT] is State.INSUFFICIENT_EVIDENCE
+    assert states(lacking)[Theory.TOTAL] is State.BREACH
+    rows = tables(lacking)[VERDICTS.name].to_pylist()
+    bias = math.sqrt(0.146 * 0.072 / (1 - 0.072))
+    by = {row["measure"]: row for row in rows if row["group"] == "Black" and row["role"] != "watch"}
+    assert by["adjusted_effect"]["bias"] == by["st_effect"]["bias"] == pytest.approx(bias)
+    assert by["cst_effect"]["bias"] == 0
+    words = effect_words(by["adjusted_effect"])
+    assert words.startswith("+10.0 points [+8.0, +12.0], robustness value 10.0 %; for unseen columns [")
+
+
+def test_a_method_without_an_interval_is_descriptive() -> None:
+    without = replace(effect("cst_effect", 0.2), inference=None)
+    assert states(gathered(without))[Theory.TOTAL] is State.INSUFFICIENT_EVIDENCE
+
+
+def test_a_fitted_model_has_no_answer_to_direct() -> None:
+    statistics = EVERYBODY + decided("model", white=(200, 1500), Black=(90, 300))
+    settings = Verdicts(columns_complete=True, decision_makers=("model",))
+    found = gathered(effect("adjusted_effect", 0.2, maker="model"), settings=settings, statistics=statistics)
+    judged = verdict_tables.judged(found, [], settings)
+    assert judged.theories[Theory.DIRECT] == (State.NOT_RUN, NOT_DIRECT)
+
+
+def test_withholding_comes_after_and_changes_no_theory() -> None:
+    found = gathered(effect("adjusted_effect", 0.2))
+    open_, closed = (tables(found, hidden)[VERDICTS.name] for hidden in (set(), {("lender", "race", "Black")}))
+    wholes = [
+        [(r["theory"], r["state"]) for r in each.to_pylist() if r["role"] == "theory"] for each in (open_, closed)
+    ]
+    assert wholes[0] == wholes[1]
+    hidden = [row for row in closed.to_pylist() if row["group"] == "Black"]
+    assert hidden
+    assert all(row["value"] is None and row["n"] is None and row["p_breach"] is None for row in hidden)
+    said = published(hidden)
+    assert {row[said["columns"].index("state")] for row in said["rows"]} == {"insufficient_evidence (withheld)"}
+
+
+def test_counts_are_rounded_where_the_profile_rounds() -> None:
+    rows = tables(gathered(effect("adjusted_effect", 0.1234)), profile="strict")[VERDICTS.name].to_pylist()
+    row = next(row for row in rows if row["measure"] == "adjusted_effect")
+    assert (row["n"], row["events"], row["value"]) == (300, 90, 0.12)
+
+
+def test_without_limits_nothing_is_judged_and_everything_is_told() -> None:
+    settings = Verdicts(limits=Limits(direct=None, total=None, outcome=None, recourse=None), columns_complete=True)
+    found = gathered(effect("adjusted_effect", 0.2), effect("cst_effect", 0.2), settings=settings)
+    assert {states(found)[theory] for theory in (Theory.DIRECT, Theory.TOTAL, Theory.OUTCOME)} == {State.NO_LIMIT}
+    assert verdict_tables.state_of(states(found), settings) is State.NOT_RUN
+
+
+def test_the_watch_level_decides_nothing() -> None:
+    rows = tables(gathered())[VERDICTS.name].to_pylist()
+    outcome = {row["role"]: row["state"] for row in rows if row["theory"] == "outcome"}
+    assert outcome == {"theory": "insufficient_evidence", "primary": "insufficient_evidence", "watch": "breach"}
+
+
+def test_the_spec_s_own_limits_are_a_theory_of_their_own() -> None:
+    known = next(case for case in gathered(effect("adjusted_effect", 0.1)).cases() if case.theory is Theory.DIRECT)
+    own: Case = replace(known, theory=Theory.OWN, limit=Limit(0.3))
+    settings = Verdicts(columns_complete=True, limits=Limits(outcome=None, direct=None, total=None))
+    judged = verdict_tables.judged(gathered(settings=settings), [own], settings)
+    of = {theory: each.state for theory, each in judged.theories.items()}
+    assert of[Theory.OWN] is State.WITHIN
+    assert verdict_tables.state_of(of, settings) is State.WITHIN
+
+
+def test_comparisons_may_be_counted_over_all_theories() -> None:
+    just = (effect("adjusted_effect", 0.02 + 0.0175), effect("cst_effect", 0.05))
+    assert states(gathered(*just))[Theory.DIRECT] is State.BREACH
+    across = Verdicts(columns_complete=True, across="theories")
+    assert states(gathered(*just, settings=across))[Theory.DIRECT] is State.INSUFFICIENT_EVIDENCE
+
+
+def test_agreement_has_a_row_a_method() -> None:
+    given = (effect("adjusted_effect", 0.1), effect("st_effect", 0.0), effect("overlap_effect", 0.1))
+    found = gathered(*given)
+    rows = tables(found)[AGREEMENT.name].to_pylist()
+    direct = {row["measure"]: (row["sign"], row["state"]) for row in rows if row["theory"] == "direct"}
+    assert direct["adjusted_effect"] == direct["overlap_effect"] == ("against", "breach")
+    assert direct["st_effect"] == ("none_seen", "within")
+    assert states(found)[Theory.DIRECT] is State.INSUFFICIENT_EVIDENCE, "methods disagree"
