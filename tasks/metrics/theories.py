@@ -156,10 +156,10 @@ class Gathered:
         poor = Note.POOR_SUPPORT in given.note.split("; ")
         if said is None or not (math.isfinite(said.se) or math.isfinite(said.p)):
             return replace(made, problem=_DESCRIPTIVE)
-        if not math.isfinite(said.se):
-            if judged.role != "adds":
-                return replace(made, problem=_DESCRIPTIVE)
+        if judged.role == "adds" and math.isfinite(said.p):
             return replace(made, p=said.p)
+        if not math.isfinite(said.se) or judged.measure not in METHODS[name].covering:
+            return replace(made, problem=_DESCRIPTIVE)
         bias = self._bias(judged, maker, attribute, group)
         if not math.isfinite(bias):
             return replace(made, problem=_NO_STRENGTH)

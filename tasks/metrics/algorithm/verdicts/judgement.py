@@ -167,11 +167,11 @@ def _judged(case: Case, tested: _Tested, m: int, rules: Rules) -> Verdict:
     )
     few = too_few(case.counts, rules)
     if tested.rejected:
-        return replace(made, state=State.BREACH, reason=f"the whole interval lies beyond the limit{widened(case)}")
+        return replace(made, state=State.BREACH, reason=f"the whole interval lies beyond the limit{widened(case).rstrip(',')}")
     if few:
         return replace(made, reason=few)
     if p_within <= rules.alpha:
-        return replace(made, state=State.WITHIN, reason=f"the whole interval lies inside the limit{widened(case)}")
+        return replace(made, state=State.WITHIN, reason=f"the whole interval lies inside the limit{widened(case).rstrip(',')}")
     return replace(made, reason=_open(made))
 
 
@@ -207,7 +207,7 @@ def widened(case: Case) -> str:
     """What is added to a reason where the interval is widened for columns that the table lacks."""
     if not isinstance(case.evidence, Estimated) or not case.evidence.bias:
         return ""
-    return f", widened by {case.evidence.bias:.3f} on both sides for columns that the table lacks"
+    return f", widened by {case.evidence.bias:.3f} on both sides for columns that the table lacks,"
 
 
 def _of_test(case: Case, rejected: bool) -> str:
