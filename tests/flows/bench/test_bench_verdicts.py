@@ -24,6 +24,8 @@ from tasks.metrics.algorithm.verdicts.judgement import Case, Limit, Verdict
 LENDER = Lender((-0.4, -0.9, 0.1, 0.5, 0.5, -0.3), (0.2, 0.0, 0.4))
 REPETITIONS = 40
 MOST_WRONG = binom.ppf(0.99, REPETITIONS, 0.05) / REPETITIONS
+COVERED = 0.93
+"""Of 1,000 intervals; of 40 the 1 % point is 33."""
 LEAST_FOUND = binom.ppf(0.01, REPETITIONS, 0.8) / REPETITIONS
 
 
@@ -45,7 +47,7 @@ def assert_seldom_wrong(shares):
 def assert_covering(shares):
     for measure in shares.measures:
         covered, n = shares.covered(measure)
-        assert (n, covered >= verdicts.lowest(n)) == (REPETITIONS, True), (measure, covered)
+        assert (n, covered >= verdicts.lowest(n, COVERED)) == (REPETITIONS, True), (measure, covered)
 
 
 def test_a_lender_that_harms_nobody_seldom_breaches_where_finances_differ():
@@ -57,7 +59,7 @@ def test_a_lender_that_harms_nobody_seldom_breaches_where_finances_differ():
 
 def test_harm_to_a_better_qualified_group_is_found_though_outcomes_are_within():
     """It was called within, as its raw ratio is about 1 and nothing else had a limit."""
-    shares = audited(Scenario("", log_odds=only(0.8), mediated=only(-0.55)), rows=6_000)
+    shares = audited(Scenario("", log_odds=only(0.8), mediated=only(-0.55)), rows=4_000)
     assert shares.of(Theory.DIRECT, State.BREACH) >= LEAST_FOUND
     assert shares.of(Theory.OUTCOME, State.WITHIN) >= LEAST_FOUND
     assert_seldom_wrong(shares)
