@@ -3,9 +3,10 @@
 Scope: repetitions and shares. One audit: ``planted_audit``. Scenarios and targets: ``verdicts``.
 """
 
+import math
 import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -55,10 +56,12 @@ class Once:
     """What one audit got right and wrong."""
 
     states: Mapping[Theory, State]
+    harmed: Mapping[Theory, State]
+    """Of the harmed group's own row."""
     false_breach: Mapping[Theory, bool]
     """Whether a group breaches whose truth keeps the limit, or lies exactly at it."""
-    false_within: Mapping[Theory, bool]
-    """Whether a group is within whose truth lies beyond the limit, or exactly at it."""
+    beyond: Mapping[Theory, tuple[bool, ...]]
+    """For each group whose truth lies beyond the limit, or exactly at it, whether it is within."""
     covered: Mapping[str, bool]
     """By measure, whether the 95 % interval of the harmed group holds the truth."""
     without_width: int
@@ -86,13 +89,21 @@ class Shares:
         """How often the theory ended in a state."""
         return mean(each.states[theory] is state for each in self.every)
 
+    def of_harmed(self, theory: Theory, state: State) -> float:
+        """How often the harmed group's own row did."""
+        return mean(each.harmed[theory] is state for each in self.every)
+
     def false_breach(self, theory: Theory) -> float:
         """How often a group was said to breach that does not: familywise."""
         return mean(each.false_breach[theory] for each in self.every)
 
     def false_within(self, theory: Theory) -> float:
-        """How often a group was said to be within that is not."""
-        return mean(each.false_within[theory] for each in self.every)
+        """How often a group beyond the limit was said to be within; NaN where there is none.
+
+        It is a share of groups: no correction is made for many, as a theory is within only if all of them are.
+        """
+        said = [wrong for each in self.every for wrong in each.beyond[theory]]
+        return mean(said) if said else math.nan
 
     def covered(self, measure: str) -> tuple[float, int]:
         """How often an interval held the truth, and of how many."""
@@ -127,20 +138,22 @@ def once(plan: Plan, number: int) -> Once:
     true = dict(zip(plan.scenario.groups, population(plan.lender, plan.scenario), strict=True))
     return Once(
         {theory: found.theories[theory].state for theory in THEORIES},
-        _wrong(primary, true, State.BREACH),
-        _wrong(primary, true, State.WITHIN),
+        {row.case.theory: row.state for row in primary if row.case.group == plan.scenario.groups[HARMED]},
+        {theory: any(row.state is State.BREACH for row in of) for theory, of in _where(primary, true, inside=True)},
+        {theory: tuple(row.state is State.WITHIN for row in of) for theory, of in _where(primary, true, inside=False)},
         _covered(found.rows, applied, true) if plan.complete else {},
         sum(row.low == row.high for row in found.rows),
     )
 
 
-def _wrong(rows: Iterable[Verdict], true: Mapping[str, Truth], state: State) -> dict[Theory, bool]:
-    wrong = dict.fromkeys(THEORIES, False)
-    for row in rows:
-        if row.state is state and row.case.limit is not None:
-            over = _beyond(getattr(true[row.case.group], TRUE[row.case.theory]), row.case.limit)
-            wrong[row.case.theory] |= over <= _NEAR if state is State.BREACH else over >= -_NEAR
-    return wrong
+def _where(
+    rows: Sequence[Verdict], true: Mapping[str, Truth], *, inside: bool
+) -> Iterator[tuple[Theory, list[Verdict]]]:
+    """By theory the rows of groups whose truth keeps the limit, or lies beyond it; at the limit it does both."""
+    for theory in THEORIES:
+        own = [(row, row.case.limit) for row in rows if row.case.theory is theory]
+        over = [(row, _beyond(getattr(true[row.case.group], TRUE[theory]), limit)) for row, limit in own if limit]
+        yield theory, [row for row, by in over if (by <= _NEAR if inside else by >= -_NEAR)]
 
 
 def _beyond(value: float, limit: Limit) -> float:

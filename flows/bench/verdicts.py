@@ -1,7 +1,7 @@
 """Measures how often the states of an audit are right, on simulated lenders whose true effects are known.
 
 Each scenario is drawn and judged again and again. A line for each theory tells its states, how often a group was said
-to breach that keeps the limit (familywise), and how often one was said to be within that does not; a line for each
+to breach that keeps the limit (familywise), and how many groups beyond it were said to be within; a line for each
 measure how often its 95 % interval holds the truth. Effects are about the applicants drawn, the ratio of approvals is
 about the population; the truth of states is the population's.
 
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from flows.bench.planted import Plan, Shares, Spread, processes, repeat
+from flows.bench.planted import HARMED, Plan, Shares, Spread, processes, repeat
 from flows.bench.planted_audit import judge_lender
 from flows.bench.planted_file import verdict_rows
 from schemas.audit.limits import Limits, Verdicts
@@ -39,6 +39,8 @@ LENDER = Lender((-0.5, -0.75, 0.15, 0.4, 0.65, -0.2), (0.3, 0.0, 0.2))
 SIX = ("white", "Black", "Hispanic", "Asian", "Native", "Pacific", "several")
 SIX_SHARES = (0.55, 0.10, 0.09, 0.08, 0.07, 0.06, 0.05)
 NONE = (0.0,) * len(SIX)
+STATES = (State.BREACH, State.WITHIN, State.INSUFFICIENT_EVIDENCE)
+COLUMNS = ("breach", "within", "insufficient", "false_breach", "false_within", "coverage", "target", "met", "found")
 _LOG = logging.getLogger("evenhand.bench")
 
 
@@ -130,9 +132,11 @@ def _states(each: Asked, shares: Shares) -> Iterator[Row]:
             "within": shares.of(theory, State.WITHIN),
             "insufficient": shares.of(theory, State.INSUFFICIENT_EVIDENCE),
             "false_breach": shares.false_breach(theory),
-            "false_within": shares.false_within(theory),
+            "false_within": None if math.isnan(shares.false_within(theory)) else shares.false_within(theory),
         }
-        yield _row(shares, str(theory), **said, **_target(each, shares, theory))
+        own = ", ".join(f"{state} {shares.of_harmed(theory, state):.3f}" for state in STATES)
+        name = shares.plan.scenario.groups[HARMED]
+        yield _row(shares, str(theory), **said, **_target(each, shares, theory), found=f"{name} alone: {own}")
     points = sum(once.without_width for once in shares.every)
     yield _row(shares, "rows of zero width", found=str(points), **against("none", points == 0))
 
@@ -141,7 +145,8 @@ def _target(each: Asked, shares: Shares, theory: Theory) -> Row:
     """At most so many wrong, and where it is asked at least so many breaches."""
     n = shares.plan.repetitions
     most = MOST_WRONG + (2 * math.sqrt(MOST_WRONG * (1 - MOST_WRONG) / n) if each.at_limit else 0.0)
-    wrong = max(shares.false_breach(theory), shares.false_within(theory))
+    within = shares.false_within(theory)
+    wrong = max(shares.false_breach(theory), 0.0 if math.isnan(within) else within)
     if theory is Theory.DIRECT and shares.plan.rows == each.power:
         enough = shares.of(theory, State.BREACH) >= LEAST_POWER
         return against(f"false at most {most:.3f}, breach at least {LEAST_POWER:g}", wrong <= most and enough)
@@ -167,9 +172,8 @@ def _row(shares: Shares, what: str, **more: Any) -> Row:
 
 
 def _line(scenario: str, rows: int, repetitions: int, what: str, **more: Any) -> Row:
-    columns = ("breach", "within", "insufficient", "false_breach", "false_within", "coverage", "target", "met", "found")
     named = {"scenario": scenario, "rows": rows, "repetitions": repetitions, "what": what}
-    return {**named, **dict.fromkeys(columns), **more}
+    return {**named, **dict.fromkeys(COLUMNS), **more}
 
 
 BENCH = Bench("verdicts", _lines, fewest=FEWEST_ROWS, why="the smallest lender that is planted", disk=0, repeats=True)

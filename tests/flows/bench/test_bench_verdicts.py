@@ -6,6 +6,7 @@ The lender here is another than the bench's. Limits are widened to the 99 % poin
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from conftest import evenhand
 from scipy.stats import binom
@@ -23,6 +24,8 @@ from tasks.metrics.algorithm.verdicts.judgement import Case, Limit, Verdict
 LENDER = Lender((-0.4, -0.9, 0.1, 0.5, 0.5, -0.3), (0.2, 0.0, 0.4))
 REPETITIONS = 40
 MOST_WRONG = binom.ppf(0.99, REPETITIONS, 0.05) / REPETITIONS
+COVERED = 0.93
+"""Of 1,000 intervals; of 40 the 1 % point is 33."""
 LEAST_FOUND = binom.ppf(0.01, REPETITIONS, 0.8) / REPETITIONS
 
 
@@ -37,14 +40,14 @@ def audited(scenario, rows=1_500, total=False):
 def assert_seldom_wrong(shares):
     for theory in shares.theories:
         assert shares.false_breach(theory) <= MOST_WRONG, theory
-        assert shares.false_within(theory) <= MOST_WRONG, theory
+        assert not shares.false_within(theory) > MOST_WRONG, theory  # NaN where no group lies beyond
     assert not sum(each.without_width for each in shares.every)
 
 
 def assert_covering(shares):
     for measure in shares.measures:
         covered, n = shares.covered(measure)
-        assert (n, covered >= verdicts.lowest(n)) == (REPETITIONS, True), (measure, covered)
+        assert (n, covered >= verdicts.lowest(n, COVERED)) == (REPETITIONS, True), (measure, covered)
 
 
 def test_a_lender_that_harms_nobody_seldom_breaches_where_finances_differ():
@@ -56,7 +59,7 @@ def test_a_lender_that_harms_nobody_seldom_breaches_where_finances_differ():
 
 def test_harm_to_a_better_qualified_group_is_found_though_outcomes_are_within():
     """It was called within, as its raw ratio is about 1 and nothing else had a limit."""
-    shares = audited(Scenario("", log_odds=only(0.8), mediated=only(-0.55)), rows=6_000)
+    shares = audited(Scenario("", log_odds=only(0.8), mediated=only(-0.55)), rows=4_000)
     assert shares.of(Theory.DIRECT, State.BREACH) >= LEAST_FOUND
     assert shares.of(Theory.OUTCOME, State.WITHIN) >= LEAST_FOUND
     assert_seldom_wrong(shares)
@@ -71,13 +74,13 @@ def test_effects_exactly_at_the_limit_seldom_breach_and_are_seldom_within():
 
 def test_what_an_unseen_score_explains_is_no_breach():
     scenario = Scenario("", mediated=only(1.0), without=("score",))
-    shares = audited(scenario, rows=3_000)
+    shares = audited(scenario)
     assert shares.of(Theory.DIRECT, State.INSUFFICIENT_EVIDENCE) == 1
-    told = repeat(replace(shares.plan, scenario=scenario, repetitions=10))
-    assert not told.measures  # an interval without the unseen column is not held against the truth
+    assert not shares.measures  # an interval without the unseen column is not held against the truth
 
 
-def test_a_planted_lender_says_the_same_through_the_whole_product(tmp_path, rng):
+def test_a_planted_lender_says_the_same_through_the_whole_product(tmp_path):
+    rng = np.random.default_rng(9)  # no state is near a limit: the resamples of CST have seeds of their own
     scenario = Scenario("", log_odds=only(0.8), mediated=only(-0.55))
     applied = draw(LENDER, scenario, 1_500, rng)
     table = verdict_rows(applied, tmp_path)
@@ -99,29 +102,25 @@ def row(state, theory, group, limit):
 
 
 @pytest.mark.parametrize(
-    ("state", "truth", "wrong"),
-    [
-        (State.BREACH, 0.01, True),
-        (State.BREACH, 0.02, True),
-        (State.BREACH, 0.03, False),
-        (State.WITHIN, 0.01, False),
-        (State.WITHIN, 0.02, True),
-        (State.WITHIN, 0.03, True),
-    ],
+    ("truth", "inside", "beyond"), [(0.01, True, False), (0.02, True, True), (0.0201, True, True), (0.03, False, True)]
 )
-def test_a_state_is_wrong_on_the_other_side_of_the_limit_and_on_it(state, truth, wrong):
-    rows = [row(state, Theory.DIRECT, "a", Limit(0.02))]
-    assert planted._wrong(rows, {"a": Truth(truth, 0, 1)}, state)[Theory.DIRECT] is wrong
-    other = State.WITHIN if state is State.BREACH else State.BREACH
-    assert not any(planted._wrong(rows, {"a": Truth(truth, 0, 1)}, other).values())
-    ratio = [row(state, Theory.OUTCOME, "a", Limit(0.80, "at_least"))]
-    assert planted._wrong(ratio, {"a": Truth(0, 0, 0.82 - truth)}, state)[Theory.OUTCOME] is wrong
+def test_a_group_lies_on_one_side_of_a_limit_or_on_it(truth, inside, beyond):
+    true = {"a": Truth(truth, 0, 0.82 - truth)}
+    for theory, limit in ((Theory.DIRECT, Limit(0.02)), (Theory.OUTCOME, Limit(0.80, "at_least"))):
+        rows = [row(State.BREACH, theory, "a", limit)]
+        for asked, expected in ((True, inside), (False, beyond)):
+            assert bool(dict(planted._where(rows, true, inside=asked))[theory]) is expected, (theory, asked)
 
 
-def test_one_wrong_group_makes_an_audit_wrong():
-    rows = [row(State.BREACH, Theory.DIRECT, group, Limit(0.02)) for group in ("a", "b")]
-    true = {"a": Truth(0.2, 0, 1), "b": Truth(0.0, 0, 1)}
-    assert planted._wrong(rows, true, State.BREACH)[Theory.DIRECT]
+def test_false_breaches_are_counted_by_audit_and_false_passes_by_group():
+    """Two groups, both at the limit: one breach makes the audit wrong, one pass is one of two."""
+    none = dict.fromkeys(planted.THEORIES, ())
+    states = dict.fromkeys(planted.THEORIES, State.BREACH)
+    wrong = Once(states, states, dict.fromkeys(planted.THEORIES, True), {**none, Theory.DIRECT: (True, False)}, {}, 0)
+    right = Once(states, states, dict.fromkeys(planted.THEORIES, False), {**none, Theory.DIRECT: (False, False)}, {}, 0)
+    shares = Shares(Plan(LENDER, Scenario(""), 1, 2, 0), (wrong, right))
+    assert (shares.false_breach(Theory.DIRECT), shares.false_within(Theory.DIRECT)) == (0.5, 0.25)
+    assert math.isnan(shares.false_within(Theory.TOTAL))
 
 
 def test_lowest_coverage_is_the_1_percent_point():
@@ -131,9 +130,9 @@ def test_lowest_coverage_is_the_1_percent_point():
 
 
 def shares_of(wrong, breaches, n=200, rows=6_000):
-    none = dict.fromkeys(planted.THEORIES, False)
+    none, nobody = dict.fromkeys(planted.THEORIES, False), dict.fromkeys(planted.THEORIES, ())
     state = dict.fromkeys(planted.THEORIES, State.INSUFFICIENT_EVIDENCE)
-    once = Once(state, none, none, {"st_effect": True}, 0)
+    once = Once(state, state, none, nobody, {"st_effect": True}, 0)
     breach = replace(once, states={**state, Theory.DIRECT: State.BREACH})
     false = replace(breach, false_breach={**none, Theory.DIRECT: True})
     every = (false,) * wrong + (breach,) * (breaches - wrong) + (once,) * (n - breaches)
@@ -157,6 +156,7 @@ def test_lines_have_targets(wrong, breaches, power, at_limit, met):
     lines = {line["what"]: line for line in verdicts._states(asked, shares_of(wrong, breaches))}
     assert (lines["direct"]["met"], lines["direct"]["false_breach"]) == (met, wrong / 200)
     assert lines["direct"]["breach"] == breaches / 200
+    assert lines["direct"]["found"] == "Black alone: breach 0.000, within 0.000, insufficient_evidence 1.000"
     assert (lines["outcome"]["insufficient"], lines["rows of zero width"]["met"]) == (1, "met")
     assert "total" not in lines
 
@@ -169,7 +169,7 @@ def test_every_scenario_is_planted_in_its_sizes(monkeypatch, tmp_path):
         return Shares(plan, shares_of(0, 0, plan.repetitions, plan.rows).every)
 
     monkeypatch.setattr(verdicts, "repeat", repeated)
-    monkeypatch.setattr(verdicts, "through_all", lambda _: verdicts._line("", 1, 1, ""))
+    monkeypatch.setattr(verdicts, "through_all", lambda _: {**verdicts._line("", 1, 1, ""), "seconds": 0.0})
     lines = verdicts.BENCH.run(reps=30)
     assert {rows for _, rows, _, _ in made} == {1_500, 6_000, 12_000, 50_000}
     assert all(count == (3 if rows == 50_000 else 30) for _, rows, count, _ in made)

@@ -167,11 +167,11 @@ def _judged(case: Case, tested: _Tested, m: int, rules: Rules) -> Verdict:
     )
     few = too_few(case.counts, rules)
     if tested.rejected:
-        return replace(made, state=State.BREACH, reason=f"the whole interval lies beyond the limit{widened(case).rstrip(',')}")
+        return replace(made, state=State.BREACH, reason=f"the whole interval{widened(case)} lies beyond the limit")
     if few:
         return replace(made, reason=few)
     if p_within <= rules.alpha:
-        return replace(made, state=State.WITHIN, reason=f"the whole interval lies inside the limit{widened(case).rstrip(',')}")
+        return replace(made, state=State.WITHIN, reason=f"the whole interval{widened(case)} lies inside the limit")
     return replace(made, reason=_open(made))
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tasks.methods.cst.algorithm.effect.side import Side, fit_side
+from tasks.methods.cst.algorithm.effect.side import Side, fit_side, scored
 from tasks.numerics.arrays import Floats, Longs
 from tasks.numerics.columns import Columns
 from tasks.numerics.statistics.design import DesignRows, fitted
@@ -98,7 +98,8 @@ def sides_of(
         rows: Of the group, and of whom it is compared with.
         denied: ``(n,)``.
     """
-    own, other = (fit_side(designs, values, each, denied) for each in rows)
+    with_score = scored(designs, values, np.sort(np.concatenate(rows)), denied)
+    own, other = (fit_side(with_score, values, each, denied) for each in rows)
     return Sides(own, other) if own is not None and other is not None else None
 
 

@@ -4,8 +4,10 @@ The control side is the complainants' group, the test side the reference group. 
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
+from scipy.special import expit
 
 from tasks.numerics.arrays import Floats, Longs
 from tasks.numerics.statistics.design import DesignRows
@@ -24,13 +26,53 @@ SMALLEST = 1e-10
 """Eigenvalues of Z'Z below this share of the largest count as 0: the column does not vary on this side."""
 
 
+class Rows(Protocol):
+    """Makes design rows of values."""
+
+    def of(self, values: Floats) -> Floats:
+        """``(r, d)`` rows of applicants with ``(r, p)`` values."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Design rows with one column more: the probability of denial, by a logit of all applicants.
+
+    Neighbours of complainants in a tail lie nearer to the centre. A logit bends there, which squares take up in part
+    and products of columns would: this one column is what both say of denial (a prognostic score; Hansen 2008).
+    """
+
+    base: DesignRows
+    score: DesignRows
+    coefficients: Floats
+    """``(s,)`` of the logit."""
+
+    def of(self, values: Floats) -> Floats:
+        """``(r, d + 1)`` design rows."""
+        probability = expit(self.score.of(values) @ self.coefficients)
+        return np.column_stack([self.base.of(values), probability])
+
+
+def scored(designs: tuple[DesignRows, DesignRows], values: Floats, rows: Longs, denied: Floats) -> tuple[Rows, Rows]:
+    """The designs with the score of denial; it is fitted to these rows with squares, and labels do not matter to it.
+
+    Args:
+        designs: With squares, and without.
+        values: ``(n, p)`` of all rows.
+        rows: Both sides.
+        denied: ``(n,)``.
+    """
+    fit = fit_logit(designs[0].of(values[rows]), denied[rows], ridge=RIDGE)
+    with_squares, without = (Scored(design, designs[0], fit.coefficients) for design in designs)
+    return with_squares, without
+
+
 @dataclass(frozen=True)
 class Side:
     """``s`` rows of one group as a regression sees them."""
 
     rows: Longs
     """``(s,)`` their numbers in the file, ascending."""
-    design: DesignRows
+    design: Rows
     z: Floats
     """``(s, d)`` design rows."""
     denied: Floats
@@ -60,7 +102,7 @@ class Side:
         return found
 
 
-def fit_side(designs: tuple[DesignRows, DesignRows], values: Floats, rows: Longs, denied: Floats) -> Side | None:
+def fit_side(designs: tuple[Rows, Rows], values: Floats, rows: Longs, denied: Floats) -> Side | None:
     """The side of some rows; None with fewer than ``ROWS_A_COLUMN`` rows for each column that varies among them.
 
     Args:
