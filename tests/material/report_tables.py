@@ -22,6 +22,10 @@ from schemas.tables.measures import MEASURES
 from schemas.tables.missingness import ANY, MISSINGNESS
 from schemas.tables.source import DECISION_DIRECTION, SOURCE_READ
 from schemas.tables.validations import VALIDATIONS
+from tasks.metrics import verdict_tables
+from tasks.metrics.algorithm.disclosure import POLICIES
+from tasks.metrics.algorithm.measures import Family, Statistic
+from tasks.metrics.theories import Gathered
 from tasks.pipeline.registry import tables_shown
 from tasks.pipeline.specs import validated
 from tasks.reporting.material import ReportSettings
@@ -31,6 +35,7 @@ REFERENCE = "white"
 HOSTILE = ("<script>alert(1)</script>", "'; DROP TABLE x; --")
 NOBODY = "Pacific Islander"
 """A group with applications in the graph, and without factuals."""
+APPROVAL = {REFERENCE: 0.86, HOSTILE[0]: 0.61, HOSTILE[1]: 0.79, "Asian": 0.8}
 SIZES = {REFERENCE: 4200, HOSTILE[0]: 610, HOSTILE[1]: 240, "Asian": 20}
 
 
@@ -245,11 +250,29 @@ def settings(audit: AuditSpec | None = None) -> ReportSettings:
     )
 
 
+def verdicts(audit: AuditSpec | None = None) -> pa.Table:
+    """The verdicts on the lender's approvals; no method has anything to say of the other theories."""
+    said = audit or spec()
+    denied = [
+        Statistic(
+            Family("outcomes", "lender", "race", "denial_rate", "{}"),
+            group,
+            np.array([0.0, 1.0]),
+            np.array([round(n * APPROVAL[group]), n - round(n * APPROVAL[group])]),
+            headline=True,
+        )
+        for group, n in SIZES.items()
+    ]
+    gathered = Gathered.of(denied, (), said.protected, (), said.verdicts, {})
+    found = verdict_tables.judged(gathered, [], said.verdicts)
+    return verdict_tables.tables(found, set(), POLICIES["public"])["verdicts"]
+
+
 def tables(approval: dict[str, float] | None = None) -> tuple[pa.Table, ...]:
     """The tables that the report reads, in its order; of an audit without a causal graph."""
     rows = Rows()
     for maker in ("model", "lender"):
-        _outcomes(rows, maker, approval or {REFERENCE: 0.86, HOSTILE[0]: 0.61, HOSTILE[1]: 0.79, "Asian": 0.8})
+        _outcomes(rows, maker, approval or APPROVAL)
         report_fgce.add(rows, maker, SIZES, REFERENCE, NOBODY)
     names = [c.name for c in MEASURES.columns]
     measures = MEASURES.build(**{name: [row[name] for row in rows.rows] for name in names})
@@ -264,6 +287,7 @@ def tables(approval: dict[str, float] | None = None) -> tuple[pa.Table, ...]:
     refusals, memberships = _refusals()
     return (
         measures,
+        verdicts(),
         refusals,
         _validations(),
         memberships,

@@ -25,6 +25,7 @@ from tasks.numerics.statistics.intervals import (
     Estimate,
     Interval,
     benjamini_hochberg,
+    by_refits,
     estimate,
     fisher_p,
     percentile_interval,
@@ -152,7 +153,7 @@ def summarise(
     estimates = {(s.family, s.group): _estimate(s, plan) for s in statistics}
     for key, shares in refitted.items():
         if key in estimates:
-            estimates[key] = _by_refits(estimates[key], shares, plan.level)
+            estimates[key] = by_refits(estimates[key], shares, plan.level)
     estimates |= {(g.family, g.group): _estimate_given(g, plan.level) for g in given}
     notes = {(g.family, g.group): g.note for g in given}
     ratios = _ratios_of_shares(statistics, estimates, plan)
@@ -207,13 +208,6 @@ def _estimate_given(g: Given, level: float) -> Estimate:
         low, high, note = with_width(g.ends.low, g.ends.high)
     defined = g.n if math.isfinite(g.value) else 0
     return Estimate(g.value, low, high, g.n, defined, g.events, g.replicates, note)
-
-
-def _by_refits(own: Estimate, shares: Floats, level: float) -> Estimate:
-    """A share of a fitted model's decisions: its interval is by fits to resamples, not of given decisions."""
-    low, high = percentile_interval(shares, level)
-    low, high, note = with_width(min(low, own.value), max(high, own.value))
-    return replace(own, low=low, high=high, replicates=shares, note=note, fitted=True)
 
 
 def _estimate(s: Statistic, plan: Plan) -> Estimate:

@@ -8,7 +8,7 @@ Scope: intervals of one statistic. Comparisons: ``compared_intervals``.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -82,6 +82,13 @@ def estimate(
         return Estimate(value, low, high, n, defined, events, replicates)
     low, high, note = bootstrap_interval(replicates, level)
     return Estimate(value, low, high, n, defined, events, replicates, note)
+
+
+def by_refits(own: Estimate, shares: Floats, level: float) -> Estimate:
+    """A share of a fitted model's decisions: its interval is by fits to resamples ``(refits,)``, not of decisions."""
+    low, high = percentile_interval(shares, level)
+    low, high, note = with_width(min(low, own.value), max(high, own.value))
+    return replace(own, low=low, high=high, replicates=shares, note=note, fitted=True)
 
 
 def is_share(values: Floats) -> bool:

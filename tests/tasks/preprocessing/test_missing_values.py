@@ -88,12 +88,12 @@ def material(profile="public", **changes):
     audit = report_tables.spec()
     audit = audit.model_copy(update={"disclosure": audit.disclosure.model_copy(update={"profile": profile})})
     measures, *others = report_tables.with_tables(missingness=report_tables.missingness(**changes))
-    return Material.of(report_tables.settings(audit), measures, *others[4:])
+    return Material.of(report_tables.settings(audit), measures, *others[5:])
 
 
 def falls():
     """The waterfall of the same run."""
-    _, refusals, _, memberships, *_ = report_tables.tables()
+    _, _, refusals, _, memberships, *_ = report_tables.tables()
     return (waterfall(refusals, memberships, "race"),)
 
 

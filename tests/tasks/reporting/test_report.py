@@ -144,12 +144,12 @@ def test_figures_are_there_without_scripts(page):
 
 
 def test_too_few_never_reads_as_a_pass(page, read):
-    rows = [row for row in read.rows if "insufficient evidence" in row]
-    assert len(rows) == 2
-    assert not any("within" in row for row in rows)
+    rows = [row for row in read.rows if "Asian" in row and "approval rate" in row and "that a verdict needs" in row]
+    assert len(rows) == 2, "against the limit, and against the watch level"
+    assert all("too little to say" in row and "within" not in row for row in rows)
     badges = re.findall(r'<span class="badge (\w+)">([^<]+)</span>', page)
-    assert ("insufficient_evidence", "insufficient evidence") in badges
-    assert all(words != "within limit" for state, words in badges if state != "within")
+    assert ("insufficient_evidence", "too little to say") in badges
+    assert all(words != "within the limit" for state, words in badges if state != "within")
 
 
 def test_the_overall_state_is_the_worst(page):
@@ -157,15 +157,14 @@ def test_the_overall_state_is_the_worst(page):
 
 
 def test_without_a_limit_nothing_was_checked():
-    raw = report_tables.spec().model_dump(mode="json") | {"thresholds": []}
+    raw = report_tables.spec().model_dump(mode="json") | {"thresholds": [], "verdicts": {"limits": None}}
     audit = validated(AuditSpec, raw)
     tables = list(report_tables.tables())
-    states = ["not_run"] * tables[0].num_rows
-    schema = tables[0].schema
-    tables[0] = tables[0].set_column(schema.get_field_index("state"), schema.field("state"), [states])
+    tables[1] = report_tables.verdicts(audit)
     text = report.function(*tables, settings=report_tables.settings(audit)).files["report.html"].decode()
     assert 'class="overall not_run"' in text
-    assert "within limit" not in text
+    assert "within the limit" not in text
+    assert "no limit set" in text
 
 
 def test_limits_stand_before_results(page):
@@ -223,11 +222,11 @@ def test_a_headline_on_few_people_is_marked_and_a_dash_is_no_number(page):
 def test_a_model_from_a_file_is_named_as_given_and_not_as_fitted(path):
     spec = report_tables.spec().model_copy(update={"model": Model(kind="file", file={"path": path})})
     measures, *others = report_tables.tables()
-    material = Material.of(report_tables.settings(spec), measures, *others[4:])
+    material = Material.of(report_tables.settings(spec), measures, *others[5:])
     front = cover(material, (), section_modules([]))
     assert dict(front.strip)["Model"] == "a given model (their model.onnx)"
     assert "secret place" not in str(front)
-    assert b"secret place" not in _json(material, measures, ())
+    assert b"secret place" not in _json(material, measures, (), ())
     (said,) = [p for each in front.limits for p in each.points if "given as a file" in p]
     for part in ("not fitted here", "learnt from these very rows", "second class or high scores"):
         assert part in said
@@ -239,10 +238,10 @@ def test_what_was_read_is_told_with_its_rows_as_all_that_is_published(profile, r
     spec = report_tables.spec().model_copy(update={"disclosure": Disclosure(profile=profile)})
     read = SOURCE_READ.build(source=["a.csv"], sha256=["ab" * 32], rows=[1989], year=[2022])
     measures, *others = report_tables.with_tables(source_read=read)
-    material = Material.of(report_tables.settings(spec), measures, *others[4:])
+    material = Material.of(report_tables.settings(spec), measures, *others[5:])
     strip = dict(cover(material, (), section_modules([])).strip)
     assert (strip["Rows read"], strip["Year by the rows"]) == (rows, "2022")
-    said = json.loads(_json(material, measures, ()))["read"]
+    said = json.loads(_json(material, measures, (), ()))["read"]
     assert said == {"source": "a.csv", "sha256": "ab" * 6, "rows": int(rows.replace(",", "")), "year": 2022}
 
 
@@ -335,7 +334,7 @@ def test_the_same_tables_give_the_same_bytes(produced):
 
 
 def test_rows_in_are_rows_refused_and_rows_used():
-    _, refusals, _, memberships, *_ = report_tables.tables()
+    _, _, refusals, _, memberships, *_ = report_tables.tables()
     fall = waterfall(refusals, memberships, "race")
     assert fall.source.sum() == memberships.num_rows + 3, "three malformed lines have no group"
     assert fall.refused.sum() == refusals.num_rows

@@ -312,7 +312,7 @@ def test_the_causal_graph_has_the_whole_width(chapter):
 
 def test_names_from_the_data_are_escaped():
     other = report_tables.tables()
-    tables = (report_cst.measures(), *other[1:7], report_cst.checks(), report_cst.effects(), *other[9:])
+    tables = (report_cst.measures(), *other[1:8], report_cst.checks(), report_cst.effects(), *other[10:])
     page = report.function(*tables, settings=report_cst.settings()).files["report.html"].decode()
     assert FIRST not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;: 30.0" in page

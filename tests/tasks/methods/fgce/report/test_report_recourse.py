@@ -15,7 +15,7 @@ from tasks.methods.fgce.report import section as fgce
 from tasks.methods.fgce.settings import FgceSettings
 from tasks.metrics.algorithm.measures import SUFFIXES
 from tasks.pipeline.registry import METHODS
-from tasks.reporting.chapters.checks import COMPARED, names
+from tasks.reporting.chapters.measure_names import COMPARED, names
 from tasks.reporting.material import Material, Shown
 from tasks.reporting.numbers import NOTED, value_cell, written
 
@@ -26,7 +26,7 @@ GROUPS = (*SIZES, NOBODY)
 @pytest.fixture(scope="module")
 def material():
     measures, *others = report_tables.tables()
-    return Material.of(report_tables.settings(), measures, *others[4:])
+    return Material.of(report_tables.settings(), measures, *others[5:])
 
 
 @pytest.fixture(scope="module")
