@@ -33,7 +33,8 @@ def verdict_rows(applied: Applied, place: Path, seed: int = 0) -> dict[tuple[str
     frame(applied).to_csv(place / FILE, index=False)
     steps = [step for step in plan(spec_of(applied, place, seed)).steps if step.name != "report"]
     (table,) = call_plainly(steps)["verdicts"]
-    return {(row["measure"] or row["theory"], row["group"]): row for row in table.to_pylist()}
+    decisive = (row for row in table.to_pylist() if row["role"] != "watch")
+    return {(row["measure"] or row["theory"], row["group"]): row for row in decisive}
 
 
 def frame(applied: Applied) -> pd.DataFrame:
@@ -65,6 +66,7 @@ def spec_of(applied: Applied, place: Path, seed: int) -> AuditSpec:
         "methods": {
             "adjusted": {"blocks": {block: own for block, own in blocks.items() if own}, "splits": 1, "folds": 2},
             "cst": {"ks": [30], "k": 30, "null_permutations": 0, "null_draws": 0, "sensitivity": False},
+            "fgce": None,
         },
         "verdicts": {"columns_complete": not applied.scenario.without},
         "explain": {"decision_makers": ["lender"]},
