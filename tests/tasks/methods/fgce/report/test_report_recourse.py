@@ -10,12 +10,12 @@ import report_fgce
 import report_tables
 from report_chapters import drawn, sections
 from report_tables import HOSTILE, NOBODY, REFERENCE, SIZES
+from tasks.reporting.chapters.checks import COMPARED, names
 
 from tasks.methods.fgce.report import section as fgce
 from tasks.methods.fgce.settings import FgceSettings
 from tasks.metrics.algorithm.measures import SUFFIXES
 from tasks.pipeline.registry import METHODS
-from tasks.reporting.chapters.checks import COMPARED, names
 from tasks.reporting.material import Material, Shown
 from tasks.reporting.numbers import NOTED, value_cell, written
 
