@@ -24,7 +24,6 @@ from flows.supervision.crash import report_crash
 from flows.supervision.file_modes import restrict
 from flows.supervision.interruption import errors_of_stopping, stoppable
 from schemas.errors import EvenhandError, SpecError
-from schemas.tables.verdicts import published
 from schemas.terms import ExitCode
 
 app = typer.Typer(
@@ -79,6 +78,8 @@ def audit(
     except SpecError as error:
         raise SpecError(read.describe(error)) from error
     if as_json:
+        from schemas.tables.verdicts import published  # loads pyarrow
+
         said = {"run": summary.run, "state": summary.state, "report": summary.report, "read": summary.read}
         console.print_json(
             json.dumps(

@@ -11,7 +11,6 @@ from flows.cli.options import LakeOption
 from flows.cli.summary import print_rows
 from flows.cli.terminal import print_json
 from schemas.errors import InfrastructureError, SpecError, nearest
-from schemas.tables.verdicts import STATES, effect_words, limit_words, published
 from schemas.terms import State, Theory
 
 if TYPE_CHECKING:
@@ -87,6 +86,8 @@ def verdicts(
     as_json: JsonOption = False,
 ) -> None:
     """Print the state of every theory of harm, and of each judged group, with effect, verdict interval and limit."""
+    from schemas.tables.verdicts import published  # loads pyarrow
+
     query = "SELECT * EXCLUDE (run) FROM verdicts WHERE run = $run AND ($theory IS NULL OR theory = $theory)"
     rows = _ask(lake, run, query, {"theory": theory}).to_pylist()
     if not rows:
@@ -101,6 +102,8 @@ def verdicts(
 
 
 def _in_words(row: dict[str, Any]) -> dict[str, Any]:
+    from schemas.tables.verdicts import STATES, effect_words, limit_words
+
     group = f"{row['protected_attribute']}: {row['group']}" if row["group"] else "(all)"
     named = {"theory": row["theory"], "group": group, "decisions_of": row["decision_maker"], "measure": row["measure"]}
     state = STATES[State(row["state"])] + " (withheld)" * row["withheld"]

@@ -7,7 +7,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from schemas.tables.verdicts import QUESTIONS, STATES, effect_words, limit_words
 from schemas.terms import Note, State, Theory
 
 if TYPE_CHECKING:
@@ -84,6 +83,8 @@ def _groups(summary: "Summary") -> Iterator[Table]:
 
 def _theories(rows: Iterable[dict[str, Any]]) -> Table:
     """A line for each theory: its question, its state, and the groups behind it."""
+    from schemas.tables.verdicts import QUESTIONS, STATES, effect_words  # loads pyarrow, as below
+
     known = list(rows)
     table = _table("", ["question", "theory", "state", "effect [verdict interval] and why"])
     table.title = None
@@ -102,12 +103,16 @@ def _theories(rows: Iterable[dict[str, Any]]) -> Table:
 
 
 def _effect(row: dict[str, Any]) -> str:
+    from schemas.tables.verdicts import effect_words, limit_words
+
     limit = limit_words(row)
     return f"{row['group']} {effect_words(row)}" + (f" ({limit})" if limit else "")
 
 
 def _open_rows(rows: Iterable[dict[str, Any]]) -> Table:
     """The rows that are not within, each with its reason."""
+    from schemas.tables.verdicts import STATES, effect_words
+
     table = _table("groups that are not within", ["theory", "group", "measure", "state", "why"])
     for row in rows:
         if row["role"] != "theory" and (row["withheld"] or row["state"] != State.WITHIN):

@@ -33,6 +33,7 @@ model: {kind: logistic_regression, folds: 2}
 methods: {adjusted: null, fgce: null}
 thresholds:
   - {measure: approval_rate_ratio, decision_maker: lender, minimum: 0.4}
+verdicts: {limits: null}
 disclosure: {profile: public}
 bootstrap: {draws: 100}
 """

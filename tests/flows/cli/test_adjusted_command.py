@@ -15,7 +15,16 @@ from tasks.methods.adjusted.tables import ADJUSTED, ADJUSTED_BENCHMARKS
 WHOSE = {"decision_maker": "lender", "protected_attribute": "race"}
 EFFECT = {
     **{"rung": 1, "blocks": "terms", "estimator": "logit", "average_over": "own", "form": "squared", "primary": True},
-    **{"value": 0.126592, "low": 0.060792, "high": 0.192391, "se": 0.0336, "odds_ratio": 2.476346, "n": 197},
+    **{
+        "value": 0.126592,
+        "low": 0.060792,
+        "high": 0.192391,
+        "se": 0.0336,
+        "df": None,
+        "unseen": None,
+        "odds_ratio": 2.476346,
+        "n": 197,
+    },
     **{
         "events": 64,
         "support": 0.9,

@@ -252,9 +252,14 @@ class TestTables:
         measures = pa.concat_tables(call_plainly(steps)["measures"]).to_pandas()
         ours = measures[measures["measure"].str.startswith("trained_")]
         assert len(ours) > 100
-        judged = ours[ours["state"] != State.NOT_RUN]
-        assert set(judged["group"]) == {"Black", "(missing)"}
+        judged = ours[~ours["state"].isin([State.NOT_RUN, State.DESCRIPTIVE])]
+        assert sorted(judged["group"]) == ["(missing)", "Black"]
+        assert set(judged["measure"]) == {"trained_cec"}
+        of = judged["parameters"].map(json.loads)
+        assert {(each["model"], each["over_folds"]) for each in of} == {("full", "mean")}
         assert set(judged["state"]) == {State.INSUFFICIENT_EVIDENCE}  # no interval, no verdict
+        others = ours.drop(judged.index)
+        assert ((others["state"] == State.DESCRIPTIVE) == others["value"].notna()).all()  # no limit, no interval
         assert ours[["low", "high", "p", "q", "reference_group"]].isna().all(axis=None)
 
 

@@ -212,7 +212,11 @@ def test_poor_support_gives_no_verdict(tmp_path: Path) -> None:
     text = SPEC.replace("path: loans.csv", f"path: {tmp_path / 'loans.csv'}")
     found = audited(text, methods__adjusted="{estimators: [logit, overlap]}", thresholds=LIMITS, model__kind="none")
     judged = found["measures"].query("measure == 'adjusted_effect' and parameters == '{}' and group == 'Black'").iloc[0]
-    assert found["adjusted"].query("primary and group == 'Black'")["support"].item() < 0.8
+    primary = found["adjusted"].query("primary and group == 'Black'").iloc[0]
+    assert primary["support"] < 0.8
+    assert primary["reason"] == (
+        f"poor_support: {primary['support']:.0%} of the group have a propensity in [0.05, 0.95] at equal group sizes"
+    )
     assert judged["note"] == Note.POOR_SUPPORT
     assert (judged["state"], judged["reason"]) == (
         "insufficient_evidence",

@@ -36,6 +36,20 @@ def test_overlap_weights_balance_every_column() -> None:
     assert support.difference_weighted < 1e-9 < support.difference_raw
 
 
+def test_support_is_that_of_a_reference_group_thinned_to_the_size_of_the_group() -> None:
+    """By Bayes: were n of the m reference rows kept at random, a propensity of e would be e / (e + (1 - e) n / m)."""
+    propensity = fit_propensity(pair_rows(design(3000), 1, 1))
+    member = propensity.pair.member
+    n, m = member.sum(), (~member).sum()
+    kept = plain = 0
+    for e in propensity.e[member]:
+        kept += 0.05 <= e / (e + (1 - e) * n / m) <= 0.95
+        plain += 0.05 <= e <= 0.95
+    found = measure_support(propensity, 1, 1)
+    assert (found.comparable, found.inside) == (pytest.approx(kept / n), pytest.approx(plain / n))
+    assert found.comparable != found.inside
+
+
 def test_error_of_overlap_is_that_of_resampled_rows() -> None:
     found = overlap_effect(fit_propensity(pair_rows(design(), 1, 1)), 0.95)
     rng = np.random.default_rng(5)
