@@ -134,6 +134,8 @@ def _row(found: Verdict, hidden: bool, policy: Policy) -> dict[str, Any]:
         counts = {name: rounded(policy, count) for name, count in case.counts._asdict().items()}
     scale = None if evidence is None else "log" if evidence.logarithmic else "linear"
     shown = {name: _coarse(value, policy) for name, value in numbers.items()}
+    if policy.round_to != 1 and shown["needed"]:  # all its digits together tell the exact counts
+        shown["needed"] = float(f"{found.needed:.1e}")
     return {**row, **shown, **counts, "scale": scale, "state": found.state, "reason": found.reason}
 
 

@@ -251,3 +251,17 @@ def test_a_model_that_approves_nobody_of_a_group_has_no_logarithm() -> None:
     refitted = {("race", "white"): np.full(5, 0.8), ("race", "Black"): np.array([0.0, 0.1, 0.2, 0.0, 0.1])}
     found = Gathered.of(statistics, [], (RACE,), RUNNING, settings, refitted)
     assert states(found)[Theory.OUTCOME] is State.INSUFFICIENT_EVIDENCE
+
+
+def test_applications_that_are_needed_tell_no_exact_count_where_counts_are_rounded() -> None:
+    """Of all counts that round to the same fives, each would give another number of six digits."""
+    told = set()
+    for events in range(88, 93):
+        rows = tables(gathered(statistics=decided(white=(200, 1500), Black=(events, 300))), profile="strict")[
+            VERDICTS.name
+        ].to_pylist()
+        (row,) = (row for row in rows if row["theory"] == "outcome" and row["role"] == "primary")
+        assert row["events"] == 90
+        told.add(row["needed"])
+        assert row["needed"] == float(f"{row['needed']:.1e}")
+    assert len(told) > 1, "the figure is not constant, or nothing was tested"
