@@ -26,7 +26,7 @@ def _below_parity(value: float) -> float:
     return value
 
 
-Effect = Annotated[float, AfterValidator(_can_be_kept), Field(le=1)]
+Effect = Annotated[float, AfterValidator(_can_be_kept), Field(lt=1)]
 Ratio = Annotated[float, AfterValidator(_below_parity)]
 
 
@@ -52,10 +52,13 @@ class Limits(Strict):
 
 
 class Unseen(Strict):
-    """Declared strength of columns that the table lacks, as partial R2 given the columns in it."""
+    """Declared strength of columns that the table lacks, as partial R2 given the columns in it.
 
-    denial: float = Field(0.146, ge=0, lt=1, description="share of what is left of denial that they explain")
-    group: float = Field(0.072, ge=0, lt=1, description="share of what is left of membership that they explain")
+    A strength of 0 is ``columns_complete: true`` by another name, and is refused.
+    """
+
+    denial: float = Field(0.146, gt=0, lt=1, description="share of what is left of denial that they explain")
+    group: float = Field(0.072, gt=0, lt=1, description="share of what is left of membership that they explain")
 
     @property
     def bias(self) -> float:

@@ -107,13 +107,25 @@ def measure(
     missing = [m for m, _ in own if m.state is State.INSUFFICIENT_EVIDENCE]
     stated = thresholds.stated([*found, *dict.fromkeys(missing)], judged.rows, covering())
     published = publication.published(stated, hidden, policy)
-    small = {(f.decision_maker, f.protected_attribute, g) for f, g in hidden if f.method == OUTCOMES_METHOD}
+    small = _cells(hidden)
     return Produced(
         {
             MEASURES.name: _table(published, settings),
             **verdict_tables.tables(judged, small, policy),
         }
     )
+
+
+def _cells(hidden: set[publication.Cell]) -> set[tuple[str, ...]]:
+    """What is withheld, as verdicts know it: (decision maker, attribute, group), or that after one measure's name."""
+    out: set[tuple[str, ...]] = set()
+    for f, group in hidden:
+        whose = f.decision_maker, f.protected_attribute, group
+        if f.method == OUTCOMES_METHOD:
+            out.add(whose)
+        elif not f.subgroup:
+            out.add((f.method, f.measure, f.parameters, *whose))
+    return out
 
 
 def _refitted(model_refits: pa.Table) -> dict[tuple[str, str], Floats]:
@@ -143,13 +155,22 @@ def _own_cases(
 ) -> list[tuple[algorithm.Measure, Case]]:
     """Cases of the spec's thresholds; ``limits`` has held them against the plan of measures before."""
     limits = [_limit(t) for t in settings.thresholds]
-    everything = found + thresholds.unmeasured(found, limits, everyone, plan)
+    by_name = {p.name: p for p in settings.protected}
+    everything = [
+        m
+        for m in found + thresholds.unmeasured(found, limits, everyone, plan)
+        if m.group == plan.references[of := m.family.protected_attribute] or by_name[of].judges(m.group)
+    ]
     exact: dict[tuple[algorithm.Family, str], Evidence] = {}
+    unsure: dict[tuple[algorithm.Family, str], str] = {}
     for case in gathered.cases():
+        family = algorithm.Family(case.method, case.decision_maker, case.protected_attribute, case.measure, "{}")
         if case.evidence is not None:
-            family = algorithm.Family(case.method, case.decision_maker, case.protected_attribute, case.measure, "{}")
             exact[family, case.group] = case.evidence
-    return thresholds.cases(everything, limits, exact, gathered.counts, covering(), plan, settings.bootstrap.minimum_n)
+        if case.problem:
+            unsure[family, case.group] = case.problem
+    made = thresholds.cases(everything, limits, exact, gathered.counts, covering(), plan, settings.bootstrap.minimum_n)
+    return [(m, thresholds.doubted(case, unsure.get((m.family, m.group), ""))) for m, case in made]
 
 
 def _plan(settings: MeasureSettings) -> algorithm.Plan:

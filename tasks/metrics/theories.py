@@ -27,6 +27,7 @@ WATCH = 0.90
 NOT_DIRECT = "the model does not see the group; what it learnt of it through columns is the theory total"
 _POOR = "too few of the group are where applicants of both groups are found"
 _DESCRIPTIVE = "descriptive: it has no interval that is known to cover as often as it says"
+_NO_ERROR = "its error is zero, or the logarithm by which it is judged is not defined"
 _NO_STRENGTH = "what columns that the table lacks could do to it cannot be computed"
 
 
@@ -131,6 +132,8 @@ class Gathered:
         ratio = (approved / counts.n) / (reference / counts.n_reference)
         known: Evidence = RatioOfShares(approved, counts.n, reference, counts.n_reference)
         if maker == DecisionMaker.MODEL and (se := self._error_of_model(attribute, group)) is not None:
+            if not approved:
+                return replace(made, value=ratio, problem="the model approved nobody of the group")
             known = Estimated(ratio, se, logarithmic=True)
         return replace(made, value=ratio, evidence=known)
 
@@ -160,6 +163,8 @@ class Gathered:
             return replace(made, p=said.p)
         if not math.isfinite(said.se) or judged.measure not in METHODS[name].covering:
             return replace(made, problem=_DESCRIPTIVE)
+        if not said.se > 0 or (said.scale == "log" and not given.value > 0):
+            return replace(made, problem=_NO_ERROR)
         bias = self._bias(judged, maker, attribute, group)
         if not math.isfinite(bias):
             return replace(made, problem=_NO_STRENGTH)

@@ -11,7 +11,8 @@ from schemas.audit.limits import GATE, Verdicts
 from schemas.tables.verdicts import AGREEMENT, VERDICTS
 from schemas.terms import State, Theory
 from tasks.metrics.algorithm.disclosure import Policy, rounded
-from tasks.metrics.algorithm.verdicts.agreement import compared, disagreeing
+from tasks.metrics.algorithm.measures import base_name
+from tasks.metrics.algorithm.verdicts.agreement import Whose, compared, disagreeing, whose
 from tasks.metrics.algorithm.verdicts.evidence import Estimated, Evidence
 from tasks.metrics.algorithm.verdicts.judgement import Case, Rules, Verdict, judge
 from tasks.metrics.algorithm.verdicts.theory import Concluded, conclude, overall
@@ -58,16 +59,20 @@ def state_of(states: Mapping[Theory, State], settings: Verdicts) -> State:
     return overall(states, gate, named=settings.gate is not None)
 
 
-def tables(found: Judgement, hidden: Collection[tuple[str, str, str]], policy: Policy) -> dict[str, pa.Table]:
+def tables(found: Judgement, hidden: Collection[tuple[str, ...]], policy: Policy) -> dict[str, pa.Table]:
     """Both tables as they are published.
 
     Args:
         found: the states.
-        hidden: (decision maker, protected attribute, group) whose counts are withheld.
+        hidden: (decision maker, protected attribute, group) whose counts are withheld, and the same after (method,
+            measure, parameters) of a single measure that is.
         policy: of disclosure.
     """
     rows = [_row(each, _is_hidden(each.case, hidden), policy) for each in found.rows]
-    wholes = [_whole(theory, each) for theory, each in found.theories.items()]
+    gone = {(row.case.theory, whose(row.case)) for row in found.rows if _is_hidden(row.case, hidden)}
+    wholes = [
+        _whole(theory, each, {of for its, of in gone if its is theory}) for theory, each in found.theories.items()
+    ]
     ordered = [
         row for whole in wholes for row in (whole, *(each for each in rows if each["theory"] == whole["theory"]))
     ]
@@ -75,7 +80,8 @@ def tables(found: Judgement, hidden: Collection[tuple[str, str, str]], policy: P
     said = [
         {
             **{name: getattr(each.case, name) for name in ("theory", "decision_maker", "protected_attribute", "group")},
-            **{"method": each.case.method, "measure": each.case.measure, "sign": each.sign},
+            **{"method": each.case.method, "measure": each.case.measure},
+            "sign": "too_few" if _is_hidden(each.case, hidden) else each.sign,
             "state": State.INSUFFICIENT_EVIDENCE if _is_hidden(each.case, hidden) else each.state,
         }
         for each in compared(five)
@@ -89,15 +95,17 @@ def _answers(row: Verdict) -> bool:
     return row.case.theory is not Theory.OWN and row.case.role != "watch"
 
 
-def _is_hidden(case: Case, hidden: Collection[tuple[str, str, str]]) -> bool:
-    of = ((case.decision_maker, case.protected_attribute, group) for group in (case.group, case.reference_group))
-    return any(key in hidden for key in of)
+def _is_hidden(case: Case, hidden: Collection[tuple[str, ...]]) -> bool:
+    of = [(case.decision_maker, case.protected_attribute, group) for group in (case.group, case.reference_group)]
+    name, _, parameters = case.measure.partition(" ")
+    measured = case.method, base_name(name), parameters or "{}"
+    return any(key in hidden or (*measured, *key) in hidden for key in of)
 
 
-def _whole(theory: Theory, each: Concluded) -> dict[str, Any]:
+def _whole(theory: Theory, each: Concluded, hidden: Collection[Whose]) -> dict[str, Any]:
     nothing = dict.fromkeys(column.name for column in VERDICTS.columns)
     named = dict.fromkeys(("protected_attribute", "group", "decision_maker", "method", "measure"), "")
-    said = {"theory": theory, "role": "theory", "state": each.state, "reason": each.reason}
+    said = {"theory": theory, "role": "theory", "state": each.state, "reason": each.told(hidden)}
     return {**nothing, **named, **said, "assumption": _ASSUMED.get(theory, "none"), "withheld": False}
 
 
@@ -126,6 +134,8 @@ def _row(found: Verdict, hidden: bool, policy: Policy) -> dict[str, Any]:
         counts = {name: rounded(policy, count) for name, count in case.counts._asdict().items()}
     scale = None if evidence is None else "log" if evidence.logarithmic else "linear"
     shown = {name: _coarse(value, policy) for name, value in numbers.items()}
+    if policy.round_to != 1 and shown["needed"]:  # all its digits together tell the exact counts
+        shown["needed"] = float(f"{found.needed:.1e}")
     return {**row, **shown, **counts, "scale": scale, "state": found.state, "reason": found.reason}
 
 

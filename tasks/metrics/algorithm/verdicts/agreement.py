@@ -8,12 +8,15 @@ from typing import NamedTuple
 from schemas.terms import State, Theory
 from tasks.metrics.algorithm.verdicts.judgement import Case, Verdict
 
+Whose = tuple[str, str, str]
+"""Decision maker, protected attribute and group: groups of two attributes may have one name."""
+
 
 class Disagreement(NamedTuple):
     """Two methods of which one finds a breach and the other finds it within."""
 
-    group: str
-    words: str
+    whose: Whose
+    pair: str
 
 
 @dataclass(frozen=True)
@@ -33,17 +36,21 @@ def compared(verdicts: Iterable[Verdict]) -> list[Said]:
 
 def disagreeing(verdicts: Sequence[Verdict]) -> dict[Theory, list[Disagreement]]:
     """Groups of which one method finds a breach and another finds it within, by theory."""
-    of: dict[tuple[Theory, str, str, str], list[Verdict]] = defaultdict(list)
+    of: dict[tuple[Theory, Whose], list[Verdict]] = defaultdict(list)
     for each in verdicts:
-        case = each.case
-        of[case.theory, case.decision_maker, case.protected_attribute, case.group].append(each)
+        of[each.case.theory, whose(each.case)].append(each)
     found: dict[Theory, list[Disagreement]] = defaultdict(list)
-    for (theory, _, _, group), rows in of.items():
+    for (theory, of_group), rows in of.items():
         states = {row.state: row for row in rows}
         if {State.BREACH, State.WITHIN} <= set(states):
             pair = f"{states[State.BREACH].case.measure} breach, {states[State.WITHIN].case.measure} within"
-            found[theory].append(Disagreement(group, f"{group}: {pair}"))
+            found[theory].append(Disagreement(of_group, pair))
     return found
+
+
+def whose(case: Case) -> Whose:
+    """Whom a case is about."""
+    return case.decision_maker, case.protected_attribute, case.group
 
 
 def _sign(row: Verdict) -> str:

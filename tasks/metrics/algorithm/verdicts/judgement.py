@@ -223,6 +223,8 @@ def _open(made: Verdict) -> str:
         limit = _limit(made.case)
         word = "or more" if limit.side == "at_most" else "or less"
         said += f"; {_number(made.detectable)} {word} would be found in 4 of 5 such audits"
+    if math.isinf(made.needed) and not widened(made.case):
+        return f"{said}; no number of applications settles it, as the estimate lies at the limit"
     if math.isinf(made.needed):
         return f"{said}; no number of applications settles it, as the estimate lies within what unseen columns may do"
     return f"{said}; about {_rounded(made.needed):,} applications would settle it" if made.needed > 0 else said

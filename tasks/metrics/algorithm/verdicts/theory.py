@@ -1,10 +1,10 @@
 """The state of a theory of harm from those of its rows, and of an audit from those of its theories."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from schemas.terms import State, Theory
-from tasks.metrics.algorithm.verdicts.agreement import Disagreement
+from tasks.metrics.algorithm.verdicts.agreement import Disagreement, Whose, whose
 from tasks.metrics.algorithm.verdicts.judgement import DECIDING, Verdict
 
 
@@ -12,7 +12,21 @@ class Concluded(NamedTuple):
     """A theory as a whole."""
 
     state: State
-    reason: str
+    words: str
+    about: tuple[tuple[Whose, str], ...] = ()
+    """The groups that decide it, each with what more is said of it."""
+
+    @property
+    def reason(self) -> str:
+        """Why, in words, with every group named."""
+        return self.told()
+
+    def told(self, hidden: Collection[Whose] = ()) -> str:
+        """Why, in words. Groups that are withheld are not named: their state would be told."""
+        named = [f"{group}{more}" for (*_, group), more in (each for each in self.about if each[0] not in hidden)]
+        gone = sum(each in hidden for each in dict.fromkeys(of for of, _ in self.about))
+        named = [*dict.fromkeys(named), *([f"{gone} withheld"] if gone else [])]
+        return f"{self.words}: {', '.join(named)}" if named else self.words
 
 
 def conclude(rows: Sequence[Verdict], disagreeing: Sequence[Disagreement] = (), why_not: str = "") -> Concluded:
@@ -24,28 +38,27 @@ def conclude(rows: Sequence[Verdict], disagreeing: Sequence[Disagreement] = (), 
         why_not: why it has no row of a primary measure, where it has none.
     """
     primary = [row for row in rows if row.case.role == "primary"]
+    at_odds = {each.whose for each in disagreeing}
+    breaching = [r for r in rows if r.case.role in DECIDING and r.state is State.BREACH]
+    breached = [row for row in breaching if whose(row.case) not in at_odds]
+    if breached:  # of a row that adds as well, though the primary measure has no limit, or its method is off
+        return Concluded(State.BREACH, "beyond the limit", _groups(breached))
     if not primary:
         return Concluded(State.NOT_RUN, why_not or "no group is judged")
     if all(row.case.limit is None for row in primary):
         measured = any(row.state is State.NO_LIMIT for row in primary)
         return Concluded(State.NO_LIMIT, "no limit is set") if measured else Concluded(State.NOT_RUN, primary[0].reason)
-    at_odds = {each.group for each in disagreeing}
-    breached = _groups([r for r in rows if r.case.role in DECIDING and r.state is State.BREACH], at_odds)
-    if breached:
-        return Concluded(State.BREACH, f"beyond the limit: {breached}")
     if disagreeing:
-        return Concluded(
-            State.INSUFFICIENT_EVIDENCE, f"methods disagree: {'; '.join(each.words for each in disagreeing)}"
-        )
-    unsettled = _groups([row for row in primary if row.state is not State.WITHIN])
+        pairs = tuple((each.whose, f" ({each.pair})") for each in disagreeing)
+        return Concluded(State.INSUFFICIENT_EVIDENCE, "methods disagree", pairs)
+    unsettled = [row for row in primary if row.state is not State.WITHIN]
     if unsettled:
-        return Concluded(State.INSUFFICIENT_EVIDENCE, f"too little evidence: {unsettled}")
+        return Concluded(State.INSUFFICIENT_EVIDENCE, "too little evidence", _groups(unsettled))
     return Concluded(State.WITHIN, "every judged group lies inside the limit")
 
 
-def _groups(rows: Sequence[Verdict], without: set[str] | None = None) -> str:
-    named = [f"{row.case.group}" for row in rows]
-    return ", ".join(dict.fromkeys(name for name in named if name not in (without or ())))
+def _groups(rows: Sequence[Verdict]) -> tuple[tuple[Whose, str], ...]:
+    return tuple((of, "") for of in dict.fromkeys(whose(row.case) for row in rows))
 
 
 def overall(theories: Mapping[Theory, State], gate: Sequence[Theory], *, named: bool) -> State:

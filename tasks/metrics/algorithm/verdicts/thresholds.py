@@ -71,6 +71,11 @@ def cases(
     return list(found.values())
 
 
+def doubted(case: Case, problem: str) -> Case:
+    """A case that cannot be judged either where the theory of its measure cannot judge it; its own problem first."""
+    return replace(case, evidence=None, problem=problem) if problem and not case.problem else case
+
+
 def _case(m: Measure, limit: Limit, evidence: Evidence | None, why: str, plan: Plan, counts: Counts | None) -> Case:
     f = m.family
     reference = m.reference_group or plan.references[f.protected_attribute]

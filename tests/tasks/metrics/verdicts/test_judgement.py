@@ -144,7 +144,7 @@ def test_methods_that_exclude_each_other_make_it_too_little_evidence() -> None:
     st_effect = case(0.1, measure="st_effect", role="beside")
     rows = judge([case(0.0), st_effect], RULES)
     (said,) = disagreeing(rows)[Theory.DIRECT]
-    assert (said.group, "st_effect breach" in said.words) == ("Black", True)
+    assert (said.whose, "st_effect breach" in said.pair) == (("lender", "race", "Black"), True)
     assert conclude(rows, [said]).state is State.INSUFFICIENT_EVIDENCE
     assert conclude(rows, [said]).reason.startswith("methods disagree")
 
@@ -179,3 +179,11 @@ def test_signs_come_from_the_whole_interval() -> None:
     rows: list[Verdict] = judge([case(0.1), case(-0.1, group="Asian"), case(0.01, group="Hispanic")], RULES)
     assert [each.sign for each in compared(rows)] == ["against", "for", "none_seen"]
     assert [each.sign for each in compared(judge([ratio(133, 197, 1527, 1681)], RULES))] == ["against"]
+
+
+def test_an_estimate_at_its_limit_blames_no_unseen_columns() -> None:
+    (row,) = judge([case(0.02)], RULES)
+    assert "unseen" not in row.reason
+    assert "at the limit" in row.reason
+    (row,) = judge([case(0.02, evidence=Estimated(0.02, 0.01, bias=0.1))], RULES)
+    assert "unseen" in row.reason

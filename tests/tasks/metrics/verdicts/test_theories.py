@@ -126,7 +126,8 @@ def test_a_fitted_model_has_no_answer_to_direct() -> None:
     settings = Verdicts(columns_complete=True, decision_makers=("model",))
     found = gathered(effect("adjusted_effect", 0.2, maker="model"), settings=settings, statistics=statistics)
     judged = verdict_tables.judged(found, [], settings)
-    assert judged.theories[Theory.DIRECT] == (State.NOT_RUN, NOT_DIRECT)
+    direct = judged.theories[Theory.DIRECT]
+    assert (direct.state, direct.reason) == (State.NOT_RUN, NOT_DIRECT)
 
 
 def test_withholding_comes_after_and_changes_no_theory() -> None:
@@ -187,3 +188,80 @@ def test_agreement_has_a_row_a_method() -> None:
     assert direct["adjusted_effect"] == direct["overlap_effect"] == ("against", "breach")
     assert direct["st_effect"] == ("none_seen", "within")
     assert states(found)[Theory.DIRECT] is State.INSUFFICIENT_EVIDENCE, "methods disagree"
+
+
+def test_groups_of_one_name_in_two_attributes_are_two_groups() -> None:
+    """Methods that disagree on one of them take nothing from the breach of the other."""
+    sex = RACE.model_copy(update={"name": "sex"})
+    both = EVERYBODY + [replace(s, family=replace(s.family, protected_attribute="sex")) for s in EVERYBODY]
+    given = [effect("adjusted_effect", 0.1), effect("st_effect", 0.0)]
+    given += [
+        replace(effect("adjusted_effect", 0.1), family=Family("adjusted", "lender", "sex", "adjusted_effect", "{}"))
+    ]
+    found = Gathered.of(both, given, (RACE, sex), RUNNING, COMPLETE, {})
+    assert states(found)[Theory.DIRECT] is State.BREACH
+
+
+def recourse(settings: Verdicts, *running: str) -> Gathered:
+    statistics = EVERYBODY + decided("model", white=(200, 1500), Black=(90, 300))
+    beyond = Given(
+        Family("fgce", "model", "race", "infeasible_share_relabelled", "{}"),
+        *("Black", 0.3, 90, np.zeros(0), False, False, ""),
+        inference=Inference(p=0.005),
+    )
+    return Gathered.of(statistics, [beyond], (RACE,), running, settings, {})
+
+
+def test_a_row_that_adds_breaches_without_the_primary_measure() -> None:
+    assert states(recourse(COMPLETE, "fgce"))[Theory.RECOURSE] is State.BREACH, "RAGUEL is off"
+    alone = Verdicts(limits=Limits(recourse={"ratio": None, "difference": 0.05}))
+    assert states(recourse(alone, "fgce", "raguel"))[Theory.RECOURSE] is State.BREACH
+    neither = Verdicts(limits=Limits(recourse=None))
+    assert states(recourse(neither, "fgce"))[Theory.RECOURSE] is State.NOT_RUN
+
+
+def test_nothing_published_tells_the_state_of_a_withheld_group() -> None:
+    """Not the direction in ``agreement`` either, nor the names in the reason of a theory."""
+    found = gathered(effect("adjusted_effect", 0.2), effect("st_effect", 0.0))
+    both = tables(found, {("lender", "race", "Black")})
+    assert {row["sign"] for row in both[AGREEMENT.name].to_pylist()} == {"too_few"}
+    wholes = {row["theory"]: row["reason"] for row in both[VERDICTS.name].to_pylist() if row["role"] == "theory"}
+    assert wholes["direct"] == "methods disagree: 1 withheld"
+    assert not any("Black" in reason or "breach" in reason for reason in wholes.values())
+
+
+def test_a_measure_that_is_withheld_by_itself_is_withheld_here_too() -> None:
+    """A method may rest on fewer people than the group has."""
+    found = gathered(effect("adjusted_effect", 0.2), effect("cst_effect", 0.2))
+    hidden = {("cst", "cst_effect", "{}", "lender", "race", "Black")}
+    rows = {row["measure"]: row for row in tables(found, hidden)[VERDICTS.name].to_pylist() if row["group"]}
+    assert (rows["cst_effect"]["value"], rows["cst_effect"]["withheld"]) == (None, True)
+    assert rows["adjusted_effect"]["value"] == 0.2
+
+
+@pytest.mark.parametrize(("value", "said"), [(0.2, Inference(0.0)), (0.0, Inference(0.1, "log"))])
+def test_an_error_of_zero_and_a_logarithm_of_zero_are_refused(value: float, said: Inference) -> None:
+    found = gathered(replace(effect("cst_effect", value), inference=said))
+    assert states(found)[Theory.TOTAL] is State.INSUFFICIENT_EVIDENCE
+
+
+def test_a_model_that_approves_nobody_of_a_group_has_no_logarithm() -> None:
+    statistics = EVERYBODY + decided("model", white=(200, 1500), Black=(300, 300))
+    settings = Verdicts(columns_complete=True, decision_makers=("model",))
+    refitted = {("race", "white"): np.full(5, 0.8), ("race", "Black"): np.array([0.0, 0.1, 0.2, 0.0, 0.1])}
+    found = Gathered.of(statistics, [], (RACE,), RUNNING, settings, refitted)
+    assert states(found)[Theory.OUTCOME] is State.INSUFFICIENT_EVIDENCE
+
+
+def test_applications_that_are_needed_tell_no_exact_count_where_counts_are_rounded() -> None:
+    """Of all counts that round to the same fives, each would give another number of six digits."""
+    told = set()
+    for events in range(88, 92):
+        rows = tables(gathered(statistics=decided(white=(200, 1500), Black=(events, 300))), profile="strict")[
+            VERDICTS.name
+        ].to_pylist()
+        (row,) = (row for row in rows if row["theory"] == "outcome" and row["role"] == "primary")
+        assert row["events"] == 90
+        told.add(row["needed"])
+        assert row["needed"] == float(f"{row['needed']:.1e}")
+    assert len(told) > 1, "the figure is not constant, or nothing was tested"
