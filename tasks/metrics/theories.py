@@ -16,7 +16,7 @@ from schemas.audit.spec import Protected
 from schemas.terms import DecisionMaker, Note, Theory
 from tasks.metrics.algorithm.measures import Family, Given, Statistic
 from tasks.metrics.algorithm.verdicts.evidence import Estimated, Evidence, RatioOfShares
-from tasks.metrics.algorithm.verdicts.judgement import Case, Counts, Limit
+from tasks.metrics.algorithm.verdicts.judgement import Case, Counts, Limit, Rules, too_few
 from tasks.numerics.arrays import Floats
 from tasks.pipeline.method import Judged
 from tasks.pipeline.registry import METHODS, OUTCOMES_METHOD
@@ -130,12 +130,16 @@ class Gathered:
         if not reference:
             return replace(made, problem="nobody of the reference group was approved")
         ratio = (approved / counts.n) / (reference / counts.n_reference)
-        known: Evidence = RatioOfShares(approved, counts.n, reference, counts.n_reference)
+        known: Evidence = RatioOfShares(approved, counts.n, reference, counts.n_reference, self._has_few(counts))
         if maker == DecisionMaker.MODEL and (se := self._error_of_model(attribute, group)) is not None:
             if not approved:
                 return replace(made, value=ratio, problem="the model approved nobody of the group")
             known = Estimated(ratio, se, logarithmic=True)
         return replace(made, value=ratio, evidence=known)
+
+    def _has_few(self, counts: Counts) -> bool:
+        settings = self.verdicts
+        return bool(too_few(counts, Rules(settings.alpha, settings.minimum_n, settings.minimum_events)))
 
     def _error_of_model(self, attribute: Protected, group: str) -> float | None:
         """Standard error of the logarithm of the model's ratio, from its refits; None where it is not refitted."""
