@@ -92,12 +92,12 @@ def _theories(rows: Iterable[dict[str, Any]]) -> Table:
         state = State(whole["state"])
         of = [row for row in known if row["theory"] == whole["theory"] and row["role"] == "primary"]
         effects = "; ".join(_effect(row) for row in of if effect_words(row)) if whole["theory"] != Theory.OWN else ""
-        why = whole["reason"] if not effects or state not in (State.BREACH, State.WITHIN) else ""
+        why = "" if effects and state is State.WITHIN else whole["reason"]
         table.add_row(
             QUESTIONS[Theory(whole["theory"])],
             whole["theory"],
             Text(STATES[state], style=_STYLE.get(state, "")),
-            Text("; ".join(part for part in (effects, why) if part)),
+            Text("; ".join(part for part in (why, effects) if part)),
         )
     return table
 
@@ -111,16 +111,17 @@ def _effect(row: dict[str, Any]) -> str:
 
 def _open_rows(rows: Iterable[dict[str, Any]]) -> Table:
     """The rows that are not within, each with its reason."""
-    from schemas.tables.verdicts import STATES, effect_words
+    from schemas.tables.verdicts import STATES, effect_words, limit_words
 
-    table = _table("groups that are not within", ["theory", "group", "measure", "state", "why"])
+    table = _table("groups that are not within", ["theory", "group", "measure", "limit", "state", "why"])
     for row in rows:
-        if row["role"] != "theory" and (row["withheld"] or row["state"] != State.WITHIN):
+        if row["role"] not in ("theory", "watch") and (row["withheld"] or row["state"] != State.WITHIN):
             state = State.INSUFFICIENT_EVIDENCE if row["withheld"] else State(row["state"])
             words = Text(STATES[state] + " (withheld)" * row["withheld"], style=_STYLE.get(state, ""))
             group = Text(f"{row['protected_attribute']}: {row['group']}")
             table.add_row(
-                row["theory"], group, Text(f"{row['measure']} {effect_words(row)}"), words, Text(row["reason"])
+                *(row["theory"], group, Text(f"{row['measure']} {effect_words(row)}"), limit_words(row)),
+                *(words, Text(row["reason"])),
             )
     return table
 
@@ -128,7 +129,7 @@ def _open_rows(rows: Iterable[dict[str, Any]]) -> Table:
 def _table(title: str, columns: list[str]) -> Table:
     table = Table(title=Text(title), title_justify="left", box=None, pad_edge=False, title_style="italic")
     for name in columns:
-        table.add_column(name, overflow="fold")
+        table.add_column(Text(name), overflow="fold")
     return table
 
 

@@ -106,7 +106,7 @@ class Gathered:
             there = {maker for maker, _, _ in self.counts}
         else:
             of = {key[2] for key in self.given if key[:2] == (name, judged.measure)}
-            there = {maker for maker in of if self._is_sure_of(name, judged, maker)} or set(of)
+            there = {maker for maker in of if self._answers(name, judged, maker)} or set(of)
         asked: tuple[str, ...] = self.verdicts.decision_makers or ()
         either = (str(DecisionMaker.LENDER), str(DecisionMaker.MODEL))
         found = (
@@ -116,10 +116,15 @@ class Gathered:
             return tuple(maker for maker in found if maker != either[1])
         return found or either[:1]
 
-    def _is_sure_of(self, name: str, judged: Judged, maker: str) -> bool:
-        """Whether any group has an error, or a p: some methods can be sure of a model's decisions alone."""
-        known = (given.inference for key, given in self.given.items() if key[:3] == (name, judged.measure, maker))
-        return any(each is not None and (math.isfinite(each.se) or math.isfinite(each.p)) for each in known)
+    def _answers(self, name: str, judged: Judged, maker: str) -> bool:
+        """Whether the method can be sure of a decision maker: some are sure of a model's decisions alone.
+
+        A method that refused all groups of the lender could have been sure, and no model stands in for its decisions.
+        """
+        known = [given for key, given in self.given.items() if key[:3] == (name, judged.measure, maker)]
+        told = [given.inference for given in known if math.isfinite(given.value)]
+        sure = any(each is not None and (math.isfinite(each.se) or math.isfinite(each.p)) for each in told)
+        return sure or not told
 
     def _of_outcome(self, maker: str, attribute: Protected, group: str) -> Case:
         counts = self.counts.get((maker, attribute.name, group))

@@ -81,7 +81,7 @@ def test_the_ends_of_a_measure_are_printed_as_what_they_are(fields: dict[str, ob
 @pytest.mark.parametrize(
     ("state", "words", "told"),
     [
-        ("breach", "beyond the limit", False),
+        ("breach", "beyond the limit", True),
         ("within", "within the limit", False),
         ("insufficient_evidence", "too little to say", True),
         ("no_limit", "no limit set", True),
@@ -96,7 +96,7 @@ def test_a_theory_is_a_line_of_state_effects_and_why(
     why = "THE WHY" if told or not text else ""
     line = line_of(found, "Are equals treated alike?").removeprefix("Are equals treated alike?").strip()
     assert [part.strip() for part in line.split("  ") if part.strip()] == [
-        part for part in ("direct", words, "; ".join(each for each in (text, why) if each)) if part
+        part for part in ("direct", words, "; ".join(each for each in (why, text) if each)) if part
     ]
     assert "nan" not in found
     assert "None" not in found

@@ -3,6 +3,7 @@
 Scope: contrasts of each group and the variance of the causal model. Aggregates: ``aggregates``.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,6 +21,9 @@ from tasks.numerics.arrays import Floats, Longs
 from tasks.numerics.columns import Columns
 from tasks.numerics.problem import Counterfactuals
 from tasks.numerics.statistics.design import DesignRows
+
+MATCHED = 0.5
+"""Share of a group that must have neighbours on both sides (ours)."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +126,8 @@ def _of_group(frame: Frame, group: int, compared: Comparison) -> GroupEffects:
     variants = (ST, CST) if frame.imagined is not None else (ST,)
     none = GroupEffects(group, rows, variants)
     lists = [_lists(frame, compared, variant) for variant in variants]
-    if len(rows[0]) < 2 * frame.settings.k or not all(len(each.row) for each in lists):
+    least = max(2 * frame.settings.k, math.ceil(MATCHED * len(rows[0])))  # no effect is told by a remnant of the group
+    if any(len(each.row) < least for each in lists):
         return replace(none, reason=TOO_FEW_COMPLAINANTS)
     sides = sides_of(frame.designs, frame.columns.values, rows, frame.denied)
     if sides is None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from planted_situations import DIRECT, MEDIATED, draw
 
 from schemas.terms import Kind
-from tasks.methods.cst.algorithm.effect.contrast import Lists, contrast, designs_of, served, sides_of
+from tasks.methods.cst.algorithm.effect.contrast import Lists, Sides, contrast, designs_of, served, sides_of
 from tasks.methods.cst.algorithm.effect.effects import TOO_FEW_COMPLAINANTS, TOO_FEW_FOR_ADJUSTMENT, effects
 from tasks.methods.cst.algorithm.effect.excess import ADJUSTED, RAW, excess_share
 from tasks.methods.cst.algorithm.effect.side import LARGEST_LEVERAGE, fit_side, noise
@@ -46,7 +46,8 @@ def test_weights_by_hand():
     columns = Columns(("x",), (Kind.CONTINUOUS,), ((),), values)
     own, others = np.arange(20), np.arange(20, 40)
     design = designs_of(columns)[1]
-    sides = sides_of((design, design), values, (own, others), (values[:, 0] > 9).astype(float))
+    denied = (values[:, 0] > 9).astype(float)
+    sides = Sides(*(fit_side((design, design), values, rows, denied) for rows in (own, others)))  # without the score
     found = contrast(sides, values, Lists(np.array([3]), np.array([[0]]), np.array([[23]])))
     centred = np.arange(20) - 9.5
     expected = 3.0 * centred / (centred @ centred)

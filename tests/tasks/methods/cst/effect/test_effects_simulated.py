@@ -9,8 +9,9 @@ import pytest
 from planted_situations import BETTER, DIRECT, MEDIATED, NOISE, SETTINGS, Lender, coverage, draw
 from scipy.stats import binom
 
-from tasks.methods.cst.algorithm.effect.contrast import designs_of, sides_of
+from tasks.methods.cst.algorithm.effect.contrast import Sides, designs_of, sides_of
 from tasks.methods.cst.algorithm.effect.refits import MOST_COMPLAINANTS, Mover, resample, structural_variances
+from tasks.methods.cst.algorithm.effect.side import fit_side
 from tasks.numerics.problem import Counterfactuals
 
 REPS = 40
@@ -56,7 +57,8 @@ def test_structural_variance_by_hand():
     own, rng = np.flatnonzero(drawn.member), np.random.default_rng(0)
     noise = np.where(drawn.member, 0.0, rng.normal(size=1500))
     designs = designs_of(drawn.columns)[1:] * 2
-    sides = sides_of(designs, drawn.values, (own, np.flatnonzero(~drawn.member)), drawn.denied.astype(float))
+    rows, denied = (own, np.flatnonzero(~drawn.member)), drawn.denied.astype(float)
+    sides = Sides(*(fit_side(designs, drawn.values, each, denied) for each in rows))  # without the score, linear in x
 
     def moved(rows, mean):
         return drawn.values[rows] + [mean, 0, 0, 0]
