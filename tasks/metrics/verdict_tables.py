@@ -133,7 +133,9 @@ def _row(found: Verdict, hidden: bool, policy: Policy) -> dict[str, Any]:
     if case.counts is not None:
         counts = {name: rounded(policy, count) for name, count in case.counts._asdict().items()}
     scale = None if evidence is None else "log" if evidence.logarithmic else "linear"
-    shown = {name: _coarse(value, policy) for name, value in numbers.items()}
+    # a tenth of a point, so that an end does not seem to lie on a limit; ratios of counts to fewer digits
+    digits = 3 if isinstance(evidence, Estimated) and not evidence.logarithmic else 2
+    shown = {name: _coarse(value, policy, digits) for name, value in numbers.items()}
     if policy.round_to != 1 and shown["needed"]:  # all its digits together tell the exact counts
         shown["needed"] = float(f"{found.needed:.1e}")
     return {**row, **shown, **counts, "scale": scale, "state": found.state, "reason": found.reason}
@@ -149,11 +151,11 @@ def _plain(evidence: Evidence | None) -> dict[str, float]:
     return {"plain_low": low, "plain_high": high, "robustness": robustness}
 
 
-def _coarse(value: float, policy: Policy) -> float | None:
-    """A number as published: under a policy that rounds counts, to two decimals, as many digits tell the counts."""
+def _coarse(value: float, policy: Policy, digits: int) -> float | None:
+    """A number as published: rounded under a policy that rounds counts, as many digits tell the counts."""
     if not math.isfinite(value):
         return None
-    return value if policy.round_to == 1 else round(value, 2)
+    return value if policy.round_to == 1 else round(value, digits) + 0.0  # and no minus before a zero
 
 
 def _table(table: Any, rows: Sequence[Mapping[str, Any]]) -> pa.Table:

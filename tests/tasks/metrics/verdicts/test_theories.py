@@ -147,7 +147,7 @@ def test_withholding_comes_after_and_changes_no_theory() -> None:
 def test_counts_are_rounded_where_the_profile_rounds() -> None:
     rows = tables(gathered(effect("adjusted_effect", 0.1234)), profile="strict")[VERDICTS.name].to_pylist()
     row = next(row for row in rows if row["measure"] == "adjusted_effect")
-    assert (row["n"], row["events"], row["value"]) == (300, 90, 0.12)
+    assert (row["n"], row["events"], row["value"]) == (300, 90, 0.123)
 
 
 def test_without_limits_nothing_is_judged_and_everything_is_told() -> None:
