@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from conftest import examples
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
@@ -11,6 +12,7 @@ from tasks.metrics.algorithm.verdicts.holm import step_down
 ps = st.lists(st.floats(0, 1), min_size=1, max_size=12).map(np.array)
 
 
+@settings(max_examples=examples(40), deadline=None)
 @given(ps)
 def test_it_rejects_and_adjusts_as_statsmodels_does(p: np.ndarray) -> None:
     found = step_down(p, 0.05)

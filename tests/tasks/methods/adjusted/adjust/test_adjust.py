@@ -184,7 +184,8 @@ def test_a_group_of_few_denials_is_refused_by_name_and_never_a_pass(tmp_path: Pa
     assert rows["value"].isna().all()
     assert rows["reason"].str.startswith("too_few_events").all()
     judged = found["measures"].query("measure == 'adjusted_effect' and parameters == '{}'")
-    assert set(judged["state"]) == {"insufficient_evidence"}
+    assert set(judged.query("group == 'Black'")["state"]) == {"insufficient_evidence"}
+    assert set(judged.query("group == '(missing)'")["state"]) == {"not_run"}, "groups that are no people are not judged"
 
 
 def test_the_cross_rung_adds_the_other_attributes_and_is_not_judged(tmp_path: Path) -> None:
