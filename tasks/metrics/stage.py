@@ -50,11 +50,14 @@ class MeasureSettings(StageSettings):
     verdicts: Verdicts
     running: tuple[str, ...]
     """Methods of the audit."""
+    model_is_fitted: bool
+    """Whether the model was fitted to the rows of this audit, and is no rule or file."""
 
 
 def settings_of(spec: AuditSpec) -> MeasureSettings:
     """The stage's settings."""
-    return MeasureSettings.of(spec, running=spec.methods.running())
+    fitted = spec.model.rule is None and spec.model.file is None
+    return MeasureSettings.of(spec, running=spec.methods.running(), model_is_fitted=fitted)
 
 
 @stage(
@@ -92,7 +95,13 @@ def measure(
     hidden = publication.withheld([*statistics, *given], policy, partitions())
     plan = _plan(settings)
     gathered = Gathered.of(
-        statistics, given, settings.protected, settings.running, settings.verdicts, _refitted(model_refits)
+        statistics,
+        given,
+        settings.protected,
+        settings.running,
+        settings.verdicts,
+        _refitted(model_refits),
+        model_is_fitted=settings.model_is_fitted,
     )
     by_refits = _of_families(gathered.refitted)
     exact = algorithm.summarise(statistics, matched, plan, given, by_refits)

@@ -28,6 +28,7 @@ NOT_DIRECT = "the model does not see the group; what it learnt of it through col
 _POOR = "too few of the group are where applicants of both groups are found"
 _DESCRIPTIVE = "descriptive: it has no interval that is known to cover as often as it says"
 _NO_ERROR = "its error is zero, or the logarithm by which it is judged is not defined"
+_HELD = "descriptive: its error takes the model as given, which was fitted to these rows"
 _NO_STRENGTH = "what columns that the table lacks could do to it cannot be computed"
 
 
@@ -45,6 +46,8 @@ class Gathered:
     verdicts: Verdicts
     refitted: Mapping[tuple[str, str], Floats] = field(default_factory=dict)
     """(protected attribute, group) -> ``(refits,)`` approval rates of the model fitted anew to resamples of rows."""
+    model_is_fitted: bool = True
+    """Whether the model, if there is one, was fitted to the rows of this audit."""
 
     @classmethod
     def of(
@@ -55,6 +58,8 @@ class Gathered:
         running: tuple[str, ...],
         verdicts: Verdicts,
         refitted: Mapping[tuple[str, str], Floats],
+        *,
+        model_is_fitted: bool = True,
     ) -> "Gathered":
         """From what is measured, before anything is rounded or withheld."""
         own = {
@@ -62,7 +67,7 @@ class Gathered:
             for g in given
             if g.family.parameters == "{}" and g.family.subgroup == 0
         }
-        return cls(_counts(statistics, protected), own, protected, running, verdicts, refitted)
+        return cls(_counts(statistics, protected), own, protected, running, verdicts, refitted, model_is_fitted)
 
     def cases(self) -> Iterator[Case]:
         """Every row of a judged group, by theory in the order of ``Theory``."""
@@ -172,6 +177,8 @@ class Gathered:
             return replace(made, p=said.p)
         if not math.isfinite(said.se) or judged.measure not in METHODS[name].covering:
             return replace(made, problem=_DESCRIPTIVE)
+        if maker == DecisionMaker.MODEL and self.model_is_fitted and not judged.refitted:
+            return replace(made, problem=_HELD)
         if not said.se > 0 or (said.scale == "log" and not given.value > 0):
             return replace(made, problem=_NO_ERROR)
         bias = self._bias(judged, maker, attribute, group)

@@ -33,6 +33,8 @@ class Judged:
     role: Literal["primary", "adds", "beside"] = "primary"
     """``primary``: decides the state. ``adds``: by its p alone, a breach and never a pass. ``beside``: shown, and told
     where it contradicts the primary one."""
+    refitted: bool = False
+    """Whether its error counts that a model was fitted to the same rows; else a fitted model has no verdict by it."""
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,6 @@ METHOD = Method(
         "trained_regime_share": ("regime",),
     },
     of_reference=False,
-    judged=(Judged(Theory.REASONS, "cec_above_own_group"),),
+    judged=(Judged(Theory.REASONS, "cec_above_own_group", refitted=True),),
     covering=frozenset({"cec_above_own_group"}),
 )

@@ -21,6 +21,6 @@ METHOD = Method(
         "unreached_share": "no recourse in reach",
     },
     partitions={"block_share": ("block",)},
-    judged=(Judged(Theory.RECOURSE, "recourse_cost_reference_over_group"),),
+    judged=(Judged(Theory.RECOURSE, "recourse_cost_reference_over_group", refitted=True),),
     covering=frozenset(("recourse_cost_reference_over_group",)),
 )

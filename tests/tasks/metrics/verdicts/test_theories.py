@@ -130,6 +130,17 @@ def test_a_fitted_model_has_no_answer_to_direct() -> None:
     assert (direct.state, direct.reason) == (State.NOT_RUN, NOT_DIRECT)
 
 
+def test_a_fitted_model_that_is_taken_as_given_has_no_verdict() -> None:
+    statistics = EVERYBODY + decided("model", white=(200, 1500), Black=(90, 300))
+    settings = Verdicts(columns_complete=True, decision_makers=("model",))
+    found = gathered(effect("cst_effect", 0.3, maker="model"), settings=settings, statistics=statistics)
+    assert states(found)[Theory.TOTAL] is State.INSUFFICIENT_EVIDENCE
+    (row,) = [case for case in found.cases() if case.measure == "cst_effect"]
+    assert "fitted to these rows" in row.problem
+    given = replace(found, model_is_fitted=False)
+    assert states(given)[Theory.TOTAL] is State.BREACH, "of a rule or a file nothing is estimated"
+
+
 def test_withholding_comes_after_and_changes_no_theory() -> None:
     found = gathered(effect("adjusted_effect", 0.2))
     open_, closed = (tables(found, hidden)[VERDICTS.name] for hidden in (set(), {("lender", "race", "Black")}))
