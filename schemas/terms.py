@@ -129,6 +129,8 @@ class Note(StrEnum):
     """No interval: resamples do not differ, so that nothing is known of sampling error."""
     POOR_SUPPORT = "poor support"
     """An adjusted comparison of a group, too few of whose members have comparable members of the reference group."""
+    FEW_CLUSTERS = "few clusters"
+    """A clustered standard error of so few clusters that it is too small."""
     NO_UPPER_END = "no upper end"
     """A ratio to a share of 0: the interval reaches from the lower end to infinity."""
 

@@ -13,10 +13,10 @@ import numpy as np
 from schemas.audit.causal import CausalGraph
 from schemas.audit.limits import Verdicts
 from schemas.audit.spec import Protected
-from schemas.terms import DecisionMaker, Kind, Note
+from schemas.terms import DecisionMaker, Kind
 from tasks.counterfactuals.scm import World
 from tasks.ingest.synthetic.algorithm.planted_lenders import EDGES, NUMBERS, PURPOSES, Applied
-from tasks.methods.adjusted.algorithm.detection import EFFECT, ENOUGH_SUPPORT, OVERLAP
+from tasks.methods.adjusted.algorithm.detection import Step, Steps, detect
 from tasks.methods.adjusted.algorithm.ladder.applications import Applications, Block, Control
 from tasks.methods.adjusted.algorithm.ladder.effect import Effect
 from tasks.methods.adjusted.algorithm.ladder.rungs import climb
@@ -30,7 +30,7 @@ from tasks.metrics.theories import Gathered
 from tasks.metrics.verdict_tables import Judgement, judged
 from tasks.numerics.columns import Columns
 from tasks.numerics.problem import Applicants, FeasibilityGraph, Problem
-from tasks.numerics.results import Inference
+from tasks.numerics.results import Aggregate
 from tasks.preprocessing.groups import Grouped
 
 ATTRIBUTE, LENDER = "race", str(DecisionMaker.LENDER)
@@ -38,8 +38,6 @@ LOGGED = "amount"
 LADDER = AdjustedSettings(estimators=("logit", "lpm", "overlap"))
 """The linear fit is what tells how far unseen columns may move the effect."""
 SITUATIONS = CstSettings(ks=(30,), k=30, null_permutations=0, null_draws=0, sensitivity=False)
-MEASURES = {("logit", "own"): EFFECT, ("overlap", "overlap"): OVERLAP}
-"""By estimator, and by what it is averaged over."""
 
 
 def judge_lender(applied: Applied, verdicts: Verdicts, rng: np.random.Generator, *, imagined: bool = True) -> Judgement:
@@ -85,21 +83,27 @@ def _adjusted(applied: Applied, rng: np.random.Generator) -> Iterator[Given]:
     applications = Applications(applied.denied, applied.group, groups, 0, (Block("all", controls),))
     last = [each for each in climb(applications, LADDER, 0.95, rng).effects if each.rung == 1]
     linear = {each.group: each for each in last if each.estimator == "lpm"}
-    for each in last:
-        measure = MEASURES.get((each.estimator, each.average_over))
-        if measure is not None:
-            yield _of_effect(each, measure, linear[each.group], groups[each.group])
+    own = Steps(tuple(_step(each, linear[each.group], groups[each.group]) for each in last))
+    problem = replace(_problem(applied, Applicants(found, ~applied.denied, ())), own=own)
+    for each in detect(problem, LADDER, rng).aggregates:
+        if not each.parameters:
+            yield _given("adjusted", groups[each.group], each)
 
 
-def _of_effect(effect: Effect, measure: str, linear: Effect, group: str) -> Given:
-    """An estimate of the ladder as a measure, with how far the linear fit says that unseen columns may move it."""
-    unseen = 0.0
-    if linear.unseen is not None:
-        unseen = linear.unseen.estimate.se * math.sqrt(linear.unseen.estimate.df)
-    poor = effect.estimator != "overlap" and effect.support < ENOUGH_SUPPORT
-    note = Note.POOR_SUPPORT if poor else "" if math.isfinite(effect.value) else effect.reason
-    inference = Inference(effect.se, df=effect.df, unseen=unseen) if math.isfinite(effect.value) else None
-    return _given("adjusted", measure, group, effect.value, effect.n, note, inference)
+def _step(effect: Effect, linear: Effect, group: str) -> Step:
+    """An estimate of the rung that is judged, with what the linear fit says of unseen columns."""
+    unseen = linear.unseen.estimate if linear.unseen is not None else None
+    return Step(
+        block=effect.blocks[-1],
+        group=group,
+        estimator=effect.estimator,
+        over=effect.average_over,
+        primary=(effect.estimator, effect.average_over) == ("logit", "own"),
+        judged_rung=True,
+        robustness=linear.rv,
+        unseen=0.0 if unseen is None else unseen.se * math.sqrt(unseen.df),
+        **{name: getattr(effect, name) for name in ("value", "low", "high", "n", "support", "reason", "se", "df")},
+    )
 
 
 def _situations(applied: Applied, protected: Protected, rng: np.random.Generator, *, imagined: bool) -> Iterator[Given]:
@@ -116,14 +120,13 @@ def _situations(applied: Applied, protected: Protected, rng: np.random.Generator
     members = ((number, np.flatnonzero(applied.group == number)) for number in range(1, len(groups)))
     for each in aggregates(ground, [(number, compare(ground, number, rows)) for number, rows in members], rng):
         if not each.parameters:
-            yield _given("cst", each.measure, groups[each.group], each.value, each.n, each.reason, each.inference)
+            yield _given("cst", groups[each.group], each)
 
 
-def _given(
-    method: str, measure: str, group: str, value: float, n: int, note: str, inference: Inference | None
-) -> Given:
-    family = Family(method, LENDER, ATTRIBUTE, measure, "{}")
-    return Given(family, group, value, n, np.zeros(0), headline=False, compared=False, note=note, inference=inference)
+def _given(method: str, group: str, found: Aggregate) -> Given:
+    family = Family(method, LENDER, ATTRIBUTE, found.measure, "{}")
+    none = np.zeros(0)
+    return Given(family, group, found.value, found.n, none, False, False, found.reason, inference=found.inference)
 
 
 def _problem(applied: Applied, applicants: Applicants) -> Problem:

@@ -1,6 +1,6 @@
 """Tables of verdicts: a state for each judged group and theory of harm, and what several methods say of a question."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from schemas.table import Column, Table
@@ -120,21 +120,19 @@ def published(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def effect_words(row: Mapping[str, Any]) -> str:
-    """A row's value with its verdict interval: differences in percentage points, ratios as numbers; empty without one.
+    """A row's value with its verdict interval in the unit of its measure; empty without one.
 
     Where columns are lacking the estimate comes first, with its plain interval and robustness value.
     """
     if row["value"] is None:
         return ""
-    ratio = row["scale"] == "log" or row["side"] == "at_least"
-    scale, digits, unit = (1, 2, "") if ratio else (100, 1, " points")
-    signed = "" if ratio else "+"
-    value = f"{scale * row['value']:{signed}.{digits}f}{unit}"
+    number, unit = _unit(row)
+    value = number(row["value"]) + unit
     if row["low"] is None or row["high"] is None:
         return value
 
     def ends(low: str, high: str) -> str:
-        return f"[{scale * row[low]:{signed}.{digits}f}, {scale * row[high]:{signed}.{digits}f}]"
+        return f"[{number(row[low])}, {number(row[high])}]"
 
     if not row["bias"] or row["plain_low"] is None:
         return f"{value} {ends('low', 'high')}"
@@ -146,5 +144,18 @@ def limit_words(row: Mapping[str, Any]) -> str:
     """A row's limit in words; empty without one."""
     if row["limit"] is None:
         return ""
+    number, unit = _unit(row)
     side = "at least" if row["side"] == "at_least" else "at most"
-    return f"{side} {row['limit']:.2f}" if row["side"] == "at_least" else f"{side} {100 * row['limit']:.1f} points"
+    return f"{side} {number(row['limit']).removeprefix('+')}{unit}"
+
+
+def _unit(row: Mapping[str, Any]) -> tuple[Callable[[float], str], str]:
+    """How numbers of a row are printed, and their unit: differences of shares in percentage points, all else plain.
+
+    A score of reasons and the measures that a spec limits itself have scales of their own.
+    """
+    if row["theory"] in (Theory.REASONS, Theory.OWN):
+        return "{:.3g}".format, ""
+    if row["scale"] == "log" or row["side"] == "at_least":
+        return "{:.2f}".format, ""
+    return (lambda value: f"{100 * value:+.1f}"), " points"

@@ -164,6 +164,8 @@ def _own_cases(
 ) -> list[tuple[algorithm.Measure, Case]]:
     """Cases of the spec's thresholds; ``limits`` has held them against the plan of measures before."""
     limits = [_limit(t) for t in settings.thresholds]
+    if not limits:
+        return []
     by_name = {p.name: p for p in settings.protected}
     everything = [
         m

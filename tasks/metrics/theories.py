@@ -13,10 +13,11 @@ import numpy as np
 
 from schemas.audit.limits import Limits, Verdicts
 from schemas.audit.spec import Protected
-from schemas.terms import DecisionMaker, Note, Theory
+from schemas.terms import DecisionMaker, Theory
 from tasks.metrics.algorithm.measures import Family, Given, Statistic
 from tasks.metrics.algorithm.verdicts.evidence import Estimated, Evidence, RatioOfShares
 from tasks.metrics.algorithm.verdicts.judgement import Case, Counts, Limit, Rules, too_few
+from tasks.metrics.algorithm.verdicts.thresholds import unjudged
 from tasks.numerics.arrays import Floats
 from tasks.pipeline.method import Judged
 from tasks.pipeline.registry import METHODS, OUTCOMES_METHOD
@@ -25,7 +26,6 @@ OUTCOME = Judged(Theory.OUTCOME, "approval_rate_ratio")
 WATCH = 0.90
 """Ratio of approvals below which practitioners look closer (verdicts.md 2); a convention and no rule."""
 NOT_DIRECT = "the model does not see the group; what it learnt of it through columns is the theory total"
-_POOR = "too few of the group are where applicants of both groups are found"
 _DESCRIPTIVE = "descriptive: it has no interval that is known to cover as often as it says"
 _NO_ERROR = "its error is zero, or the logarithm by which it is judged is not defined"
 _HELD = "descriptive: its error takes the model as given, which was fitted to these rows"
@@ -141,9 +141,12 @@ class Gathered:
             return replace(made, problem="nobody of the reference group was approved")
         ratio = (approved / counts.n) / (reference / counts.n_reference)
         known: Evidence = RatioOfShares(approved, counts.n, reference, counts.n_reference, self._has_few(counts))
-        if maker == DecisionMaker.MODEL and (se := self._error_of_model(attribute, group)) is not None:
+        if maker == DecisionMaker.MODEL and self.model_is_fitted:
             if not approved:
                 return replace(made, value=ratio, problem="the model approved nobody of the group")
+            se = self._error_of_model(attribute, group)
+            if se is None:
+                return replace(made, value=ratio, problem=_HELD)
             known = Estimated(ratio, se, logarithmic=True)
         return replace(made, value=ratio, evidence=known)
 
@@ -170,7 +173,6 @@ class Gathered:
             return replace(made, problem=f"not measured: {given.note or 'undefined'}")
         made = replace(made, value=given.value)
         said = given.inference
-        poor = Note.POOR_SUPPORT in given.note.split("; ")
         if said is None or not (math.isfinite(said.se) or math.isfinite(said.p)):
             return replace(made, problem=_DESCRIPTIVE)
         if judged.role == "adds" and math.isfinite(said.p):
@@ -185,7 +187,7 @@ class Gathered:
         if not math.isfinite(bias):
             return replace(made, problem=_NO_STRENGTH)
         evidence: Evidence = Estimated(given.value, said.se, said.scale == "log", said.df, bias, said.robustness)
-        return replace(made, evidence=evidence, problem=_POOR if poor else "")
+        return replace(made, evidence=evidence, problem=unjudged(given.note))
 
     def _bias(self, judged: Judged, maker: str, attribute: Protected, group: str) -> float:
         """How far columns that the table lacks may have moved a direct effect; NaN where it is not known."""

@@ -85,7 +85,6 @@ def tables(found: Judgement, hidden: Collection[tuple[str, ...]], policy: Policy
             "state": State.INSUFFICIENT_EVIDENCE if _is_hidden(each.case, hidden) else each.state,
         }
         for each in compared(five)
-        if each.sign != "too_few" or each.case.problem
     ]
     return {VERDICTS.name: _table(VERDICTS, ordered), AGREEMENT.name: _table(AGREEMENT, said)}
 

@@ -7,16 +7,14 @@ RUNG = Column("rung", "int32", "number of the rung; rung 0 adjusts for nothing",
 BLOCKS = Column("blocks", "string", "blocks of control columns that the rung adjusts for, joined by +")
 ESTIMATOR = Column("estimator", "string", "how the difference is estimated", codes=("logit", "lpm", "overlap", "aipw"))
 REASON = Column("reason", "string", "why there is no value, or what qualifies it; empty for a plain one")
+RUNG_OF_GROUP = (RUNG, BLOCKS, DECISION_MAKER, PROTECTED_ATTRIBUTE, GROUP)
+"""Leading columns: a rung, and whom it is about."""
 
 ADJUSTED = Table(
     "adjusted",
     "The denial ladder: the difference of denial between a group and the reference group among similar applicants.",
     (
-        RUNG,
-        BLOCKS,
-        DECISION_MAKER,
-        PROTECTED_ATTRIBUTE,
-        GROUP,
+        *RUNG_OF_GROUP,
         ESTIMATOR,
         Column(
             "average_over",
@@ -68,11 +66,7 @@ ADJUSTED_SUPPORT = Table(
     "adjusted_support",
     "How far the reference group has applicants like those of a group, by rung.",
     (
-        RUNG,
-        BLOCKS,
-        DECISION_MAKER,
-        PROTECTED_ATTRIBUTE,
-        GROUP,
+        *RUNG_OF_GROUP,
         Column("n", "int64", "rows of the group", minimum=0),
         Column("inside", "double", "share of them with a propensity from 0.05 to 0.95", True, 0.0, 1.0),
         Column("comparable", "double", "the same at equal sizes of both groups; what is judged", True, 0.0, 1.0),
@@ -116,11 +110,7 @@ ADJUSTED_BENCHMARKS = Table(
     "adjusted_benchmarks",
     "The linear effect on the primary rung if a column were unseen, one to three times as strong as a control.",
     (
-        RUNG,
-        BLOCKS,
-        DECISION_MAKER,
-        PROTECTED_ATTRIBUTE,
-        GROUP,
+        *RUNG_OF_GROUP,
         Column("column", "string", "the control"),
         Column("times", "int32", "how many times as strong", minimum=1),
         Column("column_of_denial", "double", "share of what is left of denial that it explains", True, 0.0, 1.0),

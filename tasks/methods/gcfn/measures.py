@@ -30,13 +30,13 @@ def faults(spec: AuditSpec) -> Iterator[SpecError]:
     """Refits where nothing tells who is identified."""
     asked = spec.methods.of(GcfnSettings)
     if asked is not None and asked.refits and not asked.several:
-        message = "an interval is told only of a group most of which is identified, which takes several networks to see"
+        message = "refits tell only of a group most of which is identified, which takes several networks to see"
         yield SpecError(f"{message}; set generator: gan and networks: 10, or refits: 0", ("methods", "gcfn", "refits"))
 
 
 def _of_model(asked: GcfnSettings) -> Iterator[Form]:
     net = Form("share_changed", {}, -1.0, 1.0, makers=_MODEL)
-    yield whole(net, "" if asked.refits else NO_INTERVAL)
+    yield whole(net, NO_INTERVAL)
     yield whole(Form("relative_change", {}, -math.inf, 1.0, makers=_MODEL))
     yield share("decision_flip_share", beside=COMPARED, makers=_MODEL)
     yield share("decision_flip_share", {"over": ("networks",)}, makers=_MODEL)

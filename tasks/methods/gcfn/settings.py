@@ -66,8 +66,8 @@ class GcfnSettings(MediatorSettings):
         0,
         ge=0,
         le=1000,
-        description="times that rows are resampled and one generator is trained anew, for the interval of the share of "
-        "changed decisions (20 will do, at twice the time of ten networks); 0: none",
+        description="times that rows are resampled and one generator is trained anew, for the standard error of the "
+        "share of changed decisions (20 will do, at twice the time of ten networks); 0: none",
     )
     prediction: GcfnPrediction | None = Field(
         None, description="predictors that are trained to be fair by these mediators; none if null: it takes minutes"

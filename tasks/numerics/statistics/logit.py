@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, log_expit
 
-from tasks.numerics.arrays import Floats, Ints
-from tasks.numerics.statistics.influence import standard_error
+from tasks.numerics.arrays import Floats
 
 STEPS = 25
 """Newton steps without convergence are a sign of separation."""
@@ -39,10 +38,6 @@ class LogitFit:
         """``(n, p)`` influence of each row on the coefficients: H^-1 x_i (y_i - p_i)."""
         found: Floats = (x * (y - self.fitted)[:, None]) @ self.inverse
         return found
-
-    def standard_errors(self, x: Floats, y: Floats, cluster: Ints | None = None) -> Floats:
-        """``(p,)`` sandwich errors (HC0); with clusters times G / (G - 1)."""
-        return np.array([standard_error(column, cluster) for column in self.influence(x, y).T])
 
 
 def fit_logit(x: Floats, y: Floats, start: Floats | None = None, ridge: float = 0.0) -> LogitFit:

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from schemas.terms import Note
+from tasks.methods.adjusted.algorithm.ladder.estimators.rung import FEW
 from tasks.methods.adjusted.settings import AdjustedSettings
 from tasks.numerics.arrays import Bools
 from tasks.numerics.problem import Problem
@@ -120,7 +121,9 @@ def _qualified(step: Step) -> str:
     """Why there is no value, or why it is not judged; an overlap-weighted one looks where both groups are."""
     if not math.isfinite(step.value):
         return step.reason or "not estimated"
-    return Note.POOR_SUPPORT if step.estimator != "overlap" and step.support < ENOUGH_SUPPORT else ""
+    poor = step.estimator != "overlap" and step.support < ENOUGH_SUPPORT
+    few = FEW in step.reason
+    return "; ".join([Note.POOR_SUPPORT] * poor + [Note.FEW_CLUSTERS] * few)
 
 
 def _nobody() -> tuple[Findings, Evidence]:

@@ -1,14 +1,16 @@
-"""Net share of changed decisions, with the interval that refits of a generator give it; and the relative change.
+"""Net share of changed decisions, with the standard error that refits of a generator give it; and the relative change.
 
 ``share_changed`` is the share of members whose decision would turn favourable, less the share whose decision would turn
 unfavourable, had they been of the reference group: the share denied now less the share denied then. Above 0, belonging
 to the group harms. The denial difference of CST (``cst_effect``) has the same sign.
 
+The standard error is that of one network, which varies more than the mean of several: it is told, and no interval is
+made of it (docs/methods/gcfn.md has what was simulated).
+
 Scope: aggregates of one group outside the reference group. Means over rows: ``tallies``.
 """
 
 import numpy as np
-from scipy import stats
 
 from tasks.methods.gcfn.algorithm.tallies import Moved, net_change
 from tasks.numerics.arrays import Floats
@@ -16,17 +18,16 @@ from tasks.numerics.results import Aggregate, Inference
 
 MEASURE, RELATIVE = "share_changed", "relative_change"
 
-LEVEL = 0.95
 IDENTIFIED = 0.5
-"""Share of a group that has to be identified before its interval is told (verdicts, section 4)."""
+"""Share of a group that has to be identified before its standard error is told (verdicts, section 4)."""
 FEWEST = 0.8
 """Share of the refits that must have a value."""
 
 SMALLEST = 1e-12
 """A spread that is smaller is that of rounding."""
 
-NOT_IDENTIFIED = "less than half of the group is identified: no interval"
-NOT_REFITTED = "too few refits have a value, or all have the same: no interval"
+NOT_IDENTIFIED = "less than half of the group is identified: no standard error"
+NOT_REFITTED = "too few refits have a value, or all have the same: no standard error"
 
 
 def share_changed(moved: Moved, refits: Floats) -> Aggregate:
@@ -44,13 +45,8 @@ def share_changed(moved: Moved, refits: Floats) -> Aggregate:
         identified = 1 - float(np.nanmean(moved.unidentified))
         se = float(known.std(ddof=1)) if len(known) >= max(2, FEWEST * len(refits)) else np.nan
         reason = NOT_IDENTIFIED if identified < IDENTIFIED else "" if se > SMALLEST else NOT_REFITTED
-    if not len(refits) or reason:
-        return Aggregate(0, 0, MEASURE, {}, value, n, compared=False, reason=reason, inference=Inference())
-    df = len(known) - 1
-    half = float(stats.t.ppf((1 + LEVEL) / 2, df)) * se
-    ends = max(-1.0, value - half), min(1.0, value + half)
-    said = Inference(se=se, df=float(df))
-    return Aggregate(0, 0, MEASURE, {}, value, n, compared=False, interval=ends, inference=said)
+    said = Inference() if not len(refits) or reason else Inference(se=se, df=len(known) - 1.0)
+    return Aggregate(0, 0, MEASURE, {}, value, n, compared=False, reason=reason, inference=said)
 
 
 def relative_change(change: Floats, denial: Floats, resamples: int, rng: np.random.Generator) -> Aggregate | None:

@@ -104,7 +104,7 @@ def _decisions(m: Mediated) -> TableView:
     )
     note += (
         " Net: then favourable less then unfavourable, the mean over networks; above 0 where belonging to the group "
-        "harms by this model and these mediators. It has an interval only with `methods.gcfn.refits`."
+        "harms by this model and these mediators."
     )
     if m.settings.several:
         note += (

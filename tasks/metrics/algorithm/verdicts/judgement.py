@@ -156,7 +156,7 @@ def _judged(case: Case, tested: _Tested, m: int, rules: Rules) -> Verdict:
     limit, p = _limit(case), _p_breach(case)
     if case.evidence is None:
         state = State.BREACH if tested.rejected else State.INSUFFICIENT_EVIDENCE
-        why = _of_test(case, tested.rejected)
+        why = _of_test(case, tested, rules)
         return Verdict(case, state, why, p_breach=p, p_breach_holm=tested.adjusted)
     at_most = limit.side == "at_most"
     low = case.evidence.bound(tested.level if at_most else rules.alpha, upper=False)
@@ -210,10 +210,13 @@ def widened(case: Case) -> str:
     return f", widened by {case.evidence.bias:.3f} on both sides for columns that the table lacks,"
 
 
-def _of_test(case: Case, rejected: bool) -> str:
-    if rejected:
+def _of_test(case: Case, tested: _Tested, rules: Rules) -> str:
+    if tested.rejected:
         return f"a difference above {_limit(case).value:g} that relabelled groups seldom reach"
-    return "a test without an interval, which can find a breach and never a pass"
+    said = "a test without an interval, which can find a breach and never a pass"
+    if _p_breach(case) > rules.alpha:
+        return said
+    return f"{said}; p {case.p:.2g} is above the level {tested.level:.2g} of so many comparisons: more draws may decide"
 
 
 def _open(made: Verdict) -> str:

@@ -10,10 +10,11 @@ from tasks.metrics.algorithm.measures import SUFFIXES, Family, Measure, Plan, ba
 from tasks.metrics.algorithm.verdicts.evidence import Ended, Evidence
 from tasks.metrics.algorithm.verdicts.judgement import DECIDING, Case, Counts, Limit, Verdict
 
-_WHY = {
+UNJUDGED = {
     Note.RANGE: "a range of draws is no interval",
     Note.NO_SPREAD: "no interval: values that do not differ say nothing of sampling error",
     Note.POOR_SUPPORT: "too few of the group are where applicants of both groups are found",
+    Note.FEW_CLUSTERS: "fewer than 20 clusters, of which a standard error is too small",
 }
 """Why a measure with such a note is not judged."""
 DESCRIPTIVE = "descriptive: its interval is not known to cover as often as it says"
@@ -71,6 +72,11 @@ def cases(
     return list(found.values())
 
 
+def unjudged(note: str) -> str:
+    """Why a measure with this note is not judged; empty where the note is no reason."""
+    return next((reason for each, reason in UNJUDGED.items() if each in note.split("; ")), "")
+
+
 def doubted(case: Case, problem: str) -> Case:
     """A case that cannot be judged either where the theory of its measure cannot judge it; its own problem first."""
     return replace(case, evidence=None, problem=problem) if problem and not case.problem else case
@@ -108,8 +114,7 @@ def _problem(m: Measure, covering: Collection[str], minimum_n: int) -> str:
         return f"not measured: {m.note}"
     if m.fewest < minimum_n:
         return f"fewer than the {minimum_n} units that a verdict needs"
-    why = next((reason for note, reason in _WHY.items() if note in m.note.split("; ")), "")
-    if why:
+    if why := unjudged(m.note):
         return why
     if not all(math.isfinite(x) for x in (m.value, m.low, m.high)):
         return "the measure or its interval is not defined"
@@ -135,7 +140,7 @@ def unlimited(m: Measure, covering: Collection[str]) -> tuple[State, str]:
     if base_name(m.family.measure) not in covering or not (math.isfinite(m.low) or math.isfinite(m.high)):
         return State.DESCRIPTIVE, "no interval that is known to cover as often as it says"
     if Note.RANGE in m.note.split("; "):
-        return State.DESCRIPTIVE, _WHY[Note.RANGE]
+        return State.DESCRIPTIVE, UNJUDGED[Note.RANGE]
     return State.NO_LIMIT, "no limit is set"
 
 

@@ -121,6 +121,14 @@ def test_a_test_without_an_interval_can_add_a_breach_and_never_a_pass() -> None:
     assert states(of_test(0.9, -0.2)) == [State.INSUFFICIENT_EVIDENCE]
 
 
+def test_a_p_that_holm_finds_too_large_for_its_draws_is_told() -> None:
+    rows = judge([replace(of_test(0.005, 0.2), group=str(number)) for number in range(12)], RULES)
+    assert {row.state for row in rows} == {State.INSUFFICIENT_EVIDENCE}
+    assert all("p 0.005 is above the level 0.0042 of so many comparisons: more draws" in row.reason for row in rows)
+    (alone,) = judge([of_test(0.5, 0.2)], RULES)
+    assert "more draws" not in alone.reason
+
+
 def test_without_a_limit_a_row_is_told_and_not_judged() -> None:
     assert states(case(0.1, limit=None)) == [State.NO_LIMIT]
     assert states(case(math.nan, limit=None, evidence=None, problem="not measured")) == [State.NOT_RUN]

@@ -9,7 +9,7 @@ import pytest
 
 from schemas.audit.limits import Limits, Verdicts
 from schemas.audit.spec import Protected
-from schemas.tables.verdicts import AGREEMENT, VERDICTS, effect_words, published
+from schemas.tables.verdicts import AGREEMENT, VERDICTS, effect_words, limit_words, published
 from schemas.terms import Note, State, Theory
 from tasks.metrics import verdict_tables
 from tasks.metrics.algorithm.disclosure import POLICIES
@@ -95,8 +95,9 @@ def test_a_method_that_refused_a_judged_group_is_no_pass() -> None:
     assert case.problem == "not measured: too_few_events"
 
 
-def test_poor_support_is_told_and_not_judged() -> None:
-    found = gathered(effect("adjusted_effect", 0.2, note=Note.POOR_SUPPORT))
+@pytest.mark.parametrize("note", [Note.POOR_SUPPORT, Note.FEW_CLUSTERS])
+def test_poor_support_and_few_clusters_are_told_and_not_judged(note: Note) -> None:
+    found = gathered(effect("adjusted_effect", 0.2, note=f"other; {note}"))
     assert states(found)[Theory.DIRECT] is State.INSUFFICIENT_EVIDENCE
 
 
@@ -121,6 +122,18 @@ def test_a_method_without_an_interval_is_descriptive() -> None:
     assert states(gathered(without))[Theory.TOTAL] is State.INSUFFICIENT_EVIDENCE
 
 
+def test_numbers_are_printed_in_the_unit_of_their_measure() -> None:
+    row = {"theory": Theory.TOTAL, "scale": "linear", "side": "at_most", "limit": 0.05}
+    row |= {"value": -0.0449, "low": -0.0612, "high": 0.0, "bias": 0.0}
+    assert (effect_words(row), limit_words(row)) == ("-4.5 points [-6.1, +0.0]", "at most 5.0 points")
+    score = {**row, "theory": Theory.REASONS}
+    assert (effect_words(score), limit_words(score)) == ("-0.0449 [-0.0612, 0]", "at most 0.05")
+    cost = {**row, "theory": Theory.OWN, "value": 12.25, "low": None, "limit": 20.0}
+    assert (effect_words(cost), limit_words(cost)) == ("12.2", "at most 20")
+    ratio = {**row, "scale": "log", "side": "at_least", "limit": 0.8, "value": 0.7431, "low": 0.7, "high": 0.812}
+    assert (effect_words(ratio), limit_words(ratio)) == ("0.74 [0.70, 0.81]", "at least 0.80")
+
+
 def test_a_fitted_model_has_no_answer_to_direct() -> None:
     statistics = EVERYBODY + decided("model", white=(200, 1500), Black=(90, 300))
     settings = Verdicts(columns_complete=True, decision_makers=("model",))
@@ -139,6 +152,20 @@ def test_a_fitted_model_that_is_taken_as_given_has_no_verdict() -> None:
     assert "fitted to these rows" in row.problem
     given = replace(found, model_is_fitted=False)
     assert states(given)[Theory.TOTAL] is State.BREACH, "of a rule or a file nothing is estimated"
+
+
+def test_approvals_of_a_fitted_model_are_judged_by_its_refits_alone() -> None:
+    statistics = decided("model", white=(200, 1500), Black=(200, 300))
+    settings = Verdicts(columns_complete=True, decision_makers=("model",))
+    held = gathered(settings=settings, statistics=statistics)
+    (row,) = [case for case in held.cases() if case.theory is Theory.OUTCOME and case.role == "primary"]
+    assert row.evidence is None
+    assert "fitted to these rows" in row.problem
+    assert states(held)[Theory.OUTCOME] is State.INSUFFICIENT_EVIDENCE
+    drawn = np.random.default_rng(1).normal(0, 0.02, (2, 200))
+    refitted = {("race", "white"): 1300 / 1500 + drawn[0], ("race", "Black"): 100 / 300 + drawn[1]}
+    assert states(replace(held, refitted=refitted))[Theory.OUTCOME] is State.BREACH
+    assert states(replace(held, model_is_fitted=False))[Theory.OUTCOME] is State.BREACH, "a rule has no fitting error"
 
 
 def test_withholding_comes_after_and_changes_no_theory() -> None:

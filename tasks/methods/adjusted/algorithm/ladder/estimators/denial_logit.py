@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import expit
 
-from tasks.methods.adjusted.algorithm.ladder.effect import Effect
+from tasks.methods.adjusted.algorithm.ladder.effect import Effect, Fit
 from tasks.methods.adjusted.algorithm.ladder.effects import change, effect_of
 from tasks.methods.adjusted.algorithm.ladder.estimators.rung import Over, Rung
 from tasks.methods.adjusted.algorithm.ladder.firth import FirthFit, fit_firth, profile_interval
@@ -39,22 +39,11 @@ def logit_rows(rung: Rung, start: Floats | None) -> tuple[dict[int, list[Effect]
 
 def _rows(rung: Rung, group: int, fit: LogitFit) -> list[Effect]:
     """Own and all-row effects of a maximum likelihood fit."""
-    design, column = rung.design, rung.design.indicators[group]
     found = []
     for over in OVER:
-        rows = rung.x[design.group == group] if over == "own" else rung.x
-        changed = change(fit.coefficients, rows, column, rung.indicators)
-        estimate = effect_of(changed, fit, rung.x, design.y, rung.level, design.cluster)
-        needed = e_value_of_effect(changed.on, estimate.value, estimate.low, estimate.high)
-        found.append(
-            rung.row(
-                *(group, "logit", over, estimate),
-                odds_ratio=float(np.exp(fit.coefficients[column])),
-                e_value=needed.value,
-                e_value_near=needed.near_end,
-                fit="newton",
-            )
-        )
+        changed = change(fit.coefficients, _averaged(rung, group, over), rung.design.indicators[group], rung.indicators)
+        estimate = effect_of(changed, fit, rung.x, rung.design.y, rung.level, rung.design.cluster)
+        found.append(_row(rung, group, over, estimate, changed.on, fit.coefficients, "newton"))
     return found
 
 
@@ -77,20 +66,31 @@ def _firth_row(rung: Rung, group: int, fit: FirthFit, reason: str) -> list[Effec
     ends = profile_interval(rung.x, design.y, fit, column, rung.level)
     found = []
     for over in OVER:
-        rows = rung.x[design.group == group] if over == "own" else rung.x
+        rows = _averaged(rung, group, over)
         value, low, high = (
             np.nan if b is None else change(b, rows, column, rung.indicators).effect
             for b in (fit.coefficients, ends.low, ends.high)
         )
         denial = float(expit(rows @ fit.coefficients).mean()) if over == "own" else np.nan
-        needed = e_value_of_effect(denial, value, low, high)
-        found.append(
-            rung.row(
-                *(group, "logit", over, Estimate(value, low, high, np.nan, reason)),
-                odds_ratio=float(np.exp(fit.coefficients[column])),
-                e_value=needed.value,
-                e_value_near=needed.near_end,
-                fit="firth",
-            )
-        )
+        estimate = Estimate(value, low, high, np.nan, reason)
+        found.append(_row(rung, group, over, estimate, denial, fit.coefficients, "firth"))
     return found
+
+
+def _averaged(rung: Rung, group: int, over: Over) -> Floats:
+    """The design rows that an effect is averaged over."""
+    return rung.x[rung.design.group == group] if over == "own" else rung.x
+
+
+def _row(
+    rung: Rung, group: int, over: Over, estimate: Estimate, denial: float, coefficients: Floats, fit: Fit
+) -> Effect:
+    """One row of the logit, with its odds ratio and E-values at the group's own share ``denial``."""
+    needed = e_value_of_effect(denial, estimate.value, estimate.low, estimate.high)
+    return rung.row(
+        *(group, "logit", over, estimate),
+        odds_ratio=float(np.exp(coefficients[rung.design.indicators[group]])),
+        e_value=needed.value,
+        e_value_near=needed.near_end,
+        fit=fit,
+    )

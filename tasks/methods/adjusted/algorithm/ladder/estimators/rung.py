@@ -11,6 +11,8 @@ from tasks.methods.adjusted.algorithm.ladder.effect import Effect, Estimator
 from tasks.numerics.arrays import Floats, Ints
 from tasks.numerics.statistics.influence import FEW_CLUSTERS, Estimate
 
+FEW = "few_clusters"
+"""How a reason begins that says so."""
 PLACE = "place"
 """The block whose categories are fixed effects."""
 MOST_COLUMNS = 300
@@ -104,6 +106,6 @@ class Rung:
         if clusters == 1:
             return "one_cluster: no error can be had"
         if clusters < FEW_CLUSTERS:
-            return f"few_clusters: {clusters}, errors are too small below {FEW_CLUSTERS}"
-        few = f"few_clusters: {own} with members of the group, errors are too small below {FEW_CLUSTERS}"
+            return f"{FEW}: {clusters}, errors are too small below {FEW_CLUSTERS}"
+        few = f"{FEW}: {own} with members of the group, errors are too small below {FEW_CLUSTERS}"
         return few if own < FEW_CLUSTERS else ""
