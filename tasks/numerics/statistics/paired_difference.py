@@ -5,7 +5,7 @@ The difference of the two is 1 on ``raised`` units, -1 on ``lowered`` ones and 0
 multinomial. Its mean is the difference of the two shares, and the bound squares and adds the distances of their exact
 limits (Clopper and Pearson 1934), with the correlation of two cells of a multinomial: the recovery of variances of
 Newcombe (1998, Statistics in Medicine 17, p. 2635) and of Zou and Donner (2008, 27, p. 1693). Where nobody changes to
-one side it is the exact bound of the other share; where nobody changes at all it reaches to about 3 / n at 5 %.
+one side the end away from zero is the exact one; where nobody changes at all it reaches to about 3 / n at 5 %.
 
 Agresti and Min's adjusted interval (2005) and Tango's score interval (1998) are shorter and miss too often on one side
 at few changes; ``tests/material/paired_coverage.py`` prints how often, over all samples.
