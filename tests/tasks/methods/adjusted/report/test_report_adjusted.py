@@ -274,7 +274,5 @@ def test_the_model_s_own_answer_stands_below_the_ladder(material: Material) -> N
     assert texts[0] == ["Black", "race to w", "195", "65", "35", "10", "+11.0\N{NO-BREAK SPACE}pp", ""]
     assert texts[1] == ["Hispanic", "–", "40", "10", "–", "–", "–", "the reference group has 2 values of race"]
     assert len(texts) == 2, "of three people whose decision changes nothing is told"
-    assert any(
-        "33" not in said and "35 are denied whom the same model approves" in said for said in part(found).readings
-    )
+    assert any("35 are denied whom the same model approves" in said for said in part(found).points)
     assert not [each for each in part(material).tables if "exchanged" in each.title]
