@@ -1,9 +1,9 @@
 """The effect of exchanging a protected attribute in the model itself: what it does to equals, by its own answer.
 
 The mean over the members of a group of [denied as they are] less [denied with the attribute exchanged to the reference
-group]: the signed form of the causal discrimination score (Galhotra, Brun and Meliou 2017, Fairness Testing, section
-4). The model is held fixed, so that sampling error is that of the members alone; nothing is regressed, and no column
-is unseen, as the model sees its own columns only.
+group]: the signed form of the causal discrimination score (Galhotra, Brun and Meliou 2017, Fairness Testing). The model
+is held fixed, so that sampling error is that of the members alone; nothing is regressed, and no column is unseen, as
+the model sees its own columns only.
 """
 
 from collections.abc import Iterator
