@@ -17,7 +17,7 @@ import numpy as np
 from schemas.audit.model import Model
 from schemas.audit.spec import Protected
 from schemas.blocks import is_personal, kind_of
-from tasks.numerics.arrays import Bools
+from tasks.numerics.arrays import Bools, Floats
 from tasks.numerics.columns import Columns
 from tasks.preprocessing.groups import Grouped
 from tasks.scoring.decider import Decide
@@ -89,18 +89,24 @@ def _says(name: str, p: Protected, columns: Columns, groups: Mapping[str, Groupe
     kinds = {kind_of(each) for each in (p.name, *p.columns)} - {""}
     if is_personal(name) and kind_of(name) in kinds and name not in attributes:
         return True
-    at, grouped = columns.names.index(name), groups[p.name]
-    return _is_told(columns.values[:, at], grouped) or (bool(columns.categories[at]) and _tells(columns, at, grouped))
+    values, grouped = columns.values[:, columns.names.index(name)], groups[p.name]
+    return _is_told(values, grouped) or _tells(values, grouped)
 
 
-def _is_told(values: "np.ndarray[tuple[int], np.dtype[np.float64]]", grouped: Grouped) -> bool:
+def _is_told(values: Floats, grouped: Grouped) -> bool:
     """Whether a column that varies has one value in each group."""
     parts = [values[grouped.group == number] for number in range(len(grouped.groups))]
     return bool(np.ptp(values) > 0) and all(np.ptp(part) == 0 for part in parts if len(part))
 
 
-def _tells(columns: Columns, at: int, grouped: Grouped) -> bool:
-    """Whether each category of a column lies in one group, and not all in the same."""
-    codes, many = columns.values[:, at].astype(np.int64), len(grouped.groups)
-    cells = np.bincount(codes * many + grouped.group, minlength=many * len(columns.categories[at])).reshape(-1, many)
+def _tells(values: Floats, grouped: Grouped) -> bool:
+    """Whether each value of a column lies in one group, and not all in the same.
+
+    A column with as many values as there are pairs of rows, or more, is an amount: its values meet in no group.
+    """
+    known, codes = np.unique(values, return_inverse=True)
+    if 2 * len(known) > len(values):
+        return False
+    many = len(grouped.groups)
+    cells = np.bincount(codes * many + grouped.group, minlength=many * len(known)).reshape(-1, many)
     return bool((np.count_nonzero(cells, axis=1) <= 1).all() and np.count_nonzero(cells.any(axis=0)) > 1)

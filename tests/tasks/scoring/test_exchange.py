@@ -168,6 +168,11 @@ def test_a_file_is_asked_with_one_attribute_exchanged_at_a_time(place: Path, inp
             "the reference group has 2 values of shade",
         ),
         (RACE, {"is_black": [0, 1]}, "the model takes is_black beside black"),
+        (
+            "{name: race, columns: [group], groups: {white: [w], Black: [b]}, reference: white}",
+            {"shade": [0, 1, 2]},
+            "the model takes shade, which tells the group, and not group",
+        ),
         (RACE, {"applicant_race_1": ["5", "3"]}, "the model takes applicant_race_1 beside black"),
     ],
 )
@@ -184,7 +189,7 @@ def test_what_cannot_be_exchanged_is_refused_with_its_reason(
         del columns["black"]
     model = file_model(place, [1.0, *[-1.0] * (len(columns) - 1)])
     spec = audit(place, model, protected, columns=json.dumps(columns), explain__decision_makers="[model]")
-    frame.to_csv(place / "loans.csv", index=False)
+    frame.assign(group=np.where(frame["black"], "b", "w")).to_csv(place / "loans.csv", index=False)
     found = tables(spec, "measure" if "crosses" in reason else "score")
     (told,) = found["exchanges"].to_pylist()
     assert told["reason"].startswith(reason)
