@@ -3,7 +3,7 @@
 The model is fitted to these decisions, or given as a rule in the spec or as a file.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -99,6 +99,17 @@ class Model(Strict):
             keys = " and ".join(f"`{name}`" for name in fit_keys)
             raise ValueError(f"{keys}: how a model is fitted here; a model from a file is fitted already, leave it out")
         return self
+
+    @property
+    def is_given(self) -> bool:
+        """Whether it is a rule or a file, so that nothing of it was estimated from the rows of the audit."""
+        return self.rule is not None or self.file is not None
+
+    def takes(self, features: Iterable[str]) -> tuple[str, ...]:
+        """The columns that it decides by: of a rule those with a weight, of every other model all features."""
+        if self.rule is None:
+            return tuple(features)
+        return tuple(name for name, weight in self.rule.weights.items() if weight)
 
     @property
     def taken_as(self) -> TakenAs:

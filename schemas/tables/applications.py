@@ -149,6 +149,30 @@ MODEL_REFITS = Table(
     restricted=True,
 )
 
+EXCHANGES = Table(
+    "exchanges",
+    "Protected attributes that a model from a file, or a rule, takes as an input, and to what value each is exchanged.",
+    (
+        PROTECTED_ATTRIBUTE,
+        Column("column", "string", "the input that is exchanged; null where none is", nullable=True),
+        Column("value", "string", "its value in the reference group", nullable=True),
+        Column("reason", "string", "why it is not exchanged; empty where it is"),
+    ),
+    key=("protected_attribute",),
+)
+
+EXCHANGED_DECISIONS = Table(
+    "exchanged_decisions",
+    "What a model from a file, or a rule, decides on each application with the protected attribute exchanged to the "
+    "reference group and all other columns as they are.",
+    (
+        *(ROW_ID, PROTECTED_ATTRIBUTE),
+        Column("favourable", "bool", "whether the decision is the favourable one"),
+    ),
+    key=("row_id", "protected_attribute"),
+    restricted=True,
+)
+
 MODEL_METRICS = Table(
     "model_metrics",
     "How well the model's scores and decisions follow the lender's, by group.",

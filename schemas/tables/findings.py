@@ -98,6 +98,8 @@ AGGREGATES = Table(
         Column("p", "double", "one-sided p of a test that has no interval", True, 0.0, 1.0),
         Column("robustness", "double", "robustness value of an adjusted effect", True, 0.0, 1.0),
         Column("unseen", "double", "how far an unseen column of unit strength moves the value", True, 0.0),
+        Column("raised", "int64", "of a paired difference: units on which it is 1; else null", True, 0),
+        Column("lowered", "int64", "units on which it is -1", True, 0),
     ),
     key=("method", "decision_maker", "protected_attribute", "group", "subgroup", "measure", "parameters"),
     restricted=True,

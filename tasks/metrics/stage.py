@@ -56,8 +56,7 @@ class MeasureSettings(StageSettings):
 
 def settings_of(spec: AuditSpec) -> MeasureSettings:
     """The stage's settings."""
-    fitted = spec.model.rule is None and spec.model.file is None
-    return MeasureSettings.of(spec, running=spec.methods.running(), model_is_fitted=fitted)
+    return MeasureSettings.of(spec, running=spec.methods.running(), model_is_fitted=not spec.model.is_given)
 
 
 @stage(
@@ -232,7 +231,7 @@ def _inferred(row: dict[str, Any]) -> Inference | None:
         return None
     missing = {"se": math.nan, "df": math.inf, "p": math.nan, "robustness": math.nan, "unseen": 0.0}
     numbers = {name: absent if row[name] is None else row[name] for name, absent in missing.items()}
-    return Inference(scale=row["scale"], **numbers)
+    return Inference(scale=row["scale"], raised=row["raised"], lowered=row["lowered"], **numbers)
 
 
 def _matched(row: dict[str, Any]) -> tuple[tuple[algorithm.Family, str], algorithm.Drawn]:

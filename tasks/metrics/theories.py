@@ -15,10 +15,11 @@ from schemas.audit.limits import Limits, Verdicts
 from schemas.audit.spec import Protected
 from schemas.terms import DecisionMaker, Theory
 from tasks.metrics.algorithm.measures import Family, Given, Statistic
-from tasks.metrics.algorithm.verdicts.evidence import Estimated, Evidence, RatioOfShares
+from tasks.metrics.algorithm.verdicts.evidence import Estimated, Evidence, PairedDifference, RatioOfShares
 from tasks.metrics.algorithm.verdicts.judgement import Case, Counts, Limit, Rules, too_few
 from tasks.metrics.algorithm.verdicts.thresholds import unjudged
 from tasks.numerics.arrays import Floats
+from tasks.numerics.statistics.paired_difference import Changes
 from tasks.pipeline.method import Judged
 from tasks.pipeline.registry import METHODS, OUTCOMES_METHOD
 
@@ -26,6 +27,7 @@ OUTCOME = Judged(Theory.OUTCOME, "approval_rate_ratio")
 WATCH = 0.90
 """Ratio of approvals below which practitioners look closer (verdicts.md 2); a convention and no rule."""
 NOT_DIRECT = "the model does not see the group; what it learnt of it through columns is the theory total"
+NOT_TAKEN = "the given model does not take the group as an input; what it does by other columns is the theory total"
 _DESCRIPTIVE = "descriptive: it has no interval that is known to cover as often as it says"
 _NO_ERROR = "its error is zero, or the logarithm by which it is judged is not defined"
 _HELD = "descriptive: its error takes the model as given, which was fitted to these rows"
@@ -77,7 +79,7 @@ class Gathered:
                 for attribute, group in self.groups:
                     if judged is OUTCOME:
                         yield from self._watched(self._of_outcome(maker, attribute, group))
-                    else:
+                    elif self._asks(name, judged, maker, attribute):
                         yield self._of_method(name, judged, maker, attribute, group)
 
     def _watched(self, case: Case) -> Iterator[Case]:
@@ -103,23 +105,39 @@ class Gathered:
         names = [name for name, each in primary if each.role == "primary"]
         if names and not set(names) & set(self.running):
             return f"the method {names[0]} is off"
-        return NOT_DIRECT if theory is Theory.DIRECT else "nothing was measured"
+        if theory is not Theory.DIRECT:
+            return "nothing was measured"
+        return NOT_DIRECT if self.model_is_fitted else NOT_TAKEN
 
     def _makers(self, name: str, judged: Judged) -> tuple[str, ...]:
         """Whose decisions: those that are asked for and there, else the lender's, else the model's."""
         if judged is OUTCOME:
             there = {maker for maker, _, _ in self.counts}
         else:
-            of = {key[2] for key in self.given if key[:2] == (name, judged.measure)}
-            there = {maker for maker in of if self._answers(name, judged, maker)} or set(of)
+            there = set().union(*(self._sure(*each) for each in self._together(name, judged)))
         asked: tuple[str, ...] = self.verdicts.decision_makers or ()
         either = (str(DecisionMaker.LENDER), str(DecisionMaker.MODEL))
         found = (
             tuple(maker for maker in asked if maker in there) or tuple(maker for maker in either if maker in there)[:1]
         )
-        if judged.theory is Theory.DIRECT and there:
-            return tuple(maker for maker in found if maker != either[1])
-        return found or either[:1]
+        return tuple(maker for maker in found or either[:1] if judged.maker in (None, maker))
+
+    def _together(self, name: str, judged: Judged) -> list[tuple[str, Judged]]:
+        """The measures of which one decision maker is chosen: those of the theory that are each of one maker."""
+        if judged.maker is None:
+            return [(name, judged)]
+        every = ((other, each) for other in self.running for each in METHODS[other].judged)
+        return [(other, each) for other, each in every if each.theory is judged.theory and each.maker is not None]
+
+    def _sure(self, name: str, judged: Judged) -> set[str]:
+        """Decision makers of whom the method makes the measure: those that it is sure of, or else all."""
+        of = {key[2] for key in self.given if key[:2] == (name, judged.measure)}
+        return {maker for maker in of if self._answers(name, judged, maker)} or of
+
+    def _asks(self, name: str, judged: Judged, maker: str, attribute: Protected) -> bool:
+        """Whether a row is due: of a measure of the model alone, where the model takes the attribute."""
+        known = (name, judged.measure, maker, attribute.name)
+        return judged.maker != DecisionMaker.MODEL or any(key[:4] == known for key in self.given)
 
     def _answers(self, name: str, judged: Judged, maker: str) -> bool:
         """Whether the method can be sure of a decision maker: some are sure of a model's decisions alone.
@@ -186,12 +204,17 @@ class Gathered:
         bias = self._bias(judged, maker, attribute, group)
         if not math.isfinite(bias):
             return replace(made, problem=_NO_STRENGTH)
+        if said.raised is not None and said.lowered is not None:
+            return replace(made, evidence=PairedDifference(Changes(said.raised, said.lowered, given.n)))
         evidence: Evidence = Estimated(given.value, said.se, said.scale == "log", said.df, bias, said.robustness)
         return replace(made, evidence=evidence, problem=unjudged(given.note))
 
     def _bias(self, judged: Judged, maker: str, attribute: Protected, group: str) -> float:
-        """How far columns that the table lacks may have moved a direct effect; NaN where it is not known."""
-        if judged.theory is not Theory.DIRECT or self.verdicts.complete:
+        """How far columns that the table lacks may have moved a direct effect; NaN where it is not known.
+
+        The model sees its own columns only: nothing is unseen.
+        """
+        if judged.theory is not Theory.DIRECT or self.verdicts.complete or maker == DecisionMaker.MODEL:
             return 0.0
         for name in self.running:
             for each in METHODS[name].judged:

@@ -13,7 +13,7 @@ from schemas.terms import State, Theory
 from tasks.metrics.algorithm.disclosure import Policy, rounded
 from tasks.metrics.algorithm.measures import base_name
 from tasks.metrics.algorithm.verdicts.agreement import Whose, compared, disagreeing, whose
-from tasks.metrics.algorithm.verdicts.evidence import Estimated, Evidence
+from tasks.metrics.algorithm.verdicts.evidence import Estimated, Evidence, PairedDifference
 from tasks.metrics.algorithm.verdicts.judgement import Case, Rules, Verdict, judge
 from tasks.metrics.algorithm.verdicts.theory import Concluded, conclude, overall
 from tasks.metrics.theories import Gathered
@@ -71,7 +71,8 @@ def tables(found: Judgement, hidden: Collection[tuple[str, ...]], policy: Policy
     rows = [_row(each, _is_hidden(each.case, hidden), policy) for each in found.rows]
     gone = {(row.case.theory, whose(row.case)) for row in found.rows if _is_hidden(row.case, hidden)}
     wholes = [
-        _whole(theory, each, {of for its, of in gone if its is theory}) for theory, each in found.theories.items()
+        _whole(theory, each, {of for its, of in gone if its is theory}, _assumed(theory, rows))
+        for theory, each in found.theories.items()
     ]
     ordered = [
         row for whole in wholes for row in (whole, *(each for each in rows if each["theory"] == whole["theory"]))
@@ -101,11 +102,17 @@ def _is_hidden(case: Case, hidden: Collection[tuple[str, ...]]) -> bool:
     return any(key in hidden or (*measured, *key) in hidden for key in of)
 
 
-def _whole(theory: Theory, each: Concluded, hidden: Collection[Whose]) -> dict[str, Any]:
+def _assumed(theory: Theory, rows: Sequence[Mapping[str, Any]]) -> str:
+    """What must hold for the theory as a whole: nothing, where it need not for any of its rows."""
+    own = {row["assumption"] for row in rows if row["theory"] == theory}
+    return "none" if own == {"none"} else _ASSUMED.get(theory, "none")
+
+
+def _whole(theory: Theory, each: Concluded, hidden: Collection[Whose], assumed: str) -> dict[str, Any]:
     nothing = dict.fromkeys(column.name for column in VERDICTS.columns)
     named = dict.fromkeys(("protected_attribute", "group", "decision_maker", "method", "measure"), "")
     said = {"theory": theory, "role": "theory", "state": each.state, "reason": each.told(hidden)}
-    return {**nothing, **named, **said, "assumption": _ASSUMED.get(theory, "none"), "withheld": False}
+    return {**nothing, **named, **said, "assumption": assumed, "withheld": False}
 
 
 def _row(found: Verdict, hidden: bool, policy: Policy) -> dict[str, Any]:
@@ -115,7 +122,7 @@ def _row(found: Verdict, hidden: bool, policy: Policy) -> dict[str, Any]:
     row |= {
         "limit": case.limit.value if case.limit else None,
         "side": case.limit.side if case.limit else None,
-        "assumption": _ASSUMED.get(case.theory, "none"),
+        "assumption": "none" if isinstance(evidence, PairedDifference) else _ASSUMED.get(case.theory, "none"),
         "withheld": hidden,
     }
     if hidden:
@@ -133,7 +140,7 @@ def _row(found: Verdict, hidden: bool, policy: Policy) -> dict[str, Any]:
         counts = {name: rounded(policy, count) for name, count in case.counts._asdict().items()}
     scale = None if evidence is None else "log" if evidence.logarithmic else "linear"
     # a tenth of a point, so that an end does not seem to lie on a limit; ratios of counts to fewer digits
-    digits = 3 if isinstance(evidence, Estimated) and not evidence.logarithmic else 2
+    digits = 3 if isinstance(evidence, Estimated | PairedDifference) and not evidence.logarithmic else 2
     shown = {name: _coarse(value, policy, digits) for name, value in numbers.items()}
     if policy.round_to != 1 and shown["needed"]:  # all its digits together tell the exact counts
         shown["needed"] = float(f"{found.needed:.1e}")

@@ -12,7 +12,7 @@ from schemas.audit.methods import MethodSettings
 from schemas.audit.spec import AuditSpec, StageSettings
 from schemas.errors import SpecError
 from schemas.table import Table
-from schemas.terms import Theory
+from schemas.terms import DecisionMaker, Theory
 from tasks.pipeline.given import ProblemTables
 from tasks.pipeline.planned import Form
 from tasks.pipeline.stage import Stage
@@ -35,6 +35,9 @@ class Judged:
     where it contradicts the primary one."""
     refitted: bool = False
     """Whether its error counts that a model was fitted to the same rows; else a fitted model has no verdict by it."""
+    maker: DecisionMaker | None = None
+    """The one decision maker whom the theory is judged of by it; None for all. Of a model it is made only where the
+    model can be asked: an attribute that it is not made of has no row."""
 
 
 @dataclass(frozen=True)

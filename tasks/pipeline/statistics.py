@@ -80,7 +80,7 @@ class Origin:
 
 def _inferred(found: Sequence[Inference | None]) -> dict[str, list[Any]]:
     """Columns of what verdicts rest on; null where there is nothing, and for a number that is not finite."""
-    names = ("se", "scale", "df", "p", "robustness", "unseen")
+    names = ("se", "scale", "df", "p", "robustness", "unseen", "raised", "lowered")
     said = [{} if each is None else vars(each) for each in found]
     return {name: [_finite(row.get(name)) for row in said] for name in names}
 

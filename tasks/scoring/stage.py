@@ -12,13 +12,15 @@ import numpy as np
 import pyarrow as pa
 
 from schemas.audit.model import Model
-from schemas.audit.spec import AuditSpec, StageSettings
+from schemas.audit.spec import AuditSpec, Protected, StageSettings
 from schemas.errors import InfrastructureError
 from schemas.tables.applications import (
     APPLICANTS,
     APPLICATIONS,
     DECISIONS,
     ENCODINGS,
+    EXCHANGED_DECISIONS,
+    EXCHANGES,
     FEATURES,
     MEMBERSHIPS,
     MODEL_METRICS,
@@ -31,6 +33,7 @@ from tasks.lake.store import sha256_of
 from tasks.numerics.arrays import Bools, Floats
 from tasks.pipeline.stage import Produced, stage
 from tasks.preprocessing.columns import columns_of
+from tasks.preprocessing.groups import groups_of
 
 if TYPE_CHECKING:
     from tasks.scoring.decision_makers import Scored
@@ -43,6 +46,8 @@ class ScoreSettings(StageSettings):
     model: Model
     model_sha256: str | None
     seed: int
+    protected: tuple[Protected, ...]
+    """For a given model, whose attributes are exchanged; none for one that is fitted here."""
 
 
 def settings_of(spec: AuditSpec) -> ScoreSettings:
@@ -52,12 +57,13 @@ def settings_of(spec: AuditSpec) -> ScoreSettings:
         InfrastructureError: the file is not there.
     """
     given = spec.model.file
-    return ScoreSettings.of(spec, model_sha256=None if given is None else sha256_of(_located(given.path)))
+    sha256 = None if given is None else sha256_of(_located(given.path))
+    return ScoreSettings.of(spec, model_sha256=sha256, protected=spec.protected if spec.model.is_given else ())
 
 
 @stage(
     reads=(FEATURES, APPLICATIONS, APPLICANTS, ENCODINGS, MEMBERSHIPS),
-    writes=(DECISIONS, MODEL_METRICS, MODELS, MODEL_REFITS),
+    writes=(DECISIONS, MODEL_METRICS, MODELS, MODEL_REFITS, EXCHANGES, EXCHANGED_DECISIONS),
 )
 def score(
     features: pa.Table,
@@ -69,6 +75,8 @@ def score(
     settings: ScoreSettings,
 ) -> Produced:
     """One decision per application and decision maker, the model's metrics by group, the model itself and its refits.
+
+    A given model decides again with each protected attribute exchanged that it takes as an input.
 
     Raises:
         DataQualityError: too few decisions of one kind to fit the model.
@@ -86,8 +94,8 @@ def score(
 
     lender = _decisions(ids, DecisionMaker.LENDER, outcome, decision_makers.Scored.unscored(y))
     if model.kind == "none":
-        empty = {table.name: table.empty() for table in (MODEL_METRICS, MODELS, MODEL_REFITS)}
-        return Produced({DECISIONS.name: lender, **empty}, rows_in=n)
+        empty = {table.name: table.empty() for table in score.writes}
+        return Produced({**empty, DECISIONS.name: lender}, rows_in=n)
     found = None
     if model.rule is not None:
         scored = decision_makers.ruled(model.rule, columns_of(applicants, encodings))
@@ -99,12 +107,16 @@ def score(
         scored = decision_makers.fitted(x, y, model, settings.seed)
         found = refitting.refits(x, y, scored.explained, model, model.refits, settings.seed)
     groups = memberships.to_pandas().merge(frame[["row_id"]].assign(at=np.arange(n)), on="row_id")
+    decisions = pa.concat_tables([lender, _decisions(ids, DecisionMaker.MODEL, outcome, scored)])
+    models = MODELS.build(fold=range(len(scored.models)), content=scored.models)
+    exchanged = _exchanged((applicants, encodings, memberships), models, decisions, settings)
     return Produced(
         {
-            DECISIONS.name: pa.concat_tables([lender, _decisions(ids, DecisionMaker.MODEL, outcome, scored)]),
+            DECISIONS.name: decisions,
             MODEL_METRICS.name: _metrics(groups, y, scored),
-            MODELS.name: MODELS.build(fold=range(len(scored.models)), content=scored.models),
+            MODELS.name: models,
             MODEL_REFITS.name: MODEL_REFITS.empty() if found is None else _refits(groups, found, x),
+            **exchanged,
         },
         rows_in=2 * n,
     )
@@ -139,6 +151,32 @@ def _decisions(ids: Any, maker: DecisionMaker, outcome: Bools, scored: "Scored")
         explained=scored.explained,
         fold=[None] * n if scored.fold is None else scored.fold,
     )
+
+
+def _exchanged(
+    of: tuple[pa.Table, pa.Table, pa.Table], models: pa.Table, decisions: pa.Table, settings: ScoreSettings
+) -> dict[str, pa.Table]:
+    """Decisions of a given model with each protected attribute exchanged that it takes; none of a fitted one."""
+    from tasks.scoring.decider import decider
+    from tasks.scoring.exchange import exchanges
+
+    (applicants, encodings, memberships), model = of, settings.model
+    decide = decider(model, models, encodings, decisions) if model.is_given else None
+    if decide is None:
+        return {EXCHANGES.name: EXCHANGES.empty(), EXCHANGED_DECISIONS.name: EXCHANGED_DECISIONS.empty()}
+    ids = applicants["row_id"].to_numpy()
+    groups = groups_of(memberships, ids, settings.protected)
+    found = list(exchanges(columns_of(applicants, encodings), groups, settings.protected, model, decide))
+    made = [(each.attribute, each.favourable) for each in found if each.favourable is not None]
+    own = {name: [getattr(each, name) for each in found] for name in ("column", "value", "reason")}
+    tables = [
+        EXCHANGED_DECISIONS.build(row_id=ids, protected_attribute=[name] * len(ids), favourable=favourable)
+        for name, favourable in made
+    ]
+    return {
+        EXCHANGES.name: EXCHANGES.build(protected_attribute=[each.attribute for each in found], **own),
+        EXCHANGED_DECISIONS.name: pa.concat_tables([EXCHANGED_DECISIONS.empty(), *tables]),
+    }
 
 
 def _metrics(groups: Any, y: Bools, scored: "Scored") -> pa.Table:

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from schemas.audit.spec import AuditSpec
 from schemas.blocks import CROSS, NO_BLOCK
 from schemas.errors import SpecError
+from schemas.terms import DecisionMaker
 from tasks.methods.adjusted.adjust import blocks
-from tasks.methods.adjusted.algorithm.detection import EFFECT, OVERLAP
+from tasks.methods.adjusted.algorithm.detection import EFFECT, EXCHANGED, OVERLAP
 from tasks.methods.adjusted.settings import AdjustedSettings
 from tasks.pipeline.planned import Form, Values, whole
 
@@ -21,6 +22,9 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
     yield whole(Form(EFFECT, {}, -1.0, 1.0))
     if "overlap" in asked.estimators:
         yield whole(Form(OVERLAP, {}, -1.0, 1.0))
+    taken = spec.model.takes(spec.features()) if spec.model.is_given else ()
+    if any(name in taken for p in spec.protected for name in p.columns):
+        yield whole(Form(EXCHANGED, {}, -1.0, 1.0, makers=(DecisionMaker.MODEL,)))
     yield whole(
         Form(EFFECT, {"rung": rungs, "estimator": asked.estimators, "over": ("own", "all", "overlap")}, -1.0, 1.0)
     )

@@ -7,8 +7,9 @@ from typing import Any
 import pyarrow.compute as pc
 
 from schemas.blocks import NO_BLOCK
-from tasks.methods.adjusted.algorithm.detection import Step, Steps
-from tasks.methods.adjusted.tables import ADJUSTED
+from tasks.methods.adjusted.algorithm.detection import Exchange, Step, Steps
+from tasks.methods.adjusted.tables import ADJUSTED, ADJUSTED_EXCHANGED
+from tasks.numerics.statistics.paired_difference import Changes
 from tasks.pipeline.given import ProblemTables
 
 
@@ -16,6 +17,7 @@ def own(given: ProblemTables, maker: str, attribute: str) -> Steps:
     """The estimates of one decision maker and protected attribute."""
     made = (pc.field("decision_maker") == maker) & (pc.field("protected_attribute") == attribute)
     rows = given.of_method(ADJUSTED).filter(made).to_pylist()
+    exchanged = given.of_method(ADJUSTED_EXCHANGED).filter(made).to_pylist()
 
     def number(value: float | None) -> float:
         return math.nan if value is None else value
@@ -45,4 +47,11 @@ def own(given: ProblemTables, maker: str, attribute: str) -> Steps:
             unseen=beside.get("unseen") or 0.0,
         )
 
-    return Steps(tuple(map(step, rows)))
+    return Steps(tuple(map(step, rows)), tuple(map(_exchange, exchanged)))
+
+
+def _exchange(row: Mapping[str, Any]) -> Exchange:
+    if row["effect"] is None:
+        return Exchange(row["group"], row["n"], reason=row["reason"])
+    changes = Changes(row["raised"], row["lowered"], row["n"])
+    return Exchange(row["group"], row["n"], changes, (row["low"], row["high"]))

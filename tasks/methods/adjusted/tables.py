@@ -140,5 +140,28 @@ ADJUSTED_ROWS = Table(
     restricted=True,
 )
 
-TABLES = (ADJUSTED, ADJUSTED_SUPPORT, ADJUSTED_INTERACTIONS, ADJUSTED_BENCHMARKS, ADJUSTED_ROWS)
+ADJUSTED_EXCHANGED = Table(
+    "adjusted_exchanged",
+    "What a model from a file, or a rule, does to a group by its own answer: decided as they are, and with the "
+    "protected attribute exchanged to the reference group. No row where the model does not take the attribute.",
+    (
+        DECISION_MAKER,
+        PROTECTED_ATTRIBUTE,
+        GROUP,
+        Column("column", "string", "the input that is exchanged; null where none is", nullable=True),
+        Column("value", "string", "its value in the reference group", nullable=True),
+        Column("n", "int64", "complete applications of the group", minimum=0),
+        Column("events", "int64", "denials among them", minimum=0),
+        Column("raised", "int64", "those denied as they are, and approved with the attribute exchanged", True, 0),
+        Column("lowered", "int64", "those approved as they are, and denied with it exchanged", True, 0),
+        Column("effect", "double", "share of the first less share of the second", True, -1.0, 1.0),
+        Column("low", "double", "lower end of its interval", True, -1.0, 1.0),
+        Column("high", "double", "upper end of it", True, -1.0, 1.0),
+        Column("reason", "string", "why the attribute is not exchanged; empty where it is"),
+    ),
+    key=("decision_maker", "protected_attribute", "group"),
+    restricted=True,
+)
+
+TABLES = (ADJUSTED, ADJUSTED_SUPPORT, ADJUSTED_INTERACTIONS, ADJUSTED_BENCHMARKS, ADJUSTED_ROWS, ADJUSTED_EXCHANGED)
 """Of the stage ``adjust``."""

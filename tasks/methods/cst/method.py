@@ -2,7 +2,7 @@
 
 from schemas.tables.applications import APPLICANTS, MODELS
 from schemas.tables.counterfactuals import COUNTERFACTUAL_DECISIONS, COUNTERFACTUALS, MEDIATED, MEDIATED_DECISIONS
-from schemas.terms import Theory
+from schemas.terms import DecisionMaker, Theory
 from tasks.pipeline.method import Judged, Method
 
 METHOD = Method(
@@ -28,6 +28,9 @@ METHOD = Method(
         **dict.fromkeys(("gan", "quantile"), (MEDIATED, MEDIATED_DECISIONS)),
     },
     of_reference=False,
-    judged=(Judged(Theory.TOTAL, "cst_effect"), Judged(Theory.DIRECT, "st_effect", "beside")),
+    judged=(
+        Judged(Theory.TOTAL, "cst_effect"),
+        Judged(Theory.DIRECT, "st_effect", "beside", maker=DecisionMaker.LENDER),
+    ),
     covering=frozenset({"cst_effect", "st_effect", "mediated_effect"}),
 )

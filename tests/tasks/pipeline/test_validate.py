@@ -9,7 +9,7 @@ from conftest import loans, spec_of
 
 from schemas.errors import SuiteError
 from schemas.table import Column, Table
-from schemas.tables.applications import DECISIONS, MODEL_METRICS, MODEL_REFITS, MODELS
+from schemas.tables.applications import DECISIONS
 from schemas.terms import ExitCode
 from tasks.ingest.stage import ingest, settings_of
 from tasks.pipeline import validation
@@ -133,7 +133,7 @@ def test_a_suite_that_cannot_be_mended_names_all_there_is_to_know() -> None:
         explained=[True] * n,
         fold=[0] * n,
     )
-    tables = {"decisions": decisions, **{t.name: t.empty() for t in (MODEL_METRICS, MODEL_REFITS, MODELS)}}
+    tables = {**{t.name: t.empty() for t in score.writes}, "decisions": decisions}
     with pytest.raises(SuiteError) as error:
         hold(score, Produced(tables, rows_in=n), n)
     told = str(error.value)
@@ -144,6 +144,6 @@ def test_a_suite_that_cannot_be_mended_names_all_there_is_to_know() -> None:
 
 
 def test_rows_that_vanish_stop_the_stage() -> None:
-    tables = {"decisions": DECISIONS.empty(), **{t.name: t.empty() for t in (MODEL_METRICS, MODEL_REFITS, MODELS)}}
+    tables = {t.name: t.empty() for t in score.writes}
     with pytest.raises(SuiteError, match="rows_out_and_refused"):
         hold(score, Produced(tables, rows_in=7), 7)

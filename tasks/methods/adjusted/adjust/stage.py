@@ -9,24 +9,33 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 
-from schemas.tables.applications import APPLICATIONS, DECISIONS, MEMBERSHIPS
+from schemas.tables.applications import APPLICATIONS, DECISIONS, EXCHANGED_DECISIONS, EXCHANGES, MEMBERSHIPS
 from tasks.methods.adjusted.adjust.set_after import check_filled, one_sided, words
 from tasks.methods.adjusted.adjust.settings import AdjustSettings, settings_of
-from tasks.methods.adjusted.tables import TABLES
+from tasks.methods.adjusted.tables import ADJUSTED_EXCHANGED, TABLES
 from tasks.pipeline.stage import Produced, stage
 
 __all__ = ["adjust", "settings_of"]
 
 
-@stage(reads=(APPLICATIONS, DECISIONS, MEMBERSHIPS), writes=TABLES, balanced=False)
-def adjust(applications: pa.Table, decisions: pa.Table, memberships: pa.Table, *, settings: AdjustSettings) -> Produced:
-    """The ladder of every decision maker and protected attribute.
+@stage(reads=(APPLICATIONS, DECISIONS, MEMBERSHIPS, EXCHANGES, EXCHANGED_DECISIONS), writes=TABLES, balanced=False)
+def adjust(
+    applications: pa.Table,
+    decisions: pa.Table,
+    memberships: pa.Table,
+    exchanges: pa.Table,
+    exchanged_decisions: pa.Table,
+    *,
+    settings: AdjustSettings,
+) -> Produced:
+    """The ladder of every decision maker and protected attribute, and what a given model does with one exchanged.
 
     Raises:
         SpecError: a control that the spec names has values on one side of the decision alone.
         TooFewError: no application belongs to a reference group.
     """
     from tasks.methods.adjusted.adjust.columns import cases, judged  # these load what fits
+    from tasks.methods.adjusted.adjust.exchanges import exchanged
     from tasks.methods.adjusted.adjust.rows import of_columns, rows_of
     from tasks.methods.adjusted.algorithm.ladder.rungs import climb
 
@@ -41,4 +50,6 @@ def adjust(applications: pa.Table, decisions: pa.Table, memberships: pa.Table, *
         ladder = climb(case.applications, asked.ladder, settings.level, rng)
         for name, table in (*rows_of(case, ladder, asked).items(), *of_columns(case, left_out).items()):
             tables[name].append(table)
+    found = exchanged(decisions, memberships, exchanges, exchanged_decisions, settings)
+    tables[ADJUSTED_EXCHANGED.name].append(found)
     return Produced({name: pa.concat_tables(parts) for name, parts in tables.items()})

@@ -19,11 +19,14 @@ from tasks.methods.adjusted.settings import AdjustedSettings
 from tasks.numerics.arrays import Bools
 from tasks.numerics.problem import Problem
 from tasks.numerics.results import Aggregate, Detected, Evidence, Findings, Inference
+from tasks.numerics.statistics.paired_difference import Changes, error
 
 EFFECT: Final = "adjusted_effect"
 """The measure: without parameters that of the primary rung, by logit, over the group's own rows."""
 OVERLAP: Final = "overlap_effect"
 """The overlap-weighted difference of the primary rung, which stands beside it."""
+EXCHANGED: Final = "exchanged_effect"
+"""What a given model does to a group by its own answer, with the attribute exchanged."""
 NORMAL_95: Final = 1.959963984540054
 ENOUGH_SUPPORT: Final = 0.8
 """Share of a group that must be where both groups are for an adjusted difference to be judged."""
@@ -60,10 +63,25 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Exchange:
+    """What exchanging the attribute does to one group's decisions."""
+
+    group: str
+    n: int
+    """Members."""
+    changes: Changes | None = None
+    """None where the attribute is not exchanged."""
+    interval: tuple[float, float] | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class Steps:
     """The ladder of one decision maker and protected attribute."""
 
     every: tuple[Step, ...]
+    exchanged: tuple[Exchange, ...] = ()
+    """Of a given model that takes the attribute, by group."""
 
 
 def units(problem: Problem) -> Bools:
@@ -79,10 +97,11 @@ def detect(problem: Problem, settings: AdjustedSettings, rng: np.random.Generato
         settings: Not read: the ladder was made before.
         rng: Not read: nothing is left to chance.
     """
-    steps = problem.own.every if isinstance(problem.own, Steps) else ()
+    own = problem.own if isinstance(problem.own, Steps) else Steps(())
     numbers = {group: number for number, group in enumerate(problem.groups)}
-    known = [step for step in steps if step.group in numbers]
-    made = (measure for step in known for measure in _measures(step, numbers[step.group]))
+    known = [step for step in own.every if step.group in numbers]
+    made = [measure for step in known for measure in _measures(step, numbers[step.group])]
+    made += [_exchanged(each, numbers[each.group]) for each in own.exchanged if each.group in numbers]
     return Detected(*_nobody(), (), (), tuple(made))
 
 
@@ -106,6 +125,25 @@ def _measure(step: Step, group: int, parameters: Mapping[str, float | str], meas
         reason=_qualified(step),
         interval=(step.low, step.high) if math.isfinite(step.value) else None,
         inference=None if parameters else _inference(step),
+    )
+
+
+def _exchanged(each: Exchange, group: int) -> Aggregate:
+    """The effect of the exchange; its events are the members whose decision changes."""
+    of = each.changes
+    if of is None:
+        return Aggregate(group, 0, EXCHANGED, {}, math.nan, each.n, compared=False, reason=each.reason)
+    return Aggregate(
+        group,
+        0,
+        EXCHANGED,
+        {},
+        of.mean,
+        each.n,
+        compared=False,
+        events=of.raised + of.lowered,
+        interval=each.interval,
+        inference=Inference(error(of), raised=of.raised, lowered=of.lowered),
     )
 
 

@@ -18,6 +18,7 @@ from tasks.methods.adjusted.settings import AdjustedSettings
 from tasks.methods.adjusted.tables import (
     ADJUSTED,
     ADJUSTED_BENCHMARKS,
+    ADJUSTED_EXCHANGED,
     ADJUSTED_INTERACTIONS,
     ADJUSTED_ROWS,
     ADJUSTED_SUPPORT,
@@ -83,6 +84,17 @@ class Ladder(Lookup[AdjustedSettings]):
     def benchmarks(self) -> Rows:
         """What unseen columns could do on the primary rung."""
         return self._printed(ADJUSTED_BENCHMARKS)
+
+    @cached_property
+    def exchanged(self) -> Rows:
+        """What a given model does by its own answer; not of groups in which few members' decisions change."""
+        few = {row["group"] for row in self._rows(ADJUSTED_EXCHANGED) if self._few_change(row)}
+        return tuple(row for row in self._printed(ADJUSTED_EXCHANGED) if row["group"] not in few)
+
+    def _few_change(self, row: Mapping[str, Any]) -> bool:
+        changes = None if row["effect"] is None else row["raised"] + row["lowered"]
+        policy = self.material.policy
+        return small(policy, row["n"], row["events"]) or small(policy, row["n"], changes)
 
     @cached_property
     def counted(self) -> Rows:

@@ -3,7 +3,7 @@
 Here belongs the order of the chapter. Each part is a module of its own.
 """
 
-from tasks.methods.adjusted.report import comparability, effects, sensitivity
+from tasks.methods.adjusted.report import comparability, effects, exchanged, sensitivity
 from tasks.methods.adjusted.report import limits as ladder_limits
 from tasks.methods.adjusted.report.lookups import METHOD, Ladder
 from tasks.reporting.chapters.builder import by_maker, glossary, measures
@@ -13,13 +13,13 @@ from tasks.reporting.section import Section
 __all__ = ["GLOSSARY", "MEASURES", "QUESTION", "chapter", "limits"]
 
 QUESTION = "How much more often is a group denied than similar applicants of the reference group?"
-MEASURES = measures(effects)
+MEASURES = measures(effects, exchanged)
 GLOSSARY = {
     "adjusted difference": "difference of the probability of denial between a group and the reference group among "
     "applicants who are alike in the controls of a rung",
     "control": "a column in which applicants are made alike: terms of the loan, finances, history, place",
     "rung": "a step of the denial ladder: it adjusts for one more block of controls than the step below it",
-    **glossary(sensitivity, comparability),
+    **glossary(sensitivity, comparability, exchanged),
 }
 _BELOW = {
     "An unseen column: what it could do": (sensitivity,),
@@ -42,7 +42,7 @@ def chapter(material: Material) -> Section:
         "the group's own members. Other estimates stand beside it, so that a reader sees whether the answer "
         "hangs on one.",
     )
-    parts = by_maker(material, METHOD, Ladder, (effects,), _BELOW)
+    parts = by_maker(material, METHOD, Ladder, (effects, exchanged), _BELOW)
     nothing = () if parts else ("No group could be compared: nobody's decisions are explained, or there is one group.",)
     return Section("Similar applicants: the denial ladder", METHOD, (*words, *nothing), parts=parts)
 

@@ -13,7 +13,8 @@ from typing import Protocol
 import numpy as np
 from scipy.stats import beta, binom, norm, t
 
-from tasks.numerics.statistics import share_ratio
+from tasks.numerics.statistics import paired_difference, share_ratio
+from tasks.numerics.statistics.paired_difference import Changes
 from tasks.numerics.statistics.proportions import Pair
 
 OF_REFERENCE = 0.001
@@ -145,6 +146,31 @@ class RatioOfShares:
         """Lower end of the reference group's share (Clopper and Pearson 1934)."""
         missed = self.reference_n - self.reference_events
         return float(beta.ppf(OF_REFERENCE, self.reference_events, missed + 1)) if self.reference_events else 0.0
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """The mean of a difference of -1, 0 or 1 of each member, by the counts of both changes."""
+
+    changes: Changes
+    logarithmic: bool = False
+
+    @property
+    def error(self) -> float:
+        """As wide as the two-sided 95 % interval."""
+        return paired_difference.error(self.changes)
+
+    def above(self, limit: float) -> float:
+        """By the lower bounds of all levels."""
+        return paired_difference.above(self.changes, limit)
+
+    def below(self, limit: float) -> float:
+        """By the upper ones."""
+        return paired_difference.below(self.changes, limit)
+
+    def bound(self, level: float, upper: bool) -> float:
+        """By squaring and adding exact limits of both shares."""
+        return (paired_difference.upper if upper else paired_difference.lower)(self.changes, level)
 
 
 @dataclass(frozen=True)

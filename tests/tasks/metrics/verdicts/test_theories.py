@@ -15,8 +15,9 @@ from tasks.metrics import verdict_tables
 from tasks.metrics.algorithm.disclosure import POLICIES
 from tasks.metrics.algorithm.measures import Family, Given, Statistic
 from tasks.metrics.algorithm.verdicts.judgement import Case, Limit
-from tasks.metrics.theories import NOT_DIRECT, Gathered
+from tasks.metrics.theories import NOT_DIRECT, NOT_TAKEN, Gathered
 from tasks.numerics.results import Inference
+from tasks.numerics.statistics.paired_difference import Changes, error
 
 RACE = Protected(
     name="race",
@@ -166,6 +167,72 @@ def test_approvals_of_a_fitted_model_are_judged_by_its_refits_alone() -> None:
     refitted = {("race", "white"): 1300 / 1500 + drawn[0], ("race", "Black"): 100 / 300 + drawn[1]}
     assert states(replace(held, refitted=refitted))[Theory.OUTCOME] is State.BREACH
     assert states(replace(held, model_is_fitted=False))[Theory.OUTCOME] is State.BREACH, "a rule has no fitting error"
+
+
+def exchanged(raised: int, lowered: int, n: int = 300, **refused: str) -> Given:
+    """What a given model does to Black applicants by its own answer."""
+    family = Family("adjusted", "model", "race", "exchanged_effect", "{}")
+    if refused:
+        return Given(family, "Black", math.nan, n, np.zeros(0), False, False, refused["note"])
+    known = Inference(error(Changes(raised, lowered, n)), raised=raised, lowered=lowered)
+    return Given(family, "Black", (raised - lowered) / n, n, np.zeros(0), False, False, "", inference=known)
+
+
+def of_given_model(*given: Given, makers: tuple[str, ...] | None = ("model",)) -> Gathered:
+    """With the ladder of both decision makers, and nothing said of the columns."""
+    statistics = EVERYBODY + decided("model", white=(200, 1500), Black=(90, 300))
+    ladders = [effect("adjusted_effect", 0.0, maker=maker) for maker in ("lender", "model")]
+    found = gathered(*ladders, *given, settings=Verdicts(decision_makers=makers), statistics=statistics)
+    return replace(found, model_is_fitted=False)
+
+
+@pytest.mark.parametrize(
+    ("raised", "lowered", "state"),
+    [
+        (20, 0, State.BREACH),
+        (0, 0, State.WITHIN),
+        (0, 30, State.WITHIN),
+        (5, 0, State.INSUFFICIENT_EVIDENCE),
+        (60, 60, State.INSUFFICIENT_EVIDENCE),
+    ],
+)
+def test_a_given_model_is_judged_by_its_own_answer_and_nothing_is_unseen(
+    raised: int, lowered: int, state: State
+) -> None:
+    whole, row = (r for r in tables(of_given_model(exchanged(raised, lowered)))[VERDICTS.name].to_pylist()[:2])
+    assert (whole["state"], row["state"], row["bias"], row["measure"]) == (state, state, 0.0, "exchanged_effect")
+    assert row["low"] < row["value"] < row["high"]
+    assert row["plain_low"] < row["value"] < row["plain_high"]
+
+
+def test_a_model_is_asked_beside_the_lender_only_where_the_spec_asks_for_it() -> None:
+    harm = exchanged(90, 0)
+    for makers, wanted in ((None, {"lender"}), (("lender",), {"lender"}), (("lender", "model"), {"lender", "model"})):
+        cases = [case for case in of_given_model(harm, makers=makers).cases() if case.theory is Theory.DIRECT]
+        assert {case.decision_maker for case in cases} == wanted
+        assert {c.measure for c in cases if c.decision_maker == "model"} <= {"exchanged_effect"}
+    assert states(of_given_model(harm, makers=("lender", "model")))[Theory.DIRECT] is State.BREACH
+
+
+def test_a_given_model_that_does_not_take_the_group_has_no_answer_and_a_refusal_is_no_pass() -> None:
+    direct = verdict_tables.judged(of_given_model(), [], Verdicts()).theories[Theory.DIRECT]
+    assert (direct.state, direct.reason) == (State.NOT_RUN, NOT_TAKEN)
+    (case,) = [c for c in of_given_model(exchanged(0, 0, note="crossed")).cases() if c.theory is Theory.DIRECT]
+    assert (case.evidence, case.problem) == (None, "not measured: crossed")
+    assert states(of_given_model(exchanged(0, 0, note="crossed")))[Theory.DIRECT] is State.INSUFFICIENT_EVIDENCE
+
+
+def test_few_people_whose_decision_changes_are_withheld() -> None:
+    of = {("adjusted", "exchanged_effect", "{}", "model", "race", "Black")}
+    rows = tables(of_given_model(exchanged(2, 0)), of, "strict")[VERDICTS.name].to_pylist()
+    (row,) = [row for row in rows if row["measure"] == "exchanged_effect"]
+    assert (row["withheld"], row["value"], row["low"], row["se"]) == (True, None, None, None)
+    (shown,) = [
+        r
+        for r in tables(of_given_model(exchanged(20, 3)), profile="strict")[VERDICTS.name].to_pylist()
+        if r["measure"] == "exchanged_effect"
+    ]
+    assert (shown["value"], shown["limit"]) == (0.057, 0.02)
 
 
 def test_withholding_comes_after_and_changes_no_theory() -> None:

@@ -255,3 +255,24 @@ def test_a_strict_profile_prints_no_difference_to_more_than_two_decimals(materia
 
 def test_without_a_control_the_sentence_ends_early() -> None:
     assert sentence(0.2, "", None, None).endswith("to bring this to zero.")
+
+
+EXCHANGED = {
+    **{"decision_maker": "lender", "protected_attribute": "race", "group": "Black", "column": "race", "value": "w"},
+    **{"n": 197, "events": 64, "raised": 33, "lowered": 12, "effect": 21 / 197, "low": 0.04, "high": 0.172},
+    "reason": "",
+}
+
+
+def test_the_model_s_own_answer_stands_below_the_ladder(material: Material) -> None:
+    refused = EXCHANGED | dict.fromkeys(("column", "value", "raised", "lowered", "effect", "low", "high"))
+    refused |= {"group": "Hispanic", "n": 40, "events": 12, "reason": "the reference group has 2 values of race"}
+    few = EXCHANGED | {"group": "other", "raised": 3, "lowered": 0, "effect": 3 / 197}
+    found = replace(having(material, adjusted_exchanged=(EXCHANGED, refused, few)), settings=settings("strict"))
+    (shown,) = [each for each in part(found).tables if "exchanged" in each.title]
+    texts = [[cell.text for cell in row] for row in shown.rows]
+    assert texts[0] == ["Black", "race to w", "195", "65", "35", "10", "+11.0\N{NO-BREAK SPACE}pp", ""]
+    assert texts[1] == ["Hispanic", "–", "40", "10", "–", "–", "–", "the reference group has 2 values of race"]
+    assert len(texts) == 2, "of three people whose decision changes nothing is told"
+    assert any("35 are denied whom the same model approves" in said for said in part(found).points)
+    assert not [each for each in part(material).tables if "exchanged" in each.title]
