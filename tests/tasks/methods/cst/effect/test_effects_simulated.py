@@ -23,7 +23,7 @@ def test_intervals_cover_and_errors_are_of_the_right_size(lender):
     for name, (bias, sd, se, covered) in coverage(lender, 1500, REPS).items():
         assert covered >= least, name
         assert abs(bias) < 2.6 * sd / REPS**0.5 + 0.003, name
-        assert 0.7 < se / sd < 1.45, name
+        assert 0.65 < se / sd < 1.55, name
 
 
 def test_finances_that_differ_are_no_direct_effect():
