@@ -16,10 +16,20 @@ from statistics import mean
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from flows.bench.planted_audit import judge_lender
+from flows.bench.planted_audit import judge_measures, measure_lender
 from schemas.audit.limits import Verdicts
 from schemas.terms import State, Theory
-from tasks.ingest.synthetic.algorithm.planted_lenders import Applied, Lender, Scenario, Truth, draw, population
+from tasks.ingest.synthetic.algorithm.planted_lenders import (
+    Applied,
+    Lender,
+    Scenario,
+    Truth,
+    draw,
+    overlap_weighted,
+    population,
+)
+from tasks.methods.adjusted.algorithm.detection import NORMAL_95, OVERLAP
+from tasks.metrics.algorithm.measures import Given
 from tasks.metrics.algorithm.verdicts.evidence import Estimated
 from tasks.metrics.algorithm.verdicts.judgement import Limit, Verdict
 
@@ -27,6 +37,8 @@ THEORIES = (Theory.DIRECT, Theory.TOTAL, Theory.OUTCOME)
 """Theories whose truth is planted."""
 TRUE = {Theory.DIRECT: "direct", Theory.TOTAL: "total", Theory.OUTCOME: "ratio"}
 """What a theory is about, by name in ``Truth``."""
+MEDIATED = "mediated_effect"
+"""The measure of what is total and not direct."""
 HARMED = 1
 """The group whose intervals are held against the truth."""
 _NEAR = 2e-4
@@ -133,7 +145,8 @@ def once(plan: Plan, number: int) -> Once:
     rng = np.random.default_rng([plan.seed, plan.rows, number])
     with threadpool_limits(1):
         applied = draw(plan.lender, plan.scenario, plan.rows, rng)
-        found = judge_lender(applied, Verdicts(columns_complete=plan.complete), rng, imagined=plan.total)
+        given = measure_lender(applied, rng, imagined=plan.total)
+        found = judge_measures(applied, given, Verdicts(columns_complete=plan.complete))
     primary = [row for row in found.rows if row.case.role == "primary" and row.case.theory in THEORIES]
     true = dict(zip(plan.scenario.groups, population(plan.lender, plan.scenario), strict=True))
     return Once(
@@ -141,7 +154,7 @@ def once(plan: Plan, number: int) -> Once:
         {row.case.theory: row.state for row in primary if row.case.group == plan.scenario.groups[HARMED]},
         {theory: any(row.state is State.BREACH for row in of) for theory, of in _where(primary, true, inside=True)},
         {theory: tuple(row.state is State.WITHIN for row in of) for theory, of in _where(primary, true, inside=False)},
-        _covered(found.rows, applied, true) if plan.complete else {},
+        {**_covered(found.rows, applied, plan), **_mediated(given, applied)} if plan.complete else {},
         sum(row.low == row.high for row in found.rows),
     )
 
@@ -161,16 +174,30 @@ def _beyond(value: float, limit: Limit) -> float:
     return value - limit.value if limit.side == "at_most" else limit.value - value
 
 
-def _covered(rows: Iterable[Verdict], applied: Applied, true: Mapping[str, Truth]) -> dict[str, bool]:
-    """Effects are those on the applicants drawn, the ratio is the population's."""
-    group = applied.scenario.groups[HARMED]
+def _covered(rows: Iterable[Verdict], applied: Applied, plan: Plan) -> dict[str, bool]:
+    """Effects are those on the applicants drawn; the ratio, and the effect where groups overlap, the population's."""
     effects = applied.truth(HARMED)
     out = {}
     for row in rows:
         case = row.case
-        if case.group != group or case.evidence is None or case.measure == "overlap_effect":
+        if case.group != applied.scenario.groups[HARMED] or case.evidence is None:
             continue
-        truth = true[group].ratio if case.theory is Theory.OUTCOME else getattr(effects, TRUE[case.theory])
+        if case.theory is Theory.OUTCOME:
+            truth = population(plan.lender, plan.scenario)[HARMED].ratio
+        elif case.measure == OVERLAP:
+            truth = overlap_weighted(plan.lender, plan.scenario)[HARMED]
+        else:
+            truth = getattr(effects, TRUE[case.theory])
         evidence = replace(case.evidence, bias=0.0) if isinstance(case.evidence, Estimated) else case.evidence
         out[case.measure] = evidence.bound(0.025, upper=False) <= truth <= evidence.bound(0.025, upper=True)
     return out
+
+
+def _mediated(given: Iterable[Given], applied: Applied) -> dict[str, bool]:
+    """What goes through the mediators has no row of its own among the verdicts."""
+    effects, own = applied.truth(HARMED), applied.scenario.groups[HARMED]
+    return {
+        each.family.measure: abs(each.value - (effects.total - effects.direct)) <= NORMAL_95 * each.inference.se
+        for each in given
+        if each.family.measure == MEDIATED and each.group == own and each.inference is not None
+    }

@@ -5,7 +5,7 @@ rests on. ``planted_file`` takes the same lender through all of it.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -41,21 +41,37 @@ SITUATIONS = CstSettings(ks=(30,), k=30, null_permutations=0, null_draws=0, sens
 
 
 def judge_lender(applied: Applied, verdicts: Verdicts, rng: np.random.Generator, *, imagined: bool = True) -> Judgement:
-    """The states of a planted lender.
+    """The states of a planted lender; as ``measure_lender`` and ``judge_measures``."""
+    return judge_measures(applied, measure_lender(applied, rng, imagined=imagined), verdicts)
+
+
+def measure_lender(applied: Applied, rng: np.random.Generator, *, imagined: bool = True) -> tuple[Given, ...]:
+    """All effects on the groups of a planted lender.
 
     Args:
         applied: Applicants and decisions.
-        verdicts: Limits, and whether the file holds every column that was decided by.
         rng: Seeds the causal model and its resamples.
         imagined: Whether CST runs beside situation testing, which takes two thirds of the time.
     """
-    scenario = applied.scenario
-    groups = tuple(dict.fromkeys(scenario.groups))
-    protected = Protected(name=ATTRIBUTE, columns=(ATTRIBUTE,), groups={g: (g,) for g in groups}, reference=groups[0])
-    given = [*_adjusted(applied, rng), *_situations(applied, protected, rng, imagined=imagined)]
+    return (*_adjusted(applied, rng), *_situations(applied, rng, imagined=imagined))
+
+
+def judge_measures(applied: Applied, given: Sequence[Given], verdicts: Verdicts) -> Judgement:
+    """The states that rest on the effects.
+
+    Args:
+        applied: Applicants and decisions.
+        given: Of ``measure_lender``.
+        verdicts: Limits, and whether the file holds every column that was decided by.
+    """
     own = {(g.family.method, g.family.measure, LENDER, ATTRIBUTE, g.group): g for g in given}
-    gathered = Gathered(_counts(applied), own, (protected,), ("adjusted", "cst"), verdicts)
+    gathered = Gathered(_counts(applied), own, (_protected(applied),), ("adjusted", "cst"), verdicts)
     return judged(gathered, (), verdicts)
+
+
+def _protected(applied: Applied) -> Protected:
+    groups = tuple(dict.fromkeys(applied.scenario.groups))
+    return Protected(name=ATTRIBUTE, columns=(ATTRIBUTE,), groups={g: (g,) for g in groups}, reference=groups[0])
 
 
 def columns(applied: Applied) -> Columns:
@@ -106,9 +122,9 @@ def _step(effect: Effect, linear: Effect, group: str) -> Step:
     )
 
 
-def _situations(applied: Applied, protected: Protected, rng: np.random.Generator, *, imagined: bool) -> Iterator[Given]:
+def _situations(applied: Applied, rng: np.random.Generator, *, imagined: bool) -> Iterator[Given]:
     """The effects of situation testing, and of CST if it runs, on every group."""
-    found, groups = columns(applied), applied.scenario.groups
+    found, groups, protected = columns(applied), applied.scenario.groups, _protected(applied)
     applicants = Applicants(found, ~applied.denied, ())
     if imagined:
         labels = {ATTRIBUTE: Grouped(applied.group, groups, 0)}

@@ -11,13 +11,16 @@ import numpy as np
 from scipy.special import expit
 
 from schemas.terms import Kind
+from tasks.methods.cst.algorithm.effect.contrast import designs_of, sides_of
 from tasks.methods.cst.algorithm.effect.effects import EffectOf, effects
+from tasks.methods.cst.algorithm.effect.excess import ADJUSTED, ExcessShare, excess_share
 from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.columns import Columns
 
 SHARE = 0.17
 SETTINGS = CstSettings(ks=(30,), k=30)
+EFFECTS = ("st", "cst", "mediated")
 
 
 @dataclass(frozen=True)
@@ -56,13 +59,13 @@ class Drawn:
 
     @cached_property
     def truth(self) -> tuple[float, float, float]:
-        """Direct and total effect on the members, and the share of their denials in excess (total)."""
+        """Direct and total effect on the members, and the share of them that is denied."""
         own = self.values[self.member]
         as_is = chance(own, np.ones(len(own)), self.lender)
         direct = float((as_is - chance(own, np.zeros(len(own)), self.lender)).mean())
         moved = own + moves(len(own), self.lender)
         total = float((as_is - chance(moved, np.zeros(len(own)), self.lender)).mean())
-        return direct, total, total / float(as_is.mean())
+        return direct, total, float(as_is.mean())
 
     def imagined(self, sample: Longs | None = None) -> Floats:
         """The members as others, by regressions on the group (and income, of the score) of a sample of rows."""
@@ -84,6 +87,26 @@ class Drawn:
         st, cst = effects(self.columns, self.member, self.denied, self.imagined(), settings, again, rng)
         assert cst is not None
         return st, cst
+
+    @cached_property
+    def variance(self) -> Floats:
+        """Noise of each decision, as the effects have it."""
+        rows = np.flatnonzero(self.member), np.flatnonzero(~self.member)
+        sides = sides_of(designs_of(self.columns), self.values, rows, self.denied.astype(float))
+        assert sides is not None
+        return sides.variance(len(self.member))
+
+    def mediated(self, st: EffectOf, cst: EffectOf) -> EffectOf:
+        """What is total and not direct."""
+        assert st.contrast is not None
+        assert cst.contrast is not None
+        return EffectOf.of(cst.contrast.less(st.contrast), self.denied.astype(float), self.variance)
+
+    def excess(self, found: EffectOf, numerator: str = ADJUSTED) -> ExcessShare:
+        """The share of the members' denials in excess, by an effect."""
+        assert found.contrast is not None
+        own, denied = np.flatnonzero(self.member), self.denied.astype(float)
+        return excess_share(found.contrast, own, denied, self.variance, numerator, 0.95)
 
 
 def draw(lender: Lender, n: int, seed: int) -> Drawn:
@@ -112,14 +135,25 @@ def chance(values: Floats, member: Floats, lender: Lender) -> Floats:
 
 
 def coverage(lender: Lender, n: int, reps: int, refitted: bool = True) -> dict[str, Floats]:
-    """By effect its bias, standard deviation, mean standard error and coverage of the nominal 95 % interval."""
-    errors: dict[str, list[tuple[float, float]]] = {"st": [], "cst": []}
+    """By effect its bias, standard deviation, mean standard error and coverage of the nominal 95 % interval.
+
+    ``excess_st`` and ``excess_cst`` are shares; their standard error is the width of the interval over 3.92.
+    """
+    errors: dict[str, list[tuple[float, float, bool]]] = {}
     for seed in range(reps):
         drawn = draw(lender, n, 1000 + seed)
-        for name, found, truth in zip(("st", "cst"), drawn.effects(seed, refitted), drawn.truth[:2], strict=True):
-            errors[name].append((found.value - truth, found.se))
+        direct, total, denied = drawn.truth
+        (st, cst), between = drawn.effects(seed, refitted), (direct, total, total - direct)
+        for name, found, true in zip(EFFECTS, (st, cst, drawn.mediated(st, cst)), between, strict=True):
+            error = found.value - true
+            errors.setdefault(name, []).append((error, found.se, abs(error) <= 1.96 * found.se))
+        for name, found, true in (("st", st, direct), ("cst", cst, total)):
+            share = drawn.excess(found)
+            low, high = share.interval or (np.nan, np.nan)
+            said = share.value - true / denied, (high - low) / 3.92, low <= true / denied <= high
+            errors.setdefault(f"excess_{name}", []).append(said)
     out = {}
     for name, each in errors.items():
-        error, se = np.array(each).T
-        out[name] = np.array([error.mean(), error.std(ddof=1), se.mean(), (abs(error) <= 1.96 * se).mean()])
+        error, se, covered = np.array(each, dtype=float).T
+        out[name] = np.array([error.mean(), error.std(ddof=1), se.mean(), covered.mean()])
     return out

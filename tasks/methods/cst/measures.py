@@ -66,8 +66,9 @@ def _effects(asked: CstSettings) -> Iterator[Form]:
     yield _effect("mediated_effect", unjudged=descriptive)
     if asked.null_draws:
         yield without_interval(share("st_effect_p"))
-    of: dict[str, Values] = {"numerator": ("raw", "adjusted"), "variant": ("cst", "st")}
-    yield _effect("excess_share_of_denials", of)
+    for numerator, why in (("raw", NO_INTERVAL), ("adjusted", "")):
+        of: dict[str, Values] = {"numerator": (numerator,), "variant": ("cst", "st")}
+        yield _effect("excess_share_of_denials", of, why)
 
 
 def _effect(measure: str, parameters: Mapping[str, Values] | None = None, unjudged: str = "") -> Form:

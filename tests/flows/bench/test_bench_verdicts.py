@@ -54,7 +54,10 @@ def test_a_lender_that_harms_nobody_seldom_breaches_where_finances_differ():
     shares = audited(Scenario("", mediated=only(0.6)), total=True)
     assert_seldom_wrong(shares)
     assert_covering(shares)
-    assert shares.measures == ("adjusted_effect", "st_effect", "cst_effect", "approval_rate_ratio")
+    assert set(shares.measures) == {
+        *("adjusted_effect", "overlap_effect", "st_effect", "cst_effect", "mediated_effect"),
+        "approval_rate_ratio",
+    }
 
 
 def test_harm_to_a_better_qualified_group_is_found_though_outcomes_are_within():

@@ -7,7 +7,8 @@ caused it (confounded). Denial follows a logit that is linear in all of them, pl
 
 True effects: ``direct``, the chance of denial with the group's term less that without, over the group's own rows;
 ``total``, the chance as it is less that of the same applicant with the income and score of the reference group and
-without the term; ``ratio``, the chance of approval over that of the reference group.
+without the term; their difference is what goes through income and score, at the lender's terms for the reference group;
+``ratio``, the chance of approval over that of the reference group.
 """
 
 import functools
@@ -128,6 +129,24 @@ def population(lender: Lender, scenario: Scenario) -> tuple[Truth, ...]:
     """The true effects on each group, the reference group's first, over 300,000 applicants."""
     drawn = draw(lender, scenario, _POPULATION, np.random.default_rng(1))
     return tuple(drawn.truth(group) for group in range(len(scenario.groups)))
+
+
+@functools.cache
+def overlap_weighted(lender: Lender, scenario: Scenario) -> tuple[float, ...]:
+    """The direct effect on each group where it and the reference group overlap, over 300,000 applicants.
+
+    Members are weighted by 1 - e, e the chance of being a member and not of the reference group. All groups share one
+    covariance of their numbers, so that e is a logit that is linear in them (linear discriminant).
+    """
+    drawn = draw(lender, scenario, _POPULATION, np.random.default_rng(1))
+    means = np.array([drawn.z[drawn.group == group].mean(axis=0) for group in range(len(scenario.groups))])
+    inverse = np.linalg.inv(np.cov((drawn.z - means[drawn.group]).T))
+    found = []
+    for group, share in enumerate(scenario.shares):
+        own, apart = drawn.group == group, means[group] - means[0]
+        index = (drawn.z[own] - (means[group] + means[0]) / 2) @ inverse @ apart + math.log(share / scenario.shares[0])
+        found.append(float(np.average(drawn.direct[own], weights=expit(-index))))
+    return tuple(found)
 
 
 @functools.cache

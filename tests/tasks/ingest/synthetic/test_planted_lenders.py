@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from tasks.ingest.synthetic.algorithm.planted_lenders import (
     CONFOUNDED,
@@ -15,8 +15,10 @@ from tasks.ingest.synthetic.algorithm.planted_lenders import (
     at_limit,
     draw,
     intercept,
+    overlap_weighted,
     population,
 )
+from tasks.numerics.statistics.logit import fit_logit
 
 LENDER = Lender((-0.4, -0.9, 0.1, 0.5, 0.5, -0.3), (0.2, 0.0, 0.4), denied=0.25)
 HARMED = 1
@@ -67,6 +69,21 @@ def test_total_effects_are_what_another_group_would_have_met():
     assert applied.truth(HARMED).total == pytest.approx((applied.chance - apart.chance)[own].mean())
     flipped = applied.denied[own].mean() - apart.denied[own].mean()
     assert flipped == pytest.approx(applied.truth(HARMED).total, abs=0.02)
+
+
+def test_the_effect_where_groups_overlap_is_that_of_a_fitted_propensity():
+    """Weighted by a logit of membership that is fitted to other draws, over both groups' rows by e (1 - e)."""
+    scenario = Scenario("", log_odds=only(0.8), mediated=only(1.0), confounded=only(0.3))
+    applied = draw(LENDER, scenario, 60_000, np.random.default_rng(8))
+    pair = applied.group <= HARMED
+    member, z = applied.group[pair] == HARMED, np.column_stack([np.ones(pair.sum()), applied.z[pair]])
+    e = fit_logit(z, member.astype(float)).fitted
+    odds = logit(applied.chance[pair]) - 0.8 * member
+    effect = expit(odds + 0.8) - expit(odds)
+    found = overlap_weighted(LENDER, scenario)
+    assert found[HARMED] == pytest.approx(np.average(effect, weights=e * (1 - e)), abs=0.001)
+    assert abs(found[HARMED] - population(LENDER, scenario)[HARMED].direct) > 0.005  # another estimand
+    assert found[0] == found[2] == 0
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,12 @@ from scipy.stats import norm
 from tasks.methods.cst.algorithm.comparisons import CST, Comparison, SearchSpace
 from tasks.methods.cst.algorithm.effect.deep_lists import DeepLists
 from tasks.methods.cst.algorithm.effect.effects import EffectOf
-from tasks.methods.cst.algorithm.effect.excess import ADJUSTED, RAW, excess_share
+from tasks.methods.cst.algorithm.effect.excess import ADJUSTED, RAW, ExcessShare, excess_share
 from tasks.methods.cst.algorithm.effect.groups import Frame, GroupEffects, group_effects
 from tasks.methods.cst.algorithm.effect.relabelling import TOO_MANY_ROWS, Ground, randomization_p
 from tasks.methods.cst.algorithm.null import strata_of
 from tasks.numerics.arrays import Longs
 from tasks.numerics.results import Aggregate, Inference
-from tasks.numerics.statistics.distributions import Parameters
 from tasks.numerics.statistics.propensity import propensity, strata
 
 LEVEL = 0.95
@@ -55,46 +54,62 @@ def _effects(frame: Frame, found: GroupEffects) -> Iterator[Aggregate]:
     if found.sides is None:
         names = [f"{variant}_effect" for variant in found.variants]
         for name in (*names, *["mediated_effect"] * (CST in found.variants)):
-            yield _aggregate(frame, found, name, {}, EffectOf.refused(found.complainants, found.reason))
+            yield _aggregate(frame, found, name, EffectOf.refused(found.complainants, found.reason))
         return
     variance = found.sides.variance(len(frame.denied))
     for variant, each in zip(found.variants, found.contrasts, strict=True):
-        yield _aggregate(frame, found, f"{variant}_effect", {}, EffectOf.of(each, frame.denied, variance))
+        yield _aggregate(frame, found, f"{variant}_effect", EffectOf.of(each, frame.denied, variance))
     if CST in found.variants:
         st, cst = found.contrasts
-        yield _aggregate(frame, found, "mediated_effect", {}, EffectOf.of(cst.less(st), frame.denied, variance))
+        yield _aggregate(frame, found, "mediated_effect", EffectOf.of(cst.less(st), frame.denied, variance))
 
 
 def _excess(frame: Frame, found: GroupEffects) -> Iterator[Aggregate]:
     for place, variant in enumerate(found.variants):
         for numerator in (RAW, ADJUSTED):
-            share = EffectOf.refused(found.complainants, found.reason)
+            share = ExcessShare(reason=found.reason)
             if found.sides is not None:
                 variance = found.sides.variance(len(frame.denied))
-                share = excess_share(found.contrasts[place], frame.denied, variance, numerator)
-            of: Parameters = {"numerator": numerator, "variant": variant}
-            yield _aggregate(frame, found, "excess_share_of_denials", of, share)
+                share = excess_share(found.contrasts[place], found.rows[0], frame.denied, variance, numerator, LEVEL)
+            yield _of_share(frame, found, variant, numerator, share)
 
 
-def _aggregate(frame: Frame, found: GroupEffects, measure: str, parameters: Parameters, effect: EffectOf) -> Aggregate:
+def _of_share(frame: Frame, found: GroupEffects, variant: str, numerator: str, share: ExcessShare) -> Aggregate:
+    """An excess share, about which no verdict is made; few complainants whose interval holds 0 are named."""
+    left_out = LEFT_OUT.get(frame.settings.generator, "") if variant == CST and np.isfinite(share.value) else ""
+    interval = None if left_out.startswith("no interval") else share.interval
+    few = interval is not None and interval[0] < 0 < interval[1] and found.complainants < FEW
+    notes = (share.reason, left_out, f"fewer than {FEW} complainants" * few)
+    return Aggregate(
+        group=found.group,
+        subgroup=0,
+        measure="excess_share_of_denials",
+        parameters={"numerator": numerator, "variant": variant},
+        value=share.value,
+        n=found.complainants,
+        compared=False,
+        reason="; ".join(note for note in notes if note),
+        interval=interval,
+    )
+
+
+def _aggregate(frame: Frame, found: GroupEffects, measure: str, effect: EffectOf) -> Aggregate:
     """An effect with its interval; without one where its error is not known, and then no verdict rests on it."""
-    imagined = measure in ("cst_effect", "mediated_effect") or parameters.get("variant") == CST
-    left_out = LEFT_OUT.get(frame.settings.generator, "") if imagined else ""
+    left_out = LEFT_OUT.get(frame.settings.generator, "") if measure in ("cst_effect", "mediated_effect") else ""
     half = float(norm.ppf((1 + LEVEL) / 2)) * effect.se
     known = effect.se > 0 and not left_out.startswith("no interval")
-    few = measure.startswith("excess") and effect.complainants < FEW and abs(effect.value) < half
-    notes = (effect.reason, left_out if np.isfinite(effect.value) else "", f"fewer than {FEW} complainants" * few)
+    notes = (effect.reason, left_out if np.isfinite(effect.value) else "")
     return Aggregate(
         group=found.group,
         subgroup=0,
         measure=measure,
-        parameters=parameters,
+        parameters={},
         value=effect.value,
         n=effect.complainants,
         compared=False,
         reason="; ".join(note for note in notes if note),
         interval=(effect.value - half, effect.value + half) if known else None,
-        inference=Inference(se=effect.se) if known and not left_out and not parameters else None,
+        inference=Inference(se=effect.se) if known and not left_out else None,
     )
 
 

@@ -12,7 +12,6 @@ from planted_situations import DIRECT, MEDIATED, draw
 from schemas.terms import Kind
 from tasks.methods.cst.algorithm.effect.contrast import Lists, Sides, contrast, designs_of, served, sides_of
 from tasks.methods.cst.algorithm.effect.effects import TOO_FEW_COMPLAINANTS, TOO_FEW_FOR_ADJUSTMENT, effects
-from tasks.methods.cst.algorithm.effect.excess import ADJUSTED, RAW, excess_share
 from tasks.methods.cst.algorithm.effect.side import LARGEST_LEVERAGE, fit_side, noise
 from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.columns import Columns
@@ -163,21 +162,3 @@ def test_without_a_move_cst_is_situation_testing():
         drawn.columns, drawn.member, drawn.denied, drawn.values[drawn.member], CstSettings(ks=(30,), k=30)
     )
     assert (cst.value, cst.se) == (found.value, found.se)
-
-
-def test_the_excess_share_is_a_ratio_of_sums_with_the_error_of_the_delta_method():
-    drawn, sides, lists, y = sides_and_lists(5)
-    found, variance = contrast(sides, drawn.values, lists), sides.variance(SIZE)
-    control, test = y[lists.control].mean(axis=1), y[lists.test].mean(axis=1)
-    raw = excess_share(found, y, variance, RAW)
-    assert raw.value == pytest.approx((control - test).sum() / control.sum())
-    assert excess_share(found, y, variance, ADJUSTED).value == pytest.approx(found.value(y) / control.mean())
-
-    def share(decisions):
-        return excess_share(found, decisions, variance, RAW).value
-
-    steps = 1e-6 * np.eye(SIZE)
-    slopes = np.array([(share(y + step) - share(y - step)) / 2e-6 for step in steps])
-    assert raw.se == pytest.approx((slopes**2 @ variance) ** 0.5, rel=1e-5)
-    nobody = excess_share(found, np.zeros(SIZE), variance, RAW)
-    assert (nobody.reason, math.isnan(nobody.value)) == ("no_denials", True)

@@ -3,7 +3,9 @@
 import math
 
 import numpy as np
+import overlap_lenders
 from scipy.special import expit
+from scipy.stats import binom
 
 from tasks.methods.adjusted.algorithm.ladder.applications import Applications, Block, Control
 from tasks.methods.adjusted.algorithm.ladder.rungs import climb
@@ -35,6 +37,14 @@ def test_intervals_of_a_separated_fit_hold_the_truth() -> None:
         assert (own.fit, own.average_over) == ("firth", "own")
         covered.append(own.low <= truth <= own.high)
     assert 0.90 <= np.mean(covered) <= 1
+
+
+def test_intervals_of_the_overlap_weighted_difference_hold_their_own_estimand() -> None:
+    """In the form ``squared``; with finances that differ the estimand is not the effect on the whole group."""
+    _, bias, sd, se, covered = overlap_lenders.coverage(overlap_lenders.SCENARIOS[-1], 1_500, 40)
+    assert covered >= binom.ppf(0.01, 40, 0.95) / 40
+    assert abs(bias) < 3 * sd / 40**0.5
+    assert 0.65 < se / sd < 1.5
 
 
 def test_the_wild_bootstrap_of_twelve_clusters_holds_no_effect() -> None:
