@@ -11,9 +11,7 @@ from schemas.tables.verdicts import STATES
 from schemas.terms import State, Theory
 from tasks.reporting.chapters.decide.facts import Key, Row
 from tasks.reporting.chapters.decide.groups import Groups, short
-from tasks.reporting.chapters.decide.headline import detectable_points
 from tasks.reporting.chapters.decide.numbers import count, of_100, percent, some_points, whole_percent
-from tasks.reporting.chapters.decide.questions import LEFT_OUT
 from tasks.reporting.chapters.decide.sentences import capital, forms, said
 
 MOST_LINES = 3
@@ -117,7 +115,7 @@ def _assumption(view: View) -> tuple[str, ...]:
 def _left_out(view: View) -> tuple[str, ...]:
     """More than 5 % of applications lack a column."""
     left = view.groups.run.left_out
-    if left is None or left.share <= LEFT_OUT:
+    if left is None or not left.is_told:
         return ()
     if left.denied is None or left.denied_of_others is None:
         return tuple(form.format(n=count(left.n)) for form in forms("change", "left_out")[1:])
@@ -128,7 +126,7 @@ def _left_out(view: View) -> tuple[str, ...]:
 def _detectable(view: View) -> tuple[str, ...]:
     """A state is too little to say: the smallest difference that the people of the group let see."""
     for row in view.open_rows():
-        people, size = view.groups.people(row.key), detectable_points(row, view.groups)
+        people, size = view.groups.people(row.key), view.groups.detectable_points(row)
         if people is not None and size is not None and size > 0:
             return said("change", "detectable", n=count(people), points=some_points(size))
     return ()

@@ -12,6 +12,8 @@ from schemas.terms import State, Theory
 
 Key = tuple[str, str]
 """Protected attribute and group: groups of two attributes may have one name."""
+LEFT_OUT = 0.05
+"""Share of applications outside all figures above which it is told."""
 TINY = 1e-9
 """What sums of published numbers are off by."""
 
@@ -87,7 +89,7 @@ class Group:
     n: int | None = None
     """Applications; None where withheld."""
     approval: float | None = None
-    """Share approved, as published; None where withheld."""
+    """Share approved by the decision maker whose outcomes are judged, as published; None where withheld."""
     shown: str = ""
     """The share of 100 in words, where only a range is published: ``more than 95``."""
     reference: bool = False
@@ -110,9 +112,9 @@ class LeftOut:
     denied_of_others: float | None = None
 
     @property
-    def share(self) -> float:
-        """Of all."""
-        return self.n / self.of if self.of else 0.0
+    def is_told(self) -> bool:
+        """Whether they are more than 5 %."""
+        return self.n > LEFT_OUT * self.of
 
 
 @dataclass(frozen=True)

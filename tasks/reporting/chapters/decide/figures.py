@@ -11,16 +11,13 @@ from typing import NamedTuple
 from schemas.tables.verdicts import STATES
 from schemas.terms import State, Theory
 from tasks.reporting.chapters.decide.facts import Key, Row
-from tasks.reporting.chapters.decide.groups import Groups, Standing
+from tasks.reporting.chapters.decide.groups import DECIMALS, Groups, Standing
 from tasks.reporting.chapters.decide.numbers import WITHHELD, count, digits, interval, points
-from tasks.reporting.chapters.decide.questions import gap_points
 from tasks.reporting.chapters.decide.result import Comparison, Figures, Interval
 from tasks.reporting.chapters.decide.sentences import capital, forms, said
 
 NEAREST = "st_effect"
 """The second method of ``direct``, which compares each applicant with the nearest of the reference group."""
-DECIMALS = 3
-"""Of points, so that a change of unit adds no digits to what was published."""
 InPoints = Callable[[float], float | None]
 
 
@@ -96,7 +93,7 @@ def _comparisons(key: Key, groups: Groups) -> tuple[Comparison, ...]:
     one, several = forms("figures", "columns")
     by = "" if columns is None else (one if columns == 1 else several).format(n=columns)
     return (
-        _comparison("all", labels, n, gap, people, lambda ratio: gap_points(gap.row, groups, ratio)),
+        _comparison("all", labels, n, gap, people, lambda ratio: groups.gap_points(gap.row, ratio)),
         _comparison("adjusted", labels, ", ".join(filter(None, (by, n))), adjusted, people, _of_approval),
         _comparison("nearest", labels, n, nearest, people, _of_approval),
     )

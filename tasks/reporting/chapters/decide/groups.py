@@ -17,6 +17,8 @@ WORST = (State.BREACH, State.INSUFFICIENT_EVIDENCE, State.WITHIN, State.NO_LIMIT
 """States, that which decides first."""
 MOST_WORDS = 6
 """Of a name; longer ones are cut."""
+DECIMALS = 3
+"""Of points, so that a change of unit adds no digits to what was published."""
 _RIGHT_TO_LEFT = {"R", "AL", "AN", "RLE", "RLO", "RLI"}
 _ISOLATED = ("\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}")
 
@@ -119,6 +121,29 @@ class Groups:
         """With whom they are compared: by name where all have one reference group."""
         labels = {self.reference_label(attribute) for attribute, _ in keys}
         return (*labels, *forms("groups", "reference")) if len(labels) == 1 else forms("groups", "reference")
+
+    def gap_points(self, row: Row | None, ratio: float | None = None) -> float | None:
+        """A ratio of approvals in points at the reference group's rate as published; None where one is withheld.
+
+        Args:
+            row: of the theory ``outcome``.
+            ratio: its end, its limit, or the ratio that it would have found; its value if None.
+        """
+        if row is None or row.theory is not Theory.OUTCOME or row.withheld:
+            return None
+        reference, ratio = self.reference(row.protected_attribute), row.value if ratio is None else ratio
+        if reference is None or reference.approval is None or ratio is None:
+            return None
+        return round(100 * reference.approval * (ratio - 1), DECIMALS) + 0.0
+
+    def detectable_points(self, row: Row) -> float | None:
+        """The smallest difference that a row would have found in four of five such audits, in points of approval."""
+        if row.detectable is None or row.withheld:
+            return None
+        if row.theory is Theory.OUTCOME:
+            points = self.gap_points(row, row.detectable)
+            return None if points is None else -points
+        return 100 * row.detectable if row.theory in (Theory.DIRECT, Theory.TOTAL) else None
 
     def _of(self, key: Key) -> list[Row]:
         return [row for (_, whose), rows in self._rows.items() if whose == key for row in rows]

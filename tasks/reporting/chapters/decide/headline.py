@@ -109,23 +109,8 @@ def _elsewhere(groups: Groups) -> str:
 def _seen(groups: Groups) -> str:
     """The largest of the smallest differences that would have been found, in points; empty if one is not known."""
     rows = [groups.standing(theory, key).row for theory in OWN_THEORIES for key in groups.order]
-    found = [None if row is None else detectable_points(row, groups) for row in rows]
+    found = [None if row is None else groups.detectable_points(row) for row in rows]
     return "" if None in found else some_points(max(size for size in found if size is not None))
-
-
-def detectable_points(row: Row, groups: Groups) -> float | None:
-    """The smallest difference that a row would have found in four of five such audits, in points of approval.
-
-    That of a ratio of approvals is a ratio; it is taken at the reference group's rate as published.
-    """
-    if row.detectable is None or row.theory not in (*OWN_THEORIES, Theory.TOTAL):
-        return None
-    if row.theory is not Theory.OUTCOME:
-        return 100 * row.detectable
-    reference = groups.reference(row.protected_attribute)
-    if reference is None or reference.approval is None:
-        return None
-    return 100 * reference.approval * (1 - row.detectable)
 
 
 def _what(warnings: Sequence[str]) -> str:

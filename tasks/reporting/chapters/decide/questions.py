@@ -1,7 +1,7 @@
 """The rows of "What was found": one for each theory of harm, with its state and one sentence in whole numbers.
 
-A sentence has several forms, and the page prints the longest that it has room for. None leaves out that there is too
-little to say.
+A sentence has several forms, and the page prints the longest that it has room for. Groups with too little to say are
+in each form, if only by their number.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ from tasks.reporting.chapters.decide.facts import Group, Row
 from tasks.reporting.chapters.decide.groups import WORST, Groups, Standing
 from tasks.reporting.chapters.decide.numbers import WITHHELD, in_points, of_100, part, points
 from tasks.reporting.chapters.decide.result import Question
-from tasks.reporting.chapters.decide.sentences import capital, fitting, forms, listed, said, sentences
+from tasks.reporting.chapters.decide.sentences import capital, fitting, forms, listed, said, sentences, words
 
 MOST_WORDS = 16
 PAGES = {
@@ -25,8 +25,6 @@ PAGES = {
     Theory.OWN: "",
 }
 """Theories in the order of the rows, each with the page that answers it; the last only where the spec has limits."""
-LEFT_OUT = 0.05
-"""Share of applications outside all figures above which it is said."""
 
 
 def questions(groups: Groups) -> tuple[tuple[Question, tuple[str, ...]], ...]:
@@ -63,7 +61,7 @@ def _forms(theory: Theory, state: State, groups: Groups) -> list[str]:
 def _rates(groups: Groups) -> Iterator[str]:
     """Approvals of 100 by group, the reference group among them; by range where there are many."""
     left_out = groups.run.left_out
-    name = "rates_complete" if left_out is not None and left_out.share > LEFT_OUT else "rates"
+    name = "rates_complete" if left_out is not None and left_out.is_told else "rates"
     shown = [group for group in groups.run.groups if group.approval is not None or group.shown]
     hidden = len(groups.run.groups) - len(shown)
     if not shown:
@@ -77,11 +75,11 @@ def _rates(groups: Groups) -> Iterator[str]:
     reference = next((group for group in shown if group.reference), None)
     others = [group for group in shown if group is not reference]
     if reference is not None and others and len(attributes) == 1:
-        words = {"reference": groups.label(reference.key), "rate": _of_100(reference), "range": _range(others)}
-        rates = said("questions", "rates_of_others", others=_number("others", len(others)), withheld=more, **words)[0]
+        told = {"reference": groups.label(reference.key), "rate": _of_100(reference), "range": _range(others)}
+        rates = said("questions", "rates_of_others", others=_number("others", len(others)), withheld=more, **told)[0]
         yield said("questions", name, rates=rates)[0]
-    words = {"range": _range(shown), "groups": _number("groups", len(shown)), "withheld": more}
-    yield said("questions", name, rates=said("questions", "rates_by_range", **words)[0])[0]
+    told = {"range": _range(shown), "groups": _number("groups", len(shown)), "withheld": more}
+    yield said("questions", name, rates=said("questions", "rates_by_range", **told)[0])[0]
 
 
 def _by_rate(group: Group) -> tuple[bool, float, str]:
@@ -115,7 +113,7 @@ def _effects(state: State, standings: Sequence[Standing], groups: Groups) -> Ite
         yield f"{told(ordered, parts)}."
     same = [each for each in ordered if each.state is state and not each.withheld]
     if same and len(same) < len(ordered):
-        yield f"{told(same, False)}; {_counts([each for each in ordered if each not in same])}."
+        yield f"{told(same, False)}; {_counts([each for each in ordered if each not in same], 'groups')}."
 
 
 def _ordered(standings: Sequence[Standing]) -> list[Standing]:
@@ -144,32 +142,16 @@ def _part(each: Standing, groups: Groups) -> str:
     """How much of the gap is left among similar records, in words; empty where it is no part of it."""
     if each.row is None or each.row.theory is not Theory.DIRECT or each.row.value is None:
         return ""
-    gap = gap_points(groups.standing(Theory.OUTCOME, each.key).row, groups)
+    gap = groups.gap_points(groups.standing(Theory.OUTCOME, each.key).row)
     share = -100 * each.row.value / gap if gap is not None and gap < 0 else 0.0
     return part(share) if 0 < share <= 1 else ""
-
-
-def gap_points(row: Row | None, groups: Groups, ratio: float | None = None) -> float | None:
-    """A ratio of approvals in points at the reference group's rate as published; None where one is withheld.
-
-    Args:
-        row: of the theory ``outcome``.
-        groups: of the run.
-        ratio: its end or its limit; its value if None.
-    """
-    if row is None or row.theory is not Theory.OUTCOME or row.withheld:
-        return None
-    reference, ratio = groups.reference(row.protected_attribute), row.value if ratio is None else ratio
-    if reference is None or reference.approval is None or ratio is None:
-        return None
-    return round(100 * reference.approval * (ratio - 1), 3)
 
 
 def _ways(state: State, standings: Sequence[Standing], groups: Groups) -> Iterator[str]:
     """The reference group's cost of the way beside the group's; the denials, where they say too little."""
     added = [each for each in standings if each.row is not None and each.row.role == "adds"]
     if added:
-        yield said("questions", "without_a_way", groups=listed([groups.label(each.key) for each in added]))[0]
+        yield from _with_others("without_a_way", added, standings, groups)
     if state is State.INSUFFICIENT_EVIDENCE:
         known = [(each, each.row.events) for each in standings if each.row is not None and not each.withheld]
         denied = [f"{n} {groups.label(each.key)}" for each, n in known if n is not None]
@@ -192,29 +174,33 @@ def _reasons(state: State, standings: Sequence[Standing], groups: Groups) -> Ite
     known = [(each, each.row.value) for each in standings if each.row is not None and not each.withheld]
     above = [groups.label(each.key) for each, value in known if value is not None and value > 0]
     if state is State.BREACH:
-        outside = [groups.label(each.key) for each in standings if each.state is State.BREACH]
-        yield from said("questions", "own_reasons_outside", groups=listed(outside)) if outside else ()
+        yield from _with_others("own_reasons_outside", [e for e in standings if e.state is state], standings, groups)
     elif above:
         yield said("questions", "own_reasons_above", groups=listed(above))[0]
     elif known and len(known) == len(standings) and all(value is not None for _, value in known):
         yield forms("questions", "own_reasons_within")[0]
 
 
+def _with_others(name: str, named: Sequence[Standing], standings: Sequence[Standing], groups: Groups) -> Iterator[str]:
+    """A sentence that names groups, and the number of the others by state."""
+    others = [each for each in standings if each not in named]
+    more = f"; {_counts(others, 'groups')}" if others else ""
+    if named:
+        yield said("questions", name, groups=listed([groups.label(each.key) for each in named]), others=more)[0]
+
+
 def _of_limits(state: State, groups: Groups) -> Iterator[str]:
     """How many of the spec's own limits are in each state."""
     rows = [row for row in groups.run.rows if row.theory is Theory.OWN and row.role != "theory"]
     standings = [Standing(row.key, row.state, row) for row in rows]
-    if standings:
-        limits = _number("limits", len(rows))
-        yield said("questions", "of_limits", limits=limits, counts=_counts(standings, bare=True))[0]
+    yield said("questions", "of_limits", limits=_number("limits", len(rows)), counts=_counts(standings))[0]
     yield _same(state, standings, "limits")
 
 
 def _counted(state: State, standings: Sequence[Standing]) -> Iterator[str]:
-    """How many groups are in each state, and how many in that of the theory."""
-    if standings:
-        yield said("questions", "counted", counts=_counts(standings))[0]
-    yield _same(state, standings, "groups")
+    """How many groups are in each state; only where that is too long, how many in that of the theory."""
+    told = said("questions", "counted", counts=_counts(standings, "groups"))[0]
+    yield told if standings and words(told) <= MOST_WORDS else _same(state, standings, "groups")
 
 
 def _same(state: State, standings: Sequence[Standing], noun: str) -> str:
@@ -229,21 +215,19 @@ def _nothing() -> str:
     return forms("questions", "nothing")[0]
 
 
-def _counts(standings: Sequence[Standing], *, bare: bool = False) -> str:
-    """Numbers of groups by state, the worst first: "2 groups outside limit, 3 too little to say"."""
+def _counts(standings: Sequence[Standing], noun: str = "") -> str:
+    """Numbers by state, the worst first, and of what: "2 groups outside limit, 3 too little to say"."""
     of = Counter(WITHHELD if each.withheld else STATES[each.state] for each in standings)
     ordered = [word for word in (*(STATES[state] for state in WORST), WITHHELD) if word in of]
-    told = [f"{of[word]} {word}" for word in ordered]
-    if not bare:
-        told[0] = f"{_number('groups', of[ordered[0]])} {ordered[0]}"
-    return ", ".join(told)
+    first = {word: _number(noun, of[word]) for word in ordered[:1] if noun}
+    return ", ".join(f"{first.get(word, of[word])} {word}" for word in ordered)
 
 
 def _why_not(whole: Row | None) -> str:
     """Why a theory did not run, without the name of a method."""
-    words: Mapping[str, str] = sentences()["not_run"]
+    known: Mapping[str, str] = sentences()["not_run"]
     reason = "" if whole is None else whole.reason
-    return next((text for begins, text in words.items() if reason.startswith(begins)), _nothing())
+    return next((text for begins, text in known.items() if reason.startswith(begins)), _nothing())
 
 
 def _number(name: str, n: int) -> str:

@@ -220,15 +220,37 @@ def test_forty_groups_with_names_of_eighty_letters(one):
         groups=(reference, *(Group("race", name, 197, 0.675) for name in names)),
         credit_history=False,
         ladder={("race", names[0]): (0.2, 0.1)},
+        strongest={("race", name): Benchmark("public record", 0.01, 0.035) for name in names},
+        files={("race", name): Files(20) for name in names},
         left_out=LeftOut(1000, 9000, 0.5, 0.2),
     )
     page = decide(many)
-    assert 100 < words(*page.texts()) <= MOST_WORDS
+    assert 200 < words(*page.texts()) <= MOST_WORDS
+    assert [line.rule for line in page.change] == ["confounder", "no_credit_score", "left_out"]
+    assert [line.rule for line in page.next] == ["read_files", "ask_reasons", "repeat"]
     assert words(page.headline.words) <= 25
     assert page.headline.words.startswith("Applicants of 40 groups")
     assert "40 groups" in page.questions[1].sentence
     assert all(len(row.sentence) < 120 + 90 for row in page.questions)
-    assert page.change[0].rule == "confounder"
+
+
+def test_what_is_too_long_is_shortened_first_and_lines_go_last(monkeypatch):
+    run = replace(texas(), credit_history=False, ladder={("race", "Black"): (0.2, 0.1)})
+    full = decide(run)
+    seen = []
+    for most in range(words(*full.texts()), 0, -1):
+        monkeypatch.setattr("tasks.reporting.chapters.decide.page.MOST_WORDS", most)
+        page = decide(run)
+        seen.append(page)
+        assert (page.headline, page.figures, page.cannot) == (full.headline, full.figures, full.cannot)
+        assert [row.state for row in page.questions] == [row.state for row in full.questions]
+        assert words(*page.texts()) <= most or (len(page.change), len(page.next)) == (1, 1)
+    assert seen[0] == full
+    assert words(*seen[-1].texts()) < 190
+    lines = [(len(page.change), len(page.next)) for page in seen]
+    assert list(dict.fromkeys(lines)) == [(3, 3), (3, 2), (3, 1), (2, 1), (1, 1)]
+    shortest = [row.sentence for row in next(page for page in seen if len(page.next) == 2).questions]
+    assert shortest[1] == "Black −7 points; 2 groups too little to say."
 
 
 def test_banned_words_stand_in_no_sentence_question_or_state():

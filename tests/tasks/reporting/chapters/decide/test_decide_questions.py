@@ -41,6 +41,7 @@ def adjusted(*rows, state=OUTSIDE, groups=()):
     return Run((whole(Theory.DIRECT, state), *rows), (white(), *groups))
 
 
+OWN_STATES = tuple(State)
 POINTS = (-10.0, -15.0, -5.0)
 
 
@@ -54,6 +55,9 @@ def test_five_rows_in_the_order_of_the_pages_and_a_sixth_where_the_spec_has_limi
         row(Theory.OWN, "Black", INSIDE, measure="b"),
         row(Theory.OWN, "Hispanic", INSIDE, measure="b"),
     )
+    states = (*OWN_STATES, *OWN_STATES)
+    many = (whole(Theory.OWN, OUTSIDE), *(row(Theory.OWN, str(n), state) for n, state in enumerate(states)))
+    assert sentence(Run(many, ()), Theory.OWN) == "2 of 12 limits outside limit.", "six states are too many words"
     sixth = list(rows_of(replace(boston(), rows=(*boston().rows, *own))).values())[5]
     assert (sixth.question, sixth.state_words) == ("Limits of this spec", "outside limit")
     assert sixth.sentence == "Of 3 limits: 1 outside limit, 2 inside limit."
@@ -171,7 +175,9 @@ def test_the_way_is_told_by_denials_by_cost_or_by_who_has_none():
     )
     added = row(Theory.RECOURSE, "Black", OUTSIDE, role="adds", measure="infeasible_share_relabelled", value=0.1)
     run = replace(boston(), rows=(ways[0], replace(ways[1], state=LITTLE), added, ways[2]))
-    assert sentence(run, Theory.RECOURSE) == "More without a way than relabelled groups: Black."
+    assert sentence(run, Theory.RECOURSE) == (
+        "More without a way than relabelled groups: Black; 1 group too little to say."
+    )
 
 
 def test_reasons_are_told_without_a_score():
@@ -182,6 +188,8 @@ def test_reasons_are_told_without_a_score():
     assert of(NO_LIMIT, -0.1, 0.0) == "Not more than within one group."
     assert of(NO_LIMIT, -0.1, 0.04) == "Score above that within one group: G1."
     assert of(OUTSIDE, 0.3) == "More than within one group: G0."
+    both = (whole(Theory.REASONS, OUTSIDE), *(row(Theory.REASONS, s, s, value=0.2) for s in (OUTSIDE, LITTLE)))
+    assert sentence(Run(both, ()), Theory.REASONS) == ("More than within one group: breach; 1 group too little to say.")
     assert of(LITTLE, -0.1, None) == "2 groups too little to say.", "one that was not measured is no pass"
 
 
