@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from schemas.terms import State, Theory
-from tasks.reporting.chapters.decide.facts import Key, Row
+from tasks.reporting.chapters.decide.facts import Key
 from tasks.reporting.chapters.decide.groups import Groups, short
 from tasks.reporting.chapters.decide.numbers import some_points
 from tasks.reporting.chapters.decide.result import Headline
