@@ -68,7 +68,7 @@ def _read_files(view: View) -> tuple[str, ...]:
     if found is None or view.groups.run.public:
         return ()
     key, files = found
-    words = {"group": view.groups.label(key), "reference": view.groups.reference_label(key[0])}
+    words = _named(view, key)
     if files.n is None:
         return tuple(form.format(**words) for form in forms("next", "read_files")[1:])
     return said("next", "read_files", n=count(files.n), **words)
@@ -87,12 +87,19 @@ def _wait(view: View) -> tuple[str, ...]:
     for row in view.open_rows():
         now = None if row.n is None or row.n_reference is None else row.n + row.n_reference
         if row.needed is not None and now and row.needed > now:
-            return said("next", "wait", needed=forecast(row.needed), years=_years(row.needed / now))
-    few = [key for key in view.groups.order if (n := view.groups.people(key)) and n < view.groups.run.minimum_n]
+            whose = said("whose", "both", **_named(view, row.key))[0]
+            return said("next", "wait", needed=forecast(row.needed), whose=whose, years=_years(row.needed / now))
+    least = view.groups.run.minimum_n
+    few = {key: n for key in view.groups.order if (n := view.groups.people(key)) and n < least}
     if not few:
         return ()
-    least, most = view.groups.run.minimum_n, max(view.groups.people(key) or 0 for key in few)
-    return said("next", "wait", needed=count(least), years=_years(least / most))
+    key = next(iter(few))  # the largest of the first attribute
+    whose = said("whose", "group", **_named(view, key))[0]
+    return said("next", "wait", needed=count(least), whose=whose, years=_years(least / few[key]))
+
+
+def _named(view: View, key: Key) -> dict[str, str]:
+    return {"group": view.groups.label(key), "reference": view.groups.reference_label(key[0])}
 
 
 def _years(needed: float) -> str:

@@ -17,8 +17,8 @@ from tasks.reporting.chapters.decide.sentences import capital, forms, said
 MOST_LINES = 3
 LIMITED = (Theory.OUTCOME, Theory.DIRECT, Theory.TOTAL, Theory.RECOURSE)
 """Theories that have a limit by default; a score of reasons has no external scale, and none is asked for."""
-MEASURED = (Theory.OUTCOME, Theory.DIRECT, Theory.TOTAL)
-"""Theories whose smallest difference is known in points, in the order of the rows."""
+MEASURED = (Theory.DIRECT, Theory.TOTAL, Theory.OUTCOME)
+"""Theories whose smallest difference is known in points; those whose limit is one of points first."""
 
 
 @dataclass(frozen=True)
@@ -124,11 +124,15 @@ def _left_out(view: View) -> tuple[str, ...]:
 
 
 def _detectable(view: View) -> tuple[str, ...]:
-    """A state is too little to say: the smallest difference that the people of the group let see."""
+    """A state is too little to say: the smallest difference that the people of a group let show to be outside.
+
+    Not where the interval is widened for columns that the table lacks: more people would not narrow that.
+    """
     for row in view.open_rows():
         people, size = view.groups.people(row.key), view.groups.detectable_points(row)
-        if people is not None and size is not None and size > 0:
-            return said("change", "detectable", n=count(people), points=some_points(size))
+        if people is not None and size is not None and size > 0 and not row.bias:
+            words = {"n": count(people), "group": view.groups.label(row.key), "points": some_points(size)}
+            return said("change", "detectable", **words)
     return ()
 
 

@@ -135,8 +135,13 @@ def _comparison(
         n,
         points(value, decimals),
         "" if low is None or high is None else interval(low, high, decimals),
-        "" if limit is None else points(limit, 0 if float(f"{limit:.1f}").is_integer() else 1),
+        "" if limit is None else _limit(limit, decimals if name == "all" else 1),
     )
+
+
+def _limit(limit: float, decimals: int) -> str:
+    """A limit as it was declared, to a decimal; one that is a ratio as precisely as what it limits."""
+    return points(limit, 0 if float(f"{limit:.1f}").is_integer() else decimals)
 
 
 def _sorted(ends: tuple[float | None, float | None] | None, unit: InPoints) -> tuple[float | None, float | None]:

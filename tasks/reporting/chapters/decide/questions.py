@@ -11,7 +11,7 @@ from schemas.tables.verdicts import QUESTIONS, STATES
 from schemas.terms import State, Theory
 from tasks.reporting.chapters.decide.facts import Group, Row
 from tasks.reporting.chapters.decide.groups import WORST, Groups, Standing
-from tasks.reporting.chapters.decide.numbers import WITHHELD, in_points, of_100, part, points
+from tasks.reporting.chapters.decide.numbers import WITHHELD, count, in_points, of_100, part, points
 from tasks.reporting.chapters.decide.result import Question
 from tasks.reporting.chapters.decide.sentences import capital, fitting, forms, listed, said, sentences, words
 
@@ -154,7 +154,7 @@ def _ways(state: State, standings: Sequence[Standing], groups: Groups) -> Iterat
         yield from _with_others("without_a_way", added, standings, groups)
     if state is State.INSUFFICIENT_EVIDENCE:
         known = [(each, each.row.events) for each in standings if each.row is not None and not each.withheld]
-        denied = [f"{n} {groups.label(each.key)}" for each, n in known if n is not None]
+        denied = [f"{count(n)} {groups.label(each.key)}" for each, n in known if n is not None]
         if denied and len(denied) == len(standings):
             yield said("questions", "denials", denials=listed(denied))[0]
         return

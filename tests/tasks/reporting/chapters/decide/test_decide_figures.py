@@ -126,7 +126,12 @@ def test_a_ratio_and_its_limit_are_in_points_at_the_rate_of_the_reference():
     assert found.value == pytest.approx(100 * (0.743 - 1) * WHITE)
     assert found.limit == pytest.approx(-20 * WHITE)
     assert found.low < found.value < found.limit < found.high, "the interval reaches over the limit in either unit"
-    assert found.shown_limit == "−18.2"
+    assert found.shown_limit == "−18"
+
+
+def test_a_limit_that_was_declared_in_points_keeps_its_decimal():
+    run = replace(boston(), rows=(effect("Black", LITTLE, (-10, -20, 0), limit=-2.5),))
+    assert lines(run)["adjusted"].shown_limit == "−2.5"
 
 
 def test_a_limit_that_is_not_set_is_not_shown_and_the_plain_interval_is():

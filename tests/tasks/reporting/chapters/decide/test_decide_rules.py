@@ -103,9 +103,12 @@ def test_left_out_above_five_percent():
 
 
 def test_detectable_where_there_is_too_little_to_say():
-    expected = "With 100 people a difference of less than 9 points cannot be seen."
+    expected = "With 100 A applicants a difference of less than 9 points cannot be shown to lie outside the limit."
     assert told(of_states((INSIDE, LITTLE)), "detectable") == expected
     assert told(of_states((LITTLE, INSIDE)), "detectable") == expected.replace("9", "8")
+    widened = of_states((INSIDE, LITTLE))
+    widened = tuple(replace(each, bias=0.1) if each.theory is Theory.DIRECT else each for each in widened.rows)
+    assert told(replace(inside(), rows=widened), "detectable") is None, "more people would not narrow it"
     assert told(inside(), "detectable") is None
     assert told(of_states((LITTLE, LITTLE), n=29), "detectable") is None
     run = of_states((INSIDE, LITTLE))
@@ -171,8 +174,10 @@ def test_wait_where_more_applications_would_settle_it():
         run = of_states((INSIDE, state))
         return replace(run, rows=tuple(replace(each, needed=needed) for each in run.rows))
 
-    assert told(needing(5000.0), "wait") == "Wait: about 5,000 applications are needed, 3 years at this year's number."
-    assert "20 years at" in told(needing(20 * 1781.0), "wait")
+    assert told(needing(5000.0), "wait") == (
+        "Wait for about 5,000 applications of A and white applicants: 3 years at this year's number."
+    )
+    assert ": 20 years at" in told(needing(20 * 1781.0), "wait")
     assert "more than 20 years at" in told(needing(21 * 1781.0), "wait")
     assert told(needing(1000.0), "wait") is None, "there are more than that"
     assert told(needing(None), "wait") is None, "no number would settle it"
@@ -181,7 +186,7 @@ def test_wait_where_more_applications_would_settle_it():
 
 def test_wait_where_a_group_has_too_few_people():
     assert told(of_states((LITTLE, LITTLE), n=10), "wait") == (
-        "Wait: about 30 applications are needed, 3 years at this year's number."
+        "Wait for about 30 applications of A applicants: 3 years at this year's number."
     )
     assert told(of_states((INSIDE, INSIDE), n=30), "wait") is None
     hidden = replace(of_states((LITTLE, LITTLE), n=10), groups=(white(), Group("race", "A", None, None)))
