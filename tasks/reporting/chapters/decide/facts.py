@@ -16,11 +16,15 @@ LEFT_OUT = 0.05
 """Share of applications outside all figures above which it is told."""
 TINY = 1e-9
 """What sums of published numbers are off by."""
+_NUMBERS = (
+    *("value", "low", "high", "plain_low", "plain_high", "robustness", "bias", "detectable", "needed"),
+    *("n", "events", "n_reference"),
+)
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table ``verdicts``; names as there."""
+    """A row of the table ``verdicts``; names as there. One that is withheld keeps no number and no state."""
 
     theory: Theory
     state: State
@@ -46,6 +50,12 @@ class Row:
     n_reference: int | None = None
     reason: str = ""
     withheld: bool = False
+
+    def __post_init__(self) -> None:
+        if self.withheld:
+            for name in _NUMBERS:
+                object.__setattr__(self, name, None)
+            object.__setattr__(self, "state", State.INSUFFICIENT_EVIDENCE)
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
@@ -73,7 +83,7 @@ class Row:
         The end is taken at the level that Holm left the widened row. Without the widening the level is never stricter,
         so that a row that is outside here would be outside there.
         """
-        if self.state is not State.INSUFFICIENT_EVIDENCE or self.withheld or self.side != "at_most":
+        if self.state is not State.INSUFFICIENT_EVIDENCE or self.side != "at_most":
             return False
         if self.low is None or self.limit is None or not self.bias:
             return False

@@ -63,7 +63,7 @@ def choice(groups: Groups) -> Chosen:
 
 def _near(row: Row | None, lower: bool, plain: bool) -> float | None:
     """The end nearest to no difference: the lower one of an effect on denial, the upper one of a ratio of approvals."""
-    if row is None or row.withheld:
+    if row is None:
         return None
     low, high = (row.plain_low, row.plain_high) if plain else (row.low, row.high)
     return None if low is None or high is None else low if lower else high

@@ -66,7 +66,7 @@ class Groups:
         group = self._published.get(key)
         if group is not None:
             return group.n
-        return max((row.n for row in self._of(key) if row.n is not None and not row.withheld), default=None)
+        return max((row.n for row in self._of(key) if row.n is not None), default=None)
 
     def enough(self, key: Key) -> bool:
         """Whether it has the people that a verdict needs."""
@@ -129,7 +129,7 @@ class Groups:
             row: of the theory ``outcome``.
             ratio: its end, its limit, or the ratio that it would have found; its value if None.
         """
-        if row is None or row.theory is not Theory.OUTCOME or row.withheld:
+        if row is None or row.theory is not Theory.OUTCOME:
             return None
         reference, ratio = self.reference(row.protected_attribute), row.value if ratio is None else ratio
         if reference is None or reference.approval is None or ratio is None:
@@ -138,7 +138,7 @@ class Groups:
 
     def detectable_points(self, row: Row) -> float | None:
         """The smallest difference that a row would have found in four of five such audits, in points of approval."""
-        if row.detectable is None or row.withheld:
+        if row.detectable is None:
             return None
         if row.theory is Theory.OUTCOME:
             points = self.gap_points(row, row.detectable)
@@ -151,7 +151,7 @@ class Groups:
     def _of_maker(self, key: Key, rows: Sequence[Row]) -> Standing:
         primary = next((row for row in rows if row.role == "primary"), None)
         adds = next((row for row in rows if row.role == "adds" and row.state is State.BREACH), None)
-        if {State.BREACH, State.WITHIN} <= {row.state for row in rows if not row.withheld}:
+        if {State.BREACH, State.WITHIN} <= {row.state for row in rows}:
             return Standing(key, State.INSUFFICIENT_EVIDENCE, primary or adds, disagree=True)
         if adds is not None and (primary is None or primary.state is not State.BREACH):
             return Standing(key, State.BREACH, adds)

@@ -122,7 +122,7 @@ def _ordered(standings: Sequence[Standing]) -> list[Standing]:
 
 
 def _value(each: Standing) -> float | None:
-    return None if each.withheld or each.row is None else each.row.value
+    return None if each.row is None else each.row.value
 
 
 def _effect(each: Standing, first: bool, state: State, groups: Groups, parts: bool) -> str:

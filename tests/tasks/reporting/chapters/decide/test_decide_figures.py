@@ -67,7 +67,7 @@ def test_the_group_has_the_least_favourable_near_end_and_not_the_largest_effect(
         assert choice(Groups(Run(each, groups))) == (("race", "narrow"), 2)
     small = (white(), Group("race", "wide", 40, 0.5), Group("race", "narrow", 29, 0.8))
     assert choice(Groups(Run(rows, small))) == (("race", "wide"), 1), "below the least number it is not chosen"
-    withheld = (rows[0], replace(rows[1], value=None, low=None, high=None, withheld=True))
+    withheld = (rows[0], replace(rows[1], withheld=True))
     assert choice(Groups(Run(withheld, groups))) == (("race", "wide"), 1)
 
 

@@ -182,11 +182,19 @@ def test_a_group_of_which_methods_disagree_is_open():
     assert of(replace(run, rows=(*run.rows, nearest("A", LITTLE, (-1, -9, 7)))))[0] == "both_outside"
 
 
+def test_columns_missing_are_no_excuse_where_second_methods_disagree():
+    run = widened()
+    rows = (*run.rows, nearest("A", INSIDE, (-1, -2, 0)), nearest("A", OUTSIDE, (-9, -12, -6), measure="overlap"))
+    assert of(replace(run, rows=rows))[0] == "too_little"
+
+
 def test_the_watch_level_and_second_methods_decide_nothing():
     watch = gap("A", OUTSIDE, (-8, -9, -7), role="watch")
     beside = nearest("A", OUTSIDE, (-8, -9, -7))
     run = of_states((LITTLE, LITTLE))
     assert of(replace(run, rows=(*run.rows, watch, beside)))[0] == "too_little"
+    run = of_states((INSIDE, INSIDE))
+    assert of(replace(run, rows=(*run.rows, watch)))[0] == "inside", "inside 0.80 and outside 0.90 do not disagree"
 
 
 def test_long_names_keep_the_sentence_short():

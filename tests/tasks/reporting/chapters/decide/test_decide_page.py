@@ -76,6 +76,11 @@ def test_texas_says_what_the_example_says():
     assert [line.rule for line in page.cannot] == ["why_lawful", "mixed_lenders", "single_person"]
 
 
+PRINTED = (
+    *("value", "low", "high", "plain_low", "plain_high", "robustness", "bias", "detectable", "needed"),
+    *("n", "events", "n_reference"),
+)
+"""Numbers of a row that the page could print."""
 LETTERS = "aeio  xyz<>&{}'\"אבש"
 NAMES = st.lists(st.text(LETTERS, min_size=1, max_size=80), max_size=40, unique_by=lambda name: " ".join(name.split()))
 
@@ -193,6 +198,18 @@ def test_the_order_of_rows_and_groups_changes_nothing(run, dice):
     assert decide(replace(run, rows=tuple(rows), groups=tuple(groups))) == before
 
 
+@given(runs(), st.randoms(use_true_random=False))
+@settings(deadline=None, max_examples=60)
+def test_what_is_withheld_changes_nothing(run, dice):
+    """Whatever the numbers and the state of a withheld row are, the page is the same."""
+
+    def other(row):
+        numbers = dict.fromkeys(PRINTED, 7)
+        return replace(row, **numbers, state=dice.choice(FIVE)) if row.withheld else row
+
+    assert decide(replace(run, rows=tuple(map(other, run.rows)))) == decide(run)
+
+
 @given(NAMES)
 def test_labels_are_short_and_each_is_one_groups(names):
     groups = Groups(Run((), (white(), *(Group("race", name, 50, 0.5) for name in names))))
@@ -303,6 +320,7 @@ def test_json_holds_what_is_printed():
     assert found["headline"]["words"] == page.headline.words
     assert found["headline"]["groups"] == [["race", "Black"]]
     assert found["questions"][1]["state"] == "breach"
+    assert type(page.as_json()["questions"][1]["state"]) is str, "a plain text for any writer of JSON"
     adjusted = found["figures"]["comparisons"][1]
     assert (adjusted["value"], adjusted["shown"], adjusted["limit"]) == (-13.8, "−14", -5.0)
     assert found["next"][0] == {

@@ -129,6 +129,10 @@ def test_a_withheld_group_reads_withheld_and_tells_no_state():
     run = adjusted(effect("Black", OUTSIDE, POINTS), hidden)
     assert sentence(run, Theory.DIRECT) == "Black −10 points; Asian withheld."
     assert sentence(adjusted(hidden), Theory.DIRECT) == "Asian withheld."
+    inside = effect("Indian", INSIDE, POINTS)
+    assert sentence(adjusted(*run.rows[1:], inside), Theory.DIRECT) == (
+        "Black −10 points; Indian −10, inside limit; Asian withheld."
+    )
     many = [replace(hidden, group=f"G{number}") for number in range(9)]
     assert sentence(adjusted(*many), Theory.DIRECT) == "9 groups withheld."
 
