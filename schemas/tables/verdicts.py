@@ -84,7 +84,7 @@ QUESTIONS = {
     Theory.OUTCOME: "Do approvals differ?",
     Theory.RECOURSE: "Is the way to approval longer?",
     Theory.REASONS: "Do the model's reasons differ?",
-    Theory.OWN: "Are the spec's own limits kept?",
+    Theory.OWN: "Limits of this spec",
 }
 """What each theory asks, as reports and commands print it."""
 BEARS_ON = {
@@ -95,14 +95,14 @@ BEARS_ON = {
 }
 """Legal frame -> theory -> the claim that it bears on (docs/verdicts.md); it says nothing of what is lawful."""
 STATES = {
-    State.BREACH: "beyond the limit",
+    State.BREACH: "outside limit",
     State.INSUFFICIENT_EVIDENCE: "too little to say",
-    State.WITHIN: "within the limit",
+    State.WITHIN: "inside limit",
     State.NO_LIMIT: "no limit set",
-    State.DESCRIPTIVE: "descriptive",
+    State.DESCRIPTIVE: "described only",
     State.NOT_RUN: "not run",
 }
-"""States in words. Only ``within`` reads as a pass."""
+"""States in words, the same wherever one is printed. Only ``within`` reads as a pass."""
 WITHHELD = "insufficient_evidence (withheld)"
 """How the state of a withheld row is printed."""
 

@@ -81,11 +81,11 @@ def test_the_ends_of_a_measure_are_printed_as_what_they_are(fields: dict[str, ob
 @pytest.mark.parametrize(
     ("state", "words", "told"),
     [
-        ("breach", "beyond the limit", True),
-        ("within", "within the limit", False),
+        ("breach", "outside limit", True),
+        ("within", "inside limit", False),
         ("insufficient_evidence", "too little to say", True),
         ("no_limit", "no limit set", True),
-        ("descriptive", "descriptive", True),
+        ("descriptive", "described only", True),
     ],
 )
 def test_a_theory_is_a_line_of_state_effects_and_why(
@@ -111,7 +111,7 @@ def test_rows_that_are_not_within_are_listed_on_request() -> None:
     ]
     open_rows = [line for line in printed([], rows, verbose=True).splitlines() if line.startswith("direct")]
     assert ["race: Black" in line for line in open_rows] == [True, False]
-    assert "beyond the limit" in open_rows[0]
+    assert "outside limit" in open_rows[0]
     assert "race: few" in open_rows[1]
     assert "too little to say (withheld)" in open_rows[1]
     assert "groups that are not within" not in printed([], rows)

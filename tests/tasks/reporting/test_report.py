@@ -149,7 +149,7 @@ def test_too_few_never_reads_as_a_pass(page, read):
     assert all("too little to say" in row and "within" not in row for row in rows)
     badges = re.findall(r'<span class="badge (\w+)">([^<]+)</span>', page)
     assert ("insufficient_evidence", "too little to say") in badges
-    assert all(words != "within the limit" for state, words in badges if state != "within")
+    assert all(words != "inside limit" for state, words in badges if state != "within")
 
 
 def test_the_overall_state_is_the_worst(page):
@@ -163,7 +163,7 @@ def test_without_a_limit_nothing_was_checked():
     tables[1] = report_tables.verdicts(audit)
     text = report.function(*tables, settings=report_tables.settings(audit)).files["report.html"].decode()
     assert 'class="overall not_run"' in text
-    assert "within the limit" not in text
+    assert "inside limit" not in text
     assert "no limit set" in text
 
 

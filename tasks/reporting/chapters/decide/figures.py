@@ -1,0 +1,158 @@
+"""The three figures: all applicants, adjusted, nearest; always these, of one group that a rule chose.
+
+The group is that with the least favourable near end of the adjusted interval among groups with enough people
+(report.md 5). It is chosen after looking, so that its interval is the verdict interval, whose near end is corrected
+for all groups judged.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from schemas.tables.verdicts import STATES
+from schemas.terms import State, Theory
+from tasks.reporting.chapters.decide.facts import Key, Row
+from tasks.reporting.chapters.decide.groups import DECIMALS, Groups, Standing
+from tasks.reporting.chapters.decide.numbers import WITHHELD, count, digits, interval, points
+from tasks.reporting.chapters.decide.result import Comparison, Figures, Interval
+from tasks.reporting.chapters.decide.sentences import capital, forms, said
+
+NEAREST = "st_effect"
+"""The second method of ``direct``, which compares each applicant with the nearest of the reference group."""
+InPoints = Callable[[float], float | None]
+
+
+class Chosen(NamedTuple):
+    """The group shown, and the number of groups that it was chosen among."""
+
+    key: Key | None
+    among: int = 0
+
+
+def figures(groups: Groups) -> Figures:
+    """The three comparisons of the group chosen; those that are missing say why."""
+    chosen = choice(groups)
+    if chosen.key is None:
+        title, caption = forms("figures", "no_group")[0], forms("figures", "no_group_caption")[0]
+        empty = (_missing(name, label, "", State.NOT_RUN) for name, label in _labels(groups).items())
+        return Figures(title, caption, tuple(empty))
+    attribute, group = chosen.key
+    label, reference = groups.label(chosen.key), groups.reference_label(attribute)
+    title = capital(said("figures", "title", group=label, reference=reference)[0])
+    key = groups.reference_key(attribute)
+    return Figures(
+        title, _caption(chosen, groups), _comparisons(chosen.key, groups), attribute, group, key[1] if key else "",
+        chosen.among,
+    )  # fmt: skip
+
+
+def choice(groups: Groups) -> Chosen:
+    """The group with the least favourable near end of the adjusted interval; without one, of the plain gap.
+
+    Ends of verdict intervals are compared with each other, and two-sided ones only where no row has a verdict
+    interval. Ties go to the group that comes first. Where no interval is known: the first group.
+    """
+    enough = [key for key in groups.order if groups.enough(key)]
+    for theory, sign in ((Theory.DIRECT, 1.0), (Theory.OUTCOME, -1.0)):
+        rows = {key: groups.standing(theory, key).row for key in enough}
+        for plain in (False, True):
+            ends = {key: end for key, row in rows.items() if (end := _near(row, sign > 0, plain)) is not None}
+            if ends:
+                return Chosen(max(ends, key=lambda key: sign * ends[key]), len(ends))
+    return Chosen(enough[0], len(enough)) if enough else Chosen(None)
+
+
+def _near(row: Row | None, lower: bool, plain: bool) -> float | None:
+    """The end nearest to no difference: the lower one of an effect on denial, the upper one of a ratio of approvals."""
+    if row is None:
+        return None
+    low, high = (row.plain_low, row.plain_high) if plain else (row.low, row.high)
+    return None if low is None or high is None else low if lower else high
+
+
+def _caption(chosen: Chosen, groups: Groups) -> str:
+    said_of = said("figures", "chosen", n=chosen.among)[0] if chosen.among > 1 else ""
+    row = None if chosen.key is None else groups.standing(Theory.DIRECT, chosen.key).row
+    widened = row is not None and row.bias and row.low is not None
+    return " ".join(filter(None, (said_of, forms("figures", "widened")[0] if widened else "")))
+
+
+def _labels(groups: Groups) -> dict[str, str]:
+    k = groups.run.neighbours
+    nearest = forms("figures", "nearest")[0] if k is None else said("figures", "nearest_k", k=k)[0]
+    return {"all": forms("figures", "all")[0], "adjusted": forms("figures", "adjusted")[0], "nearest": nearest}
+
+
+def _comparisons(key: Key, groups: Groups) -> tuple[Comparison, ...]:
+    gap, adjusted = groups.standing(Theory.OUTCOME, key), groups.standing(Theory.DIRECT, key)
+    beside = groups.beside(Theory.DIRECT, key, NEAREST)
+    nearest = Standing(key, State.NOT_RUN if beside is None else beside.state, beside)
+    labels, people = _labels(groups), groups.people(key)
+    shown = WITHHELD if people is None else count(people)
+    n = said("figures", "people", n=shown)[0]
+    columns = groups.run.columns
+    one, several = forms("figures", "columns")
+    by = "" if columns is None else (one if columns == 1 else several).format(n=columns)
+    return (
+        _comparison("all", labels, n, gap, people, lambda ratio: groups.gap_points(gap.row, ratio)),
+        _comparison("adjusted", labels, ", ".join(filter(None, (by, n))), adjusted, people, _of_approval),
+        _comparison("nearest", labels, n, nearest, people, _of_approval),
+    )
+
+
+def _of_approval(effect: float) -> float:
+    """A difference of denial as points of approval."""
+    return round(-100 * effect, DECIMALS) + 0.0
+
+
+def _comparison(
+    name: str, labels: dict[str, str], detail: str, standing: Standing, n: int | None, unit: InPoints
+) -> Comparison:
+    """A figure in points of approval, with its interval and limit in the same unit."""
+    row, label = standing.row, labels[name]
+    if row is None or row.value is None or standing.withheld:
+        return _missing(name, label, detail, standing.state, withheld=standing.withheld)
+    value, ends = unit(row.value), row.ends
+    if value is None:
+        return _missing(name, label, detail, standing.state, withheld=True)
+    low, high = _sorted(ends, unit)
+    plain_low, plain_high = _sorted((row.plain_low, row.plain_high), unit)
+    limit = None if row.limit is None else unit(row.limit)
+    kind: Interval = "" if ends is None else "verdict" if row.low is not None and row.high is not None else "plain"
+    decimals = digits(low, high)
+    return Comparison(
+        name,  # type: ignore[arg-type]
+        label,
+        detail,
+        standing.state,
+        STATES[standing.state],
+        value,
+        low,
+        high,
+        kind,
+        plain_low,
+        plain_high,
+        limit,
+        n,
+        points(value, decimals),
+        "" if low is None or high is None else interval(low, high, decimals),
+        "" if limit is None else _limit(limit, decimals if name == "all" else 1),
+    )
+
+
+def _limit(limit: float, decimals: int) -> str:
+    """A limit as it was declared, to a decimal; one that is a ratio as precisely as what it limits."""
+    return points(limit, 0 if float(f"{limit:.1f}").is_integer() else decimals)
+
+
+def _sorted(ends: tuple[float | None, float | None] | None, unit: InPoints) -> tuple[float | None, float | None]:
+    """Both ends in points, the lower one first; none where one is not known."""
+    if ends is None or ends[0] is None or ends[1] is None:
+        return None, None
+    low, high = unit(ends[0]), unit(ends[1])
+    return (None, None) if low is None or high is None else (min(low, high), max(low, high))
+
+
+def _missing(name: str, label: str, detail: str, state: State, *, withheld: bool = False) -> Comparison:
+    """An empty line, with the reason in place of a number."""
+    shown = WITHHELD if withheld else STATES[state]
+    return Comparison(name, label, detail, state, STATES[state], shown=shown)  # type: ignore[arg-type]
