@@ -1,7 +1,10 @@
 """Charts that several tests draw: figures of the report's worked examples, and cases that break layouts."""
 
 import math
+import re
+from xml.etree import ElementTree
 
+from tasks.reporting.drawings.element import element, style
 from tasks.reporting.drawings.forest import Forest
 from tasks.reporting.drawings.marks import Mark, State
 from tasks.reporting.drawings.matrix import Cell, Matrix, Row
@@ -271,8 +274,6 @@ def page(*, scheme: str = "light", ground: str = "", only: str | None = None) ->
         ground: its colour; empty: that of the scheme.
         only: name of the one chart.
     """
-    from tasks.reporting.drawings.element import element, style
-
     charts = {only: CHARTS[only]} if only else CHARTS
     ground = f"background:{ground};" if ground else ""
     parts = "".join(f"<section><h2>{name}</h2>{element(chart, name)}</section>" for name, chart in charts.items())
@@ -284,3 +285,36 @@ def page(*, scheme: str = "light", ground: str = "", only: str | None = None) ->
         "grid-template-columns:repeat(2,minmax(0,1fr))}@media(max-width:800px){main{display:block}}"
         f"</style><style>{style()}</style></head><body><main><h1>Drawings</h1>{parts}</main></body></html>"
     )
+
+
+def tree(chart, prefix="p"):
+    """The HTML of a chart as XML."""
+    return ElementTree.fromstring(element(chart, prefix))
+
+
+def texts(node):
+    """All text of an element."""
+    return " ".join(node.itertext())
+
+
+def points(d):
+    """Points of a path; of the half of a circle its end and both sides."""
+    x = y = 0.0
+    for command, numbers in re.findall(r"([MLHVAaZ])([^MLHVAaZ]*)", d):
+        n = [float(part) for part in numbers.split()]
+        match command:
+            case "M" | "L":
+                x, y = n
+            case "H":
+                (x,) = n
+            case "V":
+                (y,) = n
+            case "A":
+                x, y = n[5:]
+            case "a":
+                yield x + n[5] / 2, y - n[0]
+                yield x + n[5] / 2, y + n[0]
+                x, y = x + n[5], y + n[6]
+        assert math.isfinite(x)
+        assert math.isfinite(y)
+        yield x, y

@@ -1,5 +1,6 @@
 """Forest: values with their intervals under each other, the limit as a dashed line and the side beyond it shaded."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -20,7 +21,7 @@ class Forest:
     """Comparisons or groups with value, interval and number of people.
 
     Raises:
-        ValueError: no row, or a state that is not in ``states``.
+        ValueError: no row, an infinite limit, or a state that is not in ``states``.
     """
 
     title: str
@@ -47,6 +48,8 @@ class Forest:
             raise ValueError(f"no row: {self.title}")
         for row in self.rows:
             state_of(row, self.states)
+        if not all(math.isfinite(mark.limit) for mark in self.marks if mark.limit is not None):
+            raise ValueError(f"a limit is finite: {self.title}")
 
     @property
     def marks(self) -> tuple[Mark, ...]:

@@ -11,7 +11,8 @@ from functools import lru_cache
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 FIXED = "\N{NO-BREAK SPACE}"
 """Where a line must not break."""
-ISOLATE, END_ISOLATE = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
+LEFT_TO_RIGHT, RIGHT_TO_LEFT = "\N{LEFT-TO-RIGHT ISOLATE}", "\N{RIGHT-TO-LEFT ISOLATE}"
+END_ISOLATE = "\N{POP DIRECTIONAL ISOLATE}"
 _OVERRIDES = frozenset("\u202a\u202b\u202c\u202d\u202e")
 _ISOLATES = frozenset("\u2066\u2067\u2068\u2069")
 _BOLD = 1.14
@@ -58,14 +59,19 @@ def _allowed(char: str) -> str:
     return "\N{REPLACEMENT CHARACTER}" if refused else char
 
 
-def isolated(name: str) -> str:
-    """A name whose direction leaves the text around it alone: for text where no ``bdi`` can stand."""
+def isolated(name: str, whole: str = "") -> str:
+    """A name whose direction leaves the text around it alone: for text where no ``bdi`` can stand.
+
+    Args:
+        name: or a line of it.
+        whole: the name of which ``name`` is a line; its direction holds for each line.
+    """
     name = clean(name)
-    return f"{ISOLATE}{name}{END_ISOLATE}" if any(_rightwards(char) for char in name) else name
-
-
-def _rightwards(char: str) -> bool:
-    return unicodedata.bidirectional(char) in ("R", "AL", "AN")
+    directions = [unicodedata.bidirectional(char) for char in whole or name]
+    if not any(each in ("R", "AL", "AN") for each in directions):
+        return name
+    first = next((each for each in directions if each in ("L", "R", "AL")), "L")
+    return f"{LEFT_TO_RIGHT if first == 'L' else RIGHT_TO_LEFT}{name}{END_ISOLATE}"
 
 
 @lru_cache(maxsize=4096)

@@ -11,7 +11,7 @@ from tasks.reporting.drawings.lettering import clean, isolated
 from tasks.reporting.drawings.marks import VERDICTS, Estimate, State, said, state_of, value_text
 from tasks.reporting.drawings.numbers import Unit
 
-_MOST_LABEL, _LEAST, _MOST = 0.3, 44.0, 104.0
+_MOST_LABEL, _LEAST, _MOST = 0.32, 44.0, 104.0
 """Widest labels of rows as a share of the sheet, narrowest and widest column."""
 _PAD = 7.0
 
@@ -95,11 +95,8 @@ class Matrix:
         """
         ways = [(matrix, above) for above in (False, True)[: 1 + sheet.stacked] for matrix in (self, self.exchanged())]
         grids = [_Grid(matrix, sheet, above) for matrix, above in ways]
-        y, shapes = 4.0, list[Shape]()
-        for block in min(grids, key=lambda grid: len(grid.blocks())).blocks():
-            found, y = block.draw(y)
-            shapes += found
-            y += 14
+        drawn = [(len(grid.blocks()), *grid.draw(4.0)) for grid in grids]
+        _, shapes, y = min(drawn, key=lambda one: (one[0], one[2]))
         used = {cell.state for row in self.rows for cell in row.cells if cell}
         found, y = legend([icon_entry(state) for name, state in self.states.items() if name in used], y, sheet)
         return Drawing(sheet.width, y + 4, sheet.size, (*shapes, *found))
@@ -133,6 +130,15 @@ class _Grid:
         step = min(_MOST + 10, (self.sheet.width - room) / each)
         starts = range(0, count, each)
         return [_Block(self.matrix, range(i, min(i + each, count)), room, step, self.sheet) for i in starts]
+
+    def draw(self, y: float) -> tuple[list[Shape], float]:
+        """Blocks under each other; returns shapes, and where they end."""
+        shapes: list[Shape] = []
+        for block in self.blocks():
+            found, y = block.draw(y)
+            shapes += found
+            y += 14
+        return shapes, y
 
     def _room(self) -> float:
         """Width of the labels, 0 where they stand above."""

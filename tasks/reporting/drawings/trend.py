@@ -1,5 +1,6 @@
 """Trend: one measure over the years, a panel a group on the same axis, with breaks, gaps and the limit."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -42,7 +43,7 @@ class Trend:
     """Groups over the years.
 
     Raises:
-        ValueError: no point, two points of one year, or a state that is not in ``states``.
+        ValueError: no point, an infinite limit, two points of one year, or a state that is not in ``states``.
     """
 
     title: str
@@ -61,6 +62,8 @@ class Trend:
     def __post_init__(self) -> None:
         if not any(series.points for series in self.series):
             raise ValueError(f"no point: {self.title}")
+        if self.limit is not None and not math.isfinite(self.limit):
+            raise ValueError(f"a limit is finite: {self.title}")
         for series in self.series:
             years = [point.year for point in series.points]
             if len(set(years)) < len(years):

@@ -71,29 +71,17 @@ class Plot:
         ends = sorted((self.x(0), self.x(value)))
         return Path(box(ends[0], y - 6, ends[1], y + 6), "fill", tone_of(state, reference=reference))
 
-    def ticks(self, baseline: float, sheet: Sheet) -> tuple[Shape, ...]:
+    def ticks(self, baseline: float, sheet: Sheet) -> tuple[Text, ...]:
         """Labels of ticks around a baseline; every second or fifth where all of them would collide."""
-        texts = self.axis.labels(self.unit)
-        step = next(
-            (each for each in (1, 2, 5) if fits([t for t, _ in self._kept(texts, each)], each * self._gap, sheet)),
-            len(texts),
-        )
-        kept = self._kept(texts, step)
-        return tuple(_inside(Text(self.x(tick), baseline, text, anchor="middle"), sheet) for text, tick in kept)
+        rows = (self._labels(step, baseline, sheet) for step in (1, 2, 5, len(self.axis.ticks)))
+        return next((row for row in rows if apart(row, sheet)), ())
 
-    @property
-    def _gap(self) -> float:
-        """Room between two ticks."""
-        return (self.right - self.left) / max(1, len(self.axis.ticks) - 1)
-
-    def _kept(self, texts: Sequence[str], step: int) -> list[tuple[str, float]]:
+    def _labels(self, step: int, baseline: float, sheet: Sheet) -> tuple[Text, ...]:
         """Every ``step``-th label, counted from 0 so that 0 keeps its own."""
         zero = self.axis.ticks.index(0.0)
-        return [
-            (text, tick)
-            for i, (text, tick) in enumerate(zip(texts, self.axis.ticks, strict=True))
-            if not (i - zero) % step
-        ]
+        labels = zip(self.axis.ticks, self.axis.labels(self.unit), strict=True)
+        kept = [each for i, each in enumerate(labels) if not (i - zero) % step]
+        return tuple(_inside(Text(self.x(tick), baseline, text, anchor="middle"), sheet) for tick, text in kept)
 
     def caption(self, words: str, baseline: float, sheet: Sheet) -> tuple[Text, ...]:
         """What the axis counts and what the shade means, centred under the axis."""
@@ -105,10 +93,10 @@ class Plot:
         )
 
 
-def fits(texts: Iterable[str], gap: float, sheet: Sheet) -> bool:
-    """Whether labels that are ``gap`` apart leave a space between them."""
-    widths = [width(text, sheet.size) for text in texts]
-    return all((a + b) / 2 + 6 <= gap for a, b in pairwise(widths))
+def apart(labels: Iterable[Text], sheet: Sheet) -> bool:
+    """Whether centred labels on a line leave a space between them."""
+    spans = [(label.x, width(label.text, sheet.size) / 2) for label in labels]
+    return all(x1 + half1 + 6 <= x2 - half2 for (x1, half1), (x2, half2) in pairwise(spans))
 
 
 def merged(strips: Sequence[Span]) -> tuple[Span, ...]:

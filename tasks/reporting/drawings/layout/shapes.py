@@ -40,7 +40,6 @@ DARK: dict[Colour, str] = {
 }
 FORCED: dict[Colour, str] = {
     **dict.fromkeys(LIGHT, "CanvasText"),
-    "line": "GrayText",
     "paper": "Canvas",
     "shade": "Canvas",
 }

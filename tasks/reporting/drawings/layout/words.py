@@ -33,6 +33,6 @@ def text_lines(
     found = lines(whole, room, sheet.size, most=most, bold=bold)
     left_out = "".join(found).replace(" ", "") != whole.replace(" ", "")
     return [
-        Text(x, baseline + i * sheet.leading, isolated(line), colour, bold, anchor, whole * left_out)
+        Text(x, baseline + i * sheet.leading, isolated(line, whole), colour, bold, anchor, whole * left_out)
         for i, line in enumerate(found)
     ]
