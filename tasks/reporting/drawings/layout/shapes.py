@@ -104,8 +104,8 @@ class Sheet:
 
 WIDE = Sheet(560, 13, stacked=False)
 """From 520 pixels of room on: letters are then drawn at 12 pixels or more."""
-NARROW = Sheet(320, 13.5, stacked=True)
-"""Below that; on a telephone of 320 pixels (288 inside the margins) letters are drawn at 12.1 pixels."""
+NARROW = Sheet(320, 14.2, stacked=True)
+"""Below that. A page of 320 pixels with margins of 16 and a scroll bar leaves 273, where letters have 12.1 pixels."""
 
 
 def coordinate(value: float) -> str:

@@ -117,6 +117,61 @@ def test_marks_of_states_differ_without_colour():
     assert len({state.icon for state in VERDICTS.values()}) == 6
 
 
+def centre(shape):
+    """The middle of a path."""
+    xs, ys = zip(*points(shape.d), strict=True)
+    return (min(xs) + max(xs)) / 2, (min(ys) + max(ys)) / 2
+
+
+@pytest.mark.parametrize("sheet", [WIDE, NARROW])
+def test_places_of_marks_ends_and_limit_by_hand(sheet):
+    """The axis goes from -30 to +10, so that a point is a fortieth of it."""
+    shapes = drawn_charts.DECIDE.draw(sheet).shapes
+    ticks = {s.text: s.x for s in shapes if getattr(s, "anchor", "") == "middle"}
+    zero = next(s for s in shapes if getattr(s, "kind", "") == "thin" and s.colour == "ink")
+    line = next(s for s in shapes if getattr(s, "kind", "") == "dashed")
+    left, point = ticks["−10"] - (ticks["0"] - ticks["−10"]) * 2, (ticks["0"] - ticks["−10"]) / 10
+    assert centre(zero)[0] == pytest.approx(ticks["0"], abs=0.11)
+    assert centre(line)[0] == pytest.approx(ticks["0"] - 5 * point, abs=0.11)
+    bars = [s for s in shapes if getattr(s, "kind", "") == "bar"]
+    marks = [s for s in shapes if getattr(s, "kind", "") == "fill" and s.colour != "shade"][-3:]
+    for row, bar, mark in zip(drawn_charts.DECIDE.rows, bars, marks, strict=True):
+        xs = [x for x, _ in points(bar.d)]
+        assert min(xs) == pytest.approx(left + (row.low + 30) * point, abs=0.2)
+        assert max(xs) == pytest.approx(left + (row.high + 30) * point, abs=0.2)
+        assert centre(mark)[0] == pytest.approx(left + (row.value + 30) * point, abs=0.2)
+        assert centre(mark)[1] == pytest.approx(centre(bar)[1], abs=0.2)
+
+
+@pytest.mark.parametrize(("side", "left"), [("at_least", True), ("at_most", False)])
+def test_the_side_beyond_the_limit_is_shaded(side, left):
+    for sheet in (WIDE, NARROW):
+        shapes = replace(drawn_charts.DECIDE, side=side).draw(sheet).shapes
+        line = next(s for s in shapes if getattr(s, "kind", "") == "dashed")
+        shade = next(s for s in shapes if getattr(s, "colour", "") == "shade")
+        assert (centre(shade)[0] < centre(line)[0]) == left
+    panel = replace(drawn_charts.ONE_LINE, side=side).draw(WIDE).shapes
+    line = next(s for s in panel if getattr(s, "kind", "") == "dashed")
+    shade = next(s for s in panel if getattr(s, "colour", "") == "shade")
+    assert (centre(shade)[1] > centre(line)[1]) == left, "values go upwards"
+
+
+def test_the_reference_group_is_grey():
+    for chart in (drawn_charts.RATES, drawn_charts.OUTCOMES, drawn_charts.YEARS):
+        shapes = chart.draw(WIDE).shapes
+        names = [s for s in shapes if getattr(s, "text", "").startswith("white") and s.bold]
+        assert [name.colour for name in names] == ["soft"]
+    squares = [
+        s for s in drawn_charts.YEARS.draw(WIDE).shapes if getattr(s, "kind", "") == "fill" and s.colour == "soft"
+    ]
+    assert len(squares) == 8 * 3 + 1, "its eight years, behind both groups too, and the legend"
+
+
+def test_all_panels_have_the_same_axis():
+    texts_of_axis = [s.text for s in drawn_charts.YEARS.draw(WIDE).shapes if getattr(s, "anchor", "") == "end"]
+    assert texts_of_axis == ["0", "20", "40", "60", "80", "100"] * 3
+
+
 def test_rows_with_limits_of_their_own_have_their_lines():
     shapes = drawn_charts.OWN_LIMITS.draw(WIDE).shapes
     words = [s.text for s in shapes if getattr(s, "text", "").startswith("limit")]
