@@ -1,7 +1,7 @@
 """The axis of a chart: round ticks that include 0, and which intervals leave it."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tasks.reporting.drawings.marks import Estimate
@@ -39,7 +39,7 @@ class Axis:
         return self.low <= value <= self.high
 
 
-def axis_of(estimates: Sequence[Estimate], limits: Iterable[float], unit: Unit, most: int = 7) -> Axis:
+def axis_of(estimates: Sequence[Estimate], limits: Sequence[float], unit: Unit, most: int = 7) -> Axis:
     """The axis on which all values, all limits and 0 lie, and as much of the intervals as can be read.
 
     Args:
@@ -57,9 +57,9 @@ def axis_of(estimates: Sequence[Estimate], limits: Iterable[float], unit: Unit, 
     reach = max(_SHARE * (high - low), _HALVES * typical)
     first = min([low, *(max(a, low - reach) for a, _ in drawn)])
     last = max([high, *(min(b, high + reach) for _, b in drawn)])
-    if unit.signed:  # both directions are seen
-        nearly = _SLIVER * (last - first)
-        first, last = min(first, -nearly), max(last, nearly)
+    nearly = _SLIVER * (last - first)
+    inner = [*limits, *([0.0] if unit.signed else [])]  # both sides of these are seen
+    first, last = min([first, *(each - nearly for each in inner)]), max([last, *(each + nearly for each in inner)])
     return between(max(first, min(unit.low, low)), min(last, max(unit.high, high)), unit, most)
 
 

@@ -59,20 +59,25 @@ class Rows:
         """All rows in one layout."""
         plot = self._plot(sheet)
         y, shapes = 4.0, list[Shape]()
-        if len(self.marks) > _MANY:
+        drawn = any(self._drawn(mark) for mark in self.marks)
+        if drawn and len(self.marks) > _MANY:
             shapes += plot.ticks(y + sheet.size, sheet)
             y += sheet.leading + 4
         blocks = list(self._blocks(plot, sheet, y))
         shapes += self._behind(plot, sheet, blocks)
         shapes += [shape for block in blocks for shape in block.shapes]
         shapes += self._values(plot, blocks)
-        y = max([y, *(block.bottom for block in blocks)]) + sheet.leading + 2
-        shapes += plot.ticks(y, sheet)
+        y = max([y, *(block.bottom for block in blocks)])
+        below = self._below(plot, sheet, y) if drawn else ()
+        bottom = max([y, *(text.y for text in below)]) + 8
+        return Drawing(sheet.width, bottom, sheet.size, (*shapes, *below))
+
+    def _below(self, plot: Plot, sheet: Sheet, y: float) -> tuple[Text, ...]:
+        """The labels of the axis, what it counts, and what the shade means."""
         limited = any(mark.limit is not None and self._drawn(mark) for mark in self.marks)
         words = f"{self.unit.name}; shaded: {self.beyond}" if limited else self.unit.name
-        caption = plot.caption(words, y + sheet.leading + 2, sheet)
-        bottom = y + sheet.leading * len(caption) + 8
-        return Drawing(sheet.width, bottom, sheet.size, (*shapes, *caption))
+        baseline = y + sheet.leading + 2
+        return (*plot.ticks(baseline, sheet), *plot.caption(words, baseline + sheet.leading + 2, sheet))
 
     def _plot(self, sheet: Sheet) -> Plot:
         """The area of the axis: all of a narrow sheet, else what labels and numbers leave."""

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import drawn_charts
 import pytest
 from conftest import REPOSITORY
-from drawn_charts import BREACH, CHARTS, FEW, WITHIN, points, texts, tree
+from drawn_charts import BREACH, CHARTS, FEW, HEBREW, LONG, WITHIN, points, texts, tree
 
 from tasks.reporting.drawings.element import element
 from tasks.reporting.drawings.forest import Forest
@@ -88,6 +88,31 @@ def test_without_an_interval_there_is_a_sentence_and_no_mark():
         marks = [s for s in drawing.shapes if getattr(s, "kind", "") in ("fill", "hollow")]
         assert len(marks) == 1
         assert "Only 3 of 20" in " ".join(getattr(shape, "text", "") for shape in drawing.shapes)
+    found = tree(Forest(title="t", unit=POINTS, rows=(row, Mark(label="c", value=None))))
+    for part in (found.find("svg/desc"), found.find("details")):
+        assert "Only 3 of 20 resamples converged." in texts(part)
+        assert "Not computed." in texts(part)
+
+
+def test_rows_without_any_mark_have_no_axis():
+    shapes = Forest(title="t", unit=POINTS, rows=(Mark(label="a", value=WITHHELD),), limit=-5).draw(WIDE).shapes
+    assert [s.text for s in shapes if hasattr(s, "text")] == ["a", "withheld", "Withheld."]
+
+
+def test_a_limit_has_a_shaded_side_though_it_is_the_least_value():
+    row = Mark(label="a", value=0.3, low=-0.4, high=1.0)
+    shapes = Forest(title="t", unit=POINTS, rows=(row,), limit=-2).draw(WIDE).shapes
+    assert [s for s in shapes if getattr(s, "colour", "") == "shade"]
+
+
+def test_a_name_that_is_cut_is_whole_in_its_title_and_keeps_its_direction():
+    rows = tuple(Mark(label=name, value=None) for name in (LONG, HEBREW, "Black"))
+    drawing = Forest(title="t", unit=POINTS, rows=rows).draw(WIDE)
+    names = [s for s in drawing.shapes if hasattr(s, "text") and s.bold]
+    assert [s.title for s in names if s.title] == [LONG] * 3, "on each of its lines"
+    hebrew = [s.text for s in names if any("א" <= char <= "ת" for char in s.text) or "12" in s.text]
+    assert len(hebrew) == 3
+    assert all(line.startswith("\u2067") and line.endswith("\u2069") for line in hebrew)
 
 
 def test_withheld_reads_withheld_everywhere():
