@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tasks.reporting.drawings.layout.axis import Axis
-from tasks.reporting.drawings.layout.shapes import Path, Shape, Sheet, Text, box, marker, path, segment, tone_of
-from tasks.reporting.drawings.lettering import clean, clipped, lines, width
-from tasks.reporting.drawings.marks import Estimate, Side, State
-from tasks.reporting.drawings.numbers import Unit
+from tasks.reporting.charts.drawings.layout.axis import Axis
+from tasks.reporting.charts.drawings.layout.shapes import Path, Shape, Sheet, Text, box, marker, path, segment, tone_of
+from tasks.reporting.charts.drawings.lettering import clean, clipped, lines, width
+from tasks.reporting.charts.drawings.marks import Estimate, Side, State
+from tasks.reporting.charts.drawings.numbers import Unit
 
 Span = tuple[float, float]
 """Two coordinates of one direction."""

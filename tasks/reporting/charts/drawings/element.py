@@ -9,10 +9,10 @@ from typing import Protocol
 import jinja2
 from markupsafe import Markup
 
-from tasks.reporting.drawings.layout.shapes import DARK, FORCED, LIGHT, NARROW, WIDE, Drawing, Sheet, coordinate
-from tasks.reporting.drawings.lettering import clean
+from tasks.reporting.charts.drawings.layout.shapes import DARK, FORCED, LIGHT, NARROW, WIDE, Drawing, Sheet, coordinate
+from tasks.reporting.charts.drawings.lettering import clean
 
-_TEMPLATES = Path(__file__).parents[1] / "templates"
+_TEMPLATES = Path(__file__).parents[2] / "templates"
 _FORMS: Mapping[str, Mapping[str, str]] = {
     "fill": {},
     "hollow": {"stroke-width": "2"},

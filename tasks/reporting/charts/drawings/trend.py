@@ -4,10 +4,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tasks.reporting.drawings.element import Table
-from tasks.reporting.drawings.forest import OUTSIDE
-from tasks.reporting.drawings.layout.axis import Axis, axis_of
-from tasks.reporting.drawings.layout.legend import (
+from tasks.reporting.charts.drawings.element import Table
+from tasks.reporting.charts.drawings.forest import OUTSIDE
+from tasks.reporting.charts.drawings.layout.axis import Axis, axis_of
+from tasks.reporting.charts.drawings.layout.legend import (
     Entry,
     break_entry,
     legend,
@@ -15,11 +15,11 @@ from tasks.reporting.drawings.layout.legend import (
     marker_entry,
     reference_entry,
 )
-from tasks.reporting.drawings.layout.panel import Panel
-from tasks.reporting.drawings.layout.shapes import Drawing, Shape, Sheet
-from tasks.reporting.drawings.lettering import clean, isolated
-from tasks.reporting.drawings.marks import VERDICTS, Estimate, Side, State, ends_text, said, state_of, value_text
-from tasks.reporting.drawings.numbers import Unit, exact, people
+from tasks.reporting.charts.drawings.layout.panel import Panel
+from tasks.reporting.charts.drawings.layout.shapes import Drawing, Shape, Sheet
+from tasks.reporting.charts.drawings.lettering import clean, isolated
+from tasks.reporting.charts.drawings.marks import VERDICTS, Estimate, Side, State, ends_text, said, state_of, value_text
+from tasks.reporting.charts.drawings.numbers import Unit, exact, people
 
 
 @dataclass(frozen=True, kw_only=True)

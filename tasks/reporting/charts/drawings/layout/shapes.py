@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from tasks.reporting.drawings.lettering import width
-from tasks.reporting.drawings.marks import Icon, State, Tone
+from tasks.reporting.charts.drawings.lettering import width
+from tasks.reporting.charts.drawings.marks import Icon, State, Tone
 
 Colour = Literal["ink", "line", "paper", "shade"] | Tone
 Kind = Literal["fill", "hollow", "bar", "thin", "dashed", "dotted", "faint"]

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from tasks.reporting.drawings.layout.shapes import Path, Shape, Sheet, Text, icon, marker, segment
-from tasks.reporting.drawings.lettering import lines, width
-from tasks.reporting.drawings.marks import State
+from tasks.reporting.charts.drawings.layout.shapes import Path, Shape, Sheet, Text, icon, marker, segment
+from tasks.reporting.charts.drawings.lettering import lines, width
+from tasks.reporting.charts.drawings.marks import State
 
 _SAMPLE, _GAP = 26.0, 18.0
 """Room of a sample before its words, and between two entries."""

@@ -5,12 +5,23 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, pairwise
 
-from tasks.reporting.drawings.layout.axis import Axis
-from tasks.reporting.drawings.layout.shapes import Colour, Path, Shape, Sheet, Text, box, marker, path, segment, tone_of
-from tasks.reporting.drawings.layout.words import text_lines
-from tasks.reporting.drawings.lettering import width
-from tasks.reporting.drawings.marks import Estimate, Side, State, Tone, value_text
-from tasks.reporting.drawings.numbers import Unit
+from tasks.reporting.charts.drawings.layout.axis import Axis
+from tasks.reporting.charts.drawings.layout.shapes import (
+    Colour,
+    Path,
+    Shape,
+    Sheet,
+    Text,
+    box,
+    marker,
+    path,
+    segment,
+    tone_of,
+)
+from tasks.reporting.charts.drawings.layout.words import text_lines
+from tasks.reporting.charts.drawings.lettering import width
+from tasks.reporting.charts.drawings.marks import Estimate, Side, State, Tone, value_text
+from tasks.reporting.charts.drawings.numbers import Unit
 
 _HEIGHT = 120.0
 """Of the area between the axes."""

@@ -4,13 +4,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from tasks.reporting.drawings.element import Table
-from tasks.reporting.drawings.layout.axis import axis_of
-from tasks.reporting.drawings.layout.rows import Rows
-from tasks.reporting.drawings.layout.shapes import Drawing, Sheet
-from tasks.reporting.drawings.lettering import isolated
-from tasks.reporting.drawings.marks import VERDICTS, Mark, Side, State, ends_text, said, state_of, value_text
-from tasks.reporting.drawings.numbers import Unit, exact, people
+from tasks.reporting.charts.drawings.element import Table
+from tasks.reporting.charts.drawings.layout.axis import axis_of
+from tasks.reporting.charts.drawings.layout.rows import Rows
+from tasks.reporting.charts.drawings.layout.shapes import Drawing, Sheet
+from tasks.reporting.charts.drawings.lettering import isolated
+from tasks.reporting.charts.drawings.marks import VERDICTS, Mark, Side, State, ends_text, said, state_of, value_text
+from tasks.reporting.charts.drawings.numbers import Unit, exact, people
 
 OUTSIDE: Mapping[Side, str] = {"at_least": "below", "at_most": "above"}
 """Allowed side of a limit -> where the other side lies."""

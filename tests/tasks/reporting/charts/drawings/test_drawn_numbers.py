@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.reporting.drawings.marks import Estimate, Mark, ends_text, shown, value_text
-from tasks.reporting.drawings.numbers import OF_100, POINTS, RATIO, WITHHELD, exact, number, people
+from tasks.reporting.charts.drawings.marks import Estimate, Mark, ends_text, shown, value_text
+from tasks.reporting.charts.drawings.numbers import OF_100, POINTS, RATIO, WITHHELD, exact, number, people
 
 
 @pytest.mark.parametrize(

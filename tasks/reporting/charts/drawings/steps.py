@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from tasks.reporting.drawings.forest import Forest
-from tasks.reporting.drawings.layout.shapes import Drawing, Sheet
-from tasks.reporting.drawings.marks import Mark
+from tasks.reporting.charts.drawings.forest import Forest
+from tasks.reporting.charts.drawings.layout.shapes import Drawing, Sheet
+from tasks.reporting.charts.drawings.marks import Mark
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tasks.reporting.drawings.marks import Estimate
-from tasks.reporting.drawings.numbers import MOST_PLACES, Unit, number
+from tasks.reporting.charts.drawings.marks import Estimate
+from tasks.reporting.charts.drawings.numbers import MOST_PLACES, Unit, number
 
 _STEPS = (1, 2, 5)
 _HALVES, _SHARE = 3.0, 0.5

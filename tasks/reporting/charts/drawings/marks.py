@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from tasks.reporting.drawings.lettering import FIXED, clean
-from tasks.reporting.drawings.numbers import WITHHELD, Count, Figure, Unit, number, people, places_of
+from tasks.reporting.charts.drawings.lettering import FIXED, clean
+from tasks.reporting.charts.drawings.numbers import WITHHELD, Count, Figure, Unit, number, people, places_of
 
 Side = Literal["at_least", "at_most"]
 """Side of a limit that is allowed; the other side is shaded."""

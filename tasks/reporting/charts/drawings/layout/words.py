@@ -1,7 +1,7 @@
 """Texts of a drawing in lines that fit, each isolated from the direction of the others."""
 
-from tasks.reporting.drawings.layout.shapes import Anchor, Colour, Sheet, Text
-from tasks.reporting.drawings.lettering import clean, isolated, lines
+from tasks.reporting.charts.drawings.layout.shapes import Anchor, Colour, Sheet, Text
+from tasks.reporting.charts.drawings.lettering import clean, isolated, lines
 
 
 def text_lines(

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.reporting.drawings.layout.axis import axis_of, between
-from tasks.reporting.drawings.marks import Estimate
-from tasks.reporting.drawings.numbers import OF_100, POINTS, RATIO
+from tasks.reporting.charts.drawings.layout.axis import axis_of, between
+from tasks.reporting.charts.drawings.marks import Estimate
+from tasks.reporting.charts.drawings.numbers import OF_100, POINTS, RATIO
 
 NUMBERS = st.floats(-1e9, 1e9).filter(lambda value: value == 0 or abs(value) > 1e-4)
 

@@ -9,15 +9,15 @@ from drawn_charts import ARABIC, HEBREW, HOSTILE, LONG, UNBROKEN, points, texts,
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.reporting.drawings.element import element
-from tasks.reporting.drawings.forest import Forest
-from tasks.reporting.drawings.layout.shapes import NARROW, WIDE
-from tasks.reporting.drawings.lettering import clean, width
-from tasks.reporting.drawings.marks import VERDICTS, Mark, ends_text, value_text
-from tasks.reporting.drawings.matrix import Cell, Matrix, Row
-from tasks.reporting.drawings.numbers import OF_100, POINTS, WITHHELD, people
-from tasks.reporting.drawings.steps import Steps
-from tasks.reporting.drawings.trend import Point, Series, Trend
+from tasks.reporting.charts.drawings.element import element
+from tasks.reporting.charts.drawings.forest import Forest
+from tasks.reporting.charts.drawings.layout.shapes import NARROW, WIDE
+from tasks.reporting.charts.drawings.lettering import clean, width
+from tasks.reporting.charts.drawings.marks import VERDICTS, Mark, ends_text, value_text
+from tasks.reporting.charts.drawings.matrix import Cell, Matrix, Row
+from tasks.reporting.charts.drawings.numbers import OF_100, POINTS, WITHHELD, people
+from tasks.reporting.charts.drawings.steps import Steps
+from tasks.reporting.charts.drawings.trend import Point, Series, Trend
 
 VALUES = st.floats(-1e5, 1e5).map(lambda value: round(value, 3))
 NAMES = st.text(max_size=90) | st.sampled_from([HOSTILE, HEBREW, ARABIC, LONG, UNBROKEN, "", "a]]>b", "漢字" * 40])

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from tasks.reporting.drawings.element import Table
-from tasks.reporting.drawings.layout.legend import icon_entry, legend
-from tasks.reporting.drawings.layout.shapes import Colour, Drawing, Path, Shape, Sheet, Text, box, icon, segment
-from tasks.reporting.drawings.layout.words import text_lines
-from tasks.reporting.drawings.lettering import clean, isolated
-from tasks.reporting.drawings.marks import VERDICTS, Estimate, State, said, state_of, value_text
-from tasks.reporting.drawings.numbers import Unit
+from tasks.reporting.charts.drawings.element import Table
+from tasks.reporting.charts.drawings.layout.legend import icon_entry, legend
+from tasks.reporting.charts.drawings.layout.shapes import Colour, Drawing, Path, Shape, Sheet, Text, box, icon, segment
+from tasks.reporting.charts.drawings.layout.words import text_lines
+from tasks.reporting.charts.drawings.lettering import clean, isolated
+from tasks.reporting.charts.drawings.marks import VERDICTS, Estimate, State, said, state_of, value_text
+from tasks.reporting.charts.drawings.numbers import Unit
 
 _MOST_LABEL, _LEAST, _MOST = 0.32, 44.0, 104.0
 """Widest labels of rows as a share of the sheet, narrowest and widest column."""

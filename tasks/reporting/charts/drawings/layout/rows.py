@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from tasks.reporting.drawings.layout.axis import Axis
-from tasks.reporting.drawings.layout.plot import Plot, Span, boundary
-from tasks.reporting.drawings.layout.shapes import Anchor, Colour, Drawing, Path, Shape, Sheet, Text, icon, path
-from tasks.reporting.drawings.layout.words import text_lines
-from tasks.reporting.drawings.lettering import clean, width
-from tasks.reporting.drawings.marks import Mark, Side, State, shown, state_of
-from tasks.reporting.drawings.numbers import Unit, exact
+from tasks.reporting.charts.drawings.layout.axis import Axis
+from tasks.reporting.charts.drawings.layout.plot import Plot, Span, boundary
+from tasks.reporting.charts.drawings.layout.shapes import Anchor, Colour, Drawing, Path, Shape, Sheet, Text, icon, path
+from tasks.reporting.charts.drawings.layout.words import text_lines
+from tasks.reporting.charts.drawings.lettering import clean, width
+from tasks.reporting.charts.drawings.marks import Mark, Side, State, shown, state_of
+from tasks.reporting.charts.drawings.numbers import Unit, exact
 
 _MOST_LEFT, _MOST_RIGHT, _GUTTER = 190.0, 170.0, 14.0
 """Widest columns of labels and of numbers on a wide sheet, and the room between them and the plot."""
