@@ -117,29 +117,8 @@ class Rows:
         return Block(tuple(shapes), bottom, (first - _PAD + 2 * opens, bottom), baseline - sheet.size * 0.36)
 
     def _stacked(self, mark: Mark, plot: Plot, sheet: Sheet, top: float, opens: bool) -> Block:
-        """Label and numbers above the plot, on one line where they fit."""
-        baseline = top + _PAD + sheet.size - 1
-        label = _label(mark, 0, baseline, sheet.width, sheet)
-        beside, icons = self._numbers(mark, sheet.width, baseline, sheet.width, sheet)
-        left = sheet.room((each.text for each in label), bold=True)
-        if len(label) == 1 and beside and left + sheet.room(each.text for each in beside) + _ICON + 8 < sheet.width:
-            shapes: list[Shape] = [*label, *beside, *icons]
-            baseline += sheet.leading
-            free = sheet.width - (sheet.room([beside[1].text]) + _ICON + 8 if len(beside) > 1 else 0)
-            below = text_lines(mark.below, 0, baseline, free, sheet, 3, "soft")
-            baseline += sheet.leading * (max(len(below), len(beside) - 1) - 1)
-        else:
-            baseline += len(label) * sheet.leading
-            beside, icons = self._numbers(mark, sheet.width, baseline, sheet.width, sheet)
-            free = sheet.width - (sheet.room(each.text for each in beside) + _ICON + 8 if beside else 0)
-            if free < _LEAST_BELOW:
-                beside, icons = self._numbers(mark, 0, baseline, sheet.width, sheet, "start")
-                baseline, free = baseline + len(beside) * sheet.leading, sheet.width
-            below = text_lines(mark.below, 0, baseline, free, sheet, 3, "soft")
-            shapes = [*label, *beside, *icons]
-            tall = len(below) if free == sheet.width else max(len(below), len(beside))
-            baseline += sheet.leading * (tall - 1)
-        shapes += below
+        """Label and numbers above the plot."""
+        shapes, baseline = self._words_above(mark, sheet, top + _PAD + sheet.size - 1)
         sentence = self._sentence(mark, 0, baseline + sheet.leading, sheet.width, sheet)
         if sentence:
             bottom = baseline + sheet.leading * len(sentence) + _PAD + 4
@@ -149,6 +128,31 @@ class Rows:
             shapes.append(plot.limit_label(self._limit_words(mark.limit), mark.limit, baseline, sheet))
         strip = (baseline + 5, baseline + 5 + _STRIP)
         return Block(tuple(shapes), strip[1] + _PAD - 2, strip, sum(strip) / 2)
+
+    def _words_above(self, mark: Mark, sheet: Sheet, baseline: float) -> tuple[list[Shape], float]:
+        """Label, the line under it and numbers; numbers stand right of the other two where there is room.
+
+        Returns:
+            Texts with symbols, and the last baseline.
+        """
+        label = _label(mark, 0, baseline, sheet.width, sheet)
+        beside, icons = self._numbers(mark, sheet.width, baseline, sheet.width, sheet)
+        free = sheet.width - _ICON - 8
+        left, right = sheet.room((each.text for each in label), bold=True), sheet.room(each.text for each in beside)
+        if len(label) == 1 and beside and left + right < free:
+            under = sheet.room([beside[1].text]) if len(beside) > 1 else -_ICON - 8
+            below = text_lines(mark.below, 0, baseline + sheet.leading, free - under, sheet, 3, "soft")
+            return [*label, *beside, *icons, *below], baseline + sheet.leading * max(len(below), len(beside) - 1)
+        baseline += len(label) * sheet.leading
+        if beside and free - right < _LEAST_BELOW:
+            beside, icons = self._numbers(mark, 0, baseline, sheet.width, sheet, "start")
+            below = text_lines(mark.below, 0, baseline + len(beside) * sheet.leading, sheet.width, sheet, 3, "soft")
+            tall = len(beside) + len(below)
+        else:
+            beside, icons = self._numbers(mark, sheet.width, baseline, sheet.width, sheet)
+            below = text_lines(mark.below, 0, baseline, free - right if beside else sheet.width, sheet, 3, "soft")
+            tall = max(len(below), len(beside))
+        return [*label, *beside, *icons, *below], baseline + sheet.leading * (tall - 1)
 
     def _limit_words(self, limit: float) -> str:
         return f"{self.limit_name} {exact(limit, self.unit)}"
