@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from schemas.tables import verdicts
+from schemas.tables.verdicts import STATES
+from schemas.terms import State as Judged
 from tasks.reporting.charts.drawings.lettering import FIXED, clean
 from tasks.reporting.charts.drawings.numbers import WITHHELD, Count, Figure, Unit, number, people, places_of
 
@@ -24,14 +27,17 @@ class State:
     tone: Tone
 
 
+_DRAWN: Mapping[Judged, tuple[Icon, Tone]] = {
+    Judged.BREACH: ("cross", "breach"),
+    Judged.WITHIN: ("tick", "ok"),
+    Judged.INSUFFICIENT_EVIDENCE: ("question", "few"),
+    Judged.NO_LIMIT: ("dash", "soft"),
+    Judged.DESCRIPTIVE: ("dot", "soft"),
+    Judged.NOT_RUN: ("ring", "soft"),
+}
 VERDICTS: Mapping[str, State] = {
-    "breach": State("outside limit", "cross", "breach"),
-    "within": State("inside limit", "tick", "ok"),
-    "insufficient_evidence": State("too little to say", "question", "few"),
-    "insufficient_evidence (withheld)": State("too little to say (withheld)", "question", "few"),
-    "no_limit": State("no limit set", "dash", "soft"),
-    "descriptive": State("described only", "dot", "soft"),
-    "not_run": State("not run", "ring", "soft"),
+    **{str(state): State(STATES[state], *_DRAWN[state]) for state in _DRAWN},
+    verdicts.WITHHELD: State(f"{STATES[Judged.INSUFFICIENT_EVIDENCE]} (withheld)", "question", "few"),
 }
 """States of verdicts -> how they are drawn, in the order of legends (specification of the report, section 3)."""
 
