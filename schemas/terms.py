@@ -131,6 +131,8 @@ class Note(StrEnum):
     """An adjusted comparison of a group, too few of whose members have comparable members of the reference group."""
     FEW_CLUSTERS = "few clusters"
     """A clustered standard error of so few clusters that it is too small."""
+    ROWS_INDEPENDENT = "rows taken as independent"
+    """An interval of a penalised fit, which leaves out the clusters that the rows are in."""
     NO_UPPER_END = "no upper end"
     """A ratio to a share of 0: the interval reaches from the lower end to infinity."""
 

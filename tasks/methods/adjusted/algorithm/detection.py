@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from schemas.terms import Note
-from tasks.methods.adjusted.algorithm.ladder.estimators.rung import FEW
+from tasks.methods.adjusted.algorithm.ladder.estimators.rung import FEW, INDEPENDENT
 from tasks.methods.adjusted.settings import AdjustedSettings
 from tasks.numerics.arrays import Bools
 from tasks.numerics.problem import Problem
@@ -160,8 +160,11 @@ def _qualified(step: Step) -> str:
     if not math.isfinite(step.value):
         return step.reason or "not estimated"
     poor = step.estimator != "overlap" and step.support < ENOUGH_SUPPORT
-    few = FEW in step.reason
-    return "; ".join([Note.POOR_SUPPORT] * poor + [Note.FEW_CLUSTERS] * few)
+    notes = [Note.POOR_SUPPORT] * poor
+    notes += [
+        note for said, note in ((FEW, Note.FEW_CLUSTERS), (INDEPENDENT, Note.ROWS_INDEPENDENT)) if said in step.reason
+    ]
+    return "; ".join(notes)
 
 
 def _nobody() -> tuple[Findings, Evidence]:

@@ -15,6 +15,7 @@ UNJUDGED = {
     Note.NO_SPREAD: "no interval: values that do not differ say nothing of sampling error",
     Note.POOR_SUPPORT: "too few of the group are where applicants of both groups are found",
     Note.FEW_CLUSTERS: "fewer than 20 clusters, of which a standard error is too small",
+    Note.ROWS_INDEPENDENT: "its interval is a penalised fit's, which leaves out the clusters",
 }
 """Why a measure with such a note is not judged."""
 DESCRIPTIVE = "descriptive: its interval is not known to cover as often as it says"

@@ -96,7 +96,7 @@ def test_a_method_that_refused_a_judged_group_is_no_pass() -> None:
     assert case.problem == "not measured: too_few_events"
 
 
-@pytest.mark.parametrize("note", [Note.POOR_SUPPORT, Note.FEW_CLUSTERS])
+@pytest.mark.parametrize("note", [Note.POOR_SUPPORT, Note.FEW_CLUSTERS, Note.ROWS_INDEPENDENT])
 def test_poor_support_and_few_clusters_are_told_and_not_judged(note: Note) -> None:
     found = gathered(effect("adjusted_effect", 0.2, note=f"other; {note}"))
     assert states(found)[Theory.DIRECT] is State.INSUFFICIENT_EVIDENCE

@@ -83,7 +83,8 @@ def times_as_strong(column: Confounder, times: float) -> Confounder | None:
     """A confounder ``times`` as strong as a column, which is partialled out of the group's indicator beforehand.
 
     It explains ``times`` as much of the group as the column does, and of the outcome, both beside the other columns.
-    Its strength with the outcome is bounded by 1. None where its strength with the group would be 1 or more.
+    Its strength with the outcome is bounded by 1, which it reaches beside a column that tells every decision.
+    None where its strength with the group would be 1 or more.
     """
     left = 1 - column.group
     group = times * column.group / left
@@ -91,4 +92,6 @@ def times_as_strong(column: Confounder, times: float) -> Confounder | None:
     if group >= 1 or shared >= 1:
         return None
     eta = (times**0.5 + shared**0.5) / (1 - shared) ** 0.5
-    return Confounder(min(1.0, eta**2 * column.outcome / (1 - column.outcome)), group)
+    unexplained = 1 - column.outcome
+    outcome = eta**2 * column.outcome / unexplained if unexplained > 0 else 1.0
+    return Confounder(min(1.0, outcome), group)

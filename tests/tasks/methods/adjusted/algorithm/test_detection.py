@@ -5,6 +5,7 @@ import pytest
 
 from schemas.terms import Note
 from tasks.methods.adjusted.algorithm.detection import EFFECT, OVERLAP, Step, Steps, detect
+from tasks.methods.adjusted.algorithm.ladder.estimators.rung import INDEPENDENT
 from tasks.methods.adjusted.settings import AdjustedSettings
 from tasks.numerics.problem import FeasibilityGraph, Problem
 from tasks.numerics.results import Aggregate
@@ -43,6 +44,7 @@ def test_the_primary_rung_is_judged_by_the_logit_and_by_overlap_beside_it() -> N
         ("logit", 1.0, "few_clusters: 12, errors are too small below 20", Note.FEW_CLUSTERS),
         ("logit", 0.5, FEW_OF_THE_GROUP, f"{Note.POOR_SUPPORT}; {Note.FEW_CLUSTERS}"),
         ("overlap", 0.5, FEW_OF_THE_GROUP, Note.FEW_CLUSTERS),
+        ("logit", 1.0, f"separated; Firth's penalised fit, {INDEPENDENT}", Note.ROWS_INDEPENDENT),
     ],
 )
 def test_what_keeps_an_estimate_from_being_judged(estimator: str, support: float, reason: str, note: str) -> None:

@@ -5,7 +5,7 @@ from scipy.special import expit
 
 from tasks.methods.adjusted.algorithm.ladder.effect import Effect, Fit
 from tasks.methods.adjusted.algorithm.ladder.effects import change, effect_of
-from tasks.methods.adjusted.algorithm.ladder.estimators.rung import Over, Rung
+from tasks.methods.adjusted.algorithm.ladder.estimators.rung import INDEPENDENT, Over, Rung
 from tasks.methods.adjusted.algorithm.ladder.firth import FirthFit, fit_firth, profile_interval
 from tasks.methods.adjusted.algorithm.sensitivity.e_values import e_value_of_effect
 from tasks.numerics.arrays import Floats
@@ -52,7 +52,7 @@ def _firth_rows(rung: Rung, separated: LogitFit) -> dict[int, list[Effect]]:
     x, y = rung.x, rung.design.y
     reason = f"separated: {separated.separated}; Firth's penalised fit with profile intervals"
     if rung.design.cluster is not None:
-        reason += ", which take rows as independent"
+        reason += f", {INDEPENDENT}"
     fit = fit_firth(x, y)
     if not fit.converged:
         none = Estimate(reason=f"{reason}; it did not converge")

@@ -13,6 +13,8 @@ from tasks.numerics.statistics.influence import FEW_CLUSTERS, Estimate
 
 FEW = "few_clusters"
 """How a reason begins that says so."""
+INDEPENDENT = "which take rows as independent"
+"""What a reason says of intervals that leave out the clusters."""
 PLACE = "place"
 """The block whose categories are fixed effects."""
 MOST_COLUMNS = 300

@@ -95,6 +95,11 @@ def test_a_column_too_strong_for_the_group_has_no_benchmark():
     assert times_as_strong(Confounder(0.3, 0.0), 2).group == 0
 
 
+@pytest.mark.parametrize("group", [0.0, 0.1])
+def test_beside_a_column_that_tells_every_decision_the_benchmark_is_the_bound(group: float):
+    assert times_as_strong(Confounder(1.0, group), 1).outcome == 1.0
+
+
 def test_the_strongest_column_is_that_of_denial():
     of = found()
     assert of.strongest == "history"
