@@ -143,12 +143,11 @@ class World:
         self, attribute: str, rows: Longs, group: Ints, without: Edge | None, sample: Longs
     ) -> Counterfactuals:
         """Counterfactuals by a model fitted to a sample of rows, with the draws of the model of all rows."""
-        roots = self._rooted(self._labels(attribute, group))
+        whole, roots = self.fit(attribute, group, without)
         known = (attribute, without, hashlib.sha256(group.tobytes() + sample.tobytes()).hexdigest(), "sample")
         if known not in self.fits:
-            graph = self.graph.without(without) if without else self.graph
             some = replace(roots, codes=roots.codes[sample])
-            self.fits[known] = abduction.fit(graph, self.columns.rows(sample), some, np.random.default_rng(self.seed))
+            self.fits[known] = abduction.refit(whole, self.columns.rows(sample), some)
         made = self.imagined(attribute, self.fits[known], roots, rows)
         return Counterfactuals(made.row, made.values, None)
 

@@ -134,7 +134,7 @@ def _of_group(frame: Frame, group: int, compared: Comparison) -> GroupEffects:
         return replace(none, reason=TOO_FEW_FOR_ADJUSTMENT)
     contrasts = tuple(contrast(sides, frame.columns.values, each) for each in lists)
     last = lists[-1]
-    mover = None if last.moved is None else Mover(last.row, last.moved, sides.other)
+    mover = None if last.moved is None else Mover.of(last.row, last.moved, sides.other)
     return replace(none, sides=sides, contrasts=contrasts, mover=mover)
 
 

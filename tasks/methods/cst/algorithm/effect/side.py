@@ -4,6 +4,7 @@ The control side is the complainants' group, the test side the reference group. 
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -82,7 +83,7 @@ class Side:
     variance: Floats
     """``(s,)`` s_j^2 = (y_j - p_j)^2 / (1 - h_j)^2: the noise of each decision, given the applicants."""
 
-    @property
+    @cached_property
     def coefficients(self) -> Floats:
         """``(d,)`` least squares coefficients of the decisions."""
         found: Floats = self.inverse @ (self.z.T @ self.denied)
