@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from importlib import import_module
 from inspect import isgeneratorfunction
 from pathlib import Path
@@ -26,6 +26,7 @@ UNASKED: Mapping[str, str] = {"methods.gcfn": "null"}
 """Its refits are off, and without them it has no verdict: minutes of fits that nothing is learnt from here."""
 
 Function = Callable[..., Any]
+WITH, WITHOUT = "with", "without"
 
 
 @dataclass(frozen=True)
@@ -34,13 +35,13 @@ class Part:
 
     name: str
     step: str
-    """The step that it belongs to, as ``name_of`` calls it."""
     places: tuple[str, ...]
     """``module:name`` of the functions, where they are called from."""
     nothing: Any = None
     """What stands for their results where the part is left out."""
     within: bool = False
     """Whether its time is counted by another part as well."""
+    can_be_left_out: bool = True
 
 
 PARTS = (
@@ -71,57 +72,54 @@ PARTS = (
             *("tasks.metrics.theories:Gathered.of", "tasks.metrics.stage:_own_cases", "tasks.metrics.stage:_refitted"),
             *("tasks.metrics.verdict_tables:judged", "tasks.metrics.verdict_tables:tables"),
         ),
+        can_be_left_out=False,
     ),
 )
 
 
 def whole(data: str, kept: str) -> Mapping[str, Any]:
-    """CPU seconds of every step and part of an audit of Texas.
+    """CPU seconds of every step of an audit of Texas, which is run here to have what each step reads.
 
     Args:
         data: The directory that ``--data`` gives.
-        kept: A folder for what the steps read, a file each.
+        kept: A folder for it, a file for each step.
     """
-    steps = plan(texas_spec(Path(data), UNASKED)).steps
     tables: dict[str, list[pa.Table]] = {}
-    used, took = dict.fromkeys((part.name for part in PARTS), 0.0), {}
+    took: dict[str, float] = {}
     _alone()
-    with ExitStack() as patched:
-        for part in PARTS:
-            for place in part.places:
-                patched.enter_context(_replaced(place, lambda function, name=part.name: _clocked(function, used, name)))
-        for each in steps:
-            given = _given(each, tables)
-            (Path(kept) / name_of(each)).write_bytes(pickle.dumps((each.stage.name, each.settings, given)))
-            clock = time.process_time()
-            produced = each.stage.function(*given, settings=each.settings)
-            took[name_of(each)] = time.process_time() - clock
-            for name, table in {**produced.tables, "refusals": produced.refusals}.items():
-                tables.setdefault(name, []).append(table)
-    return {"parts": used, "steps": took, "rows": tables["applications"][0].num_rows}
+    for each in plan(texas_spec(Path(data), UNASKED)).steps:
+        given = _given(each, tables)
+        (Path(kept) / each.name).write_bytes(pickle.dumps((each.stage.name, each.settings, given)))
+        clock = time.process_time()
+        produced = each.stage.function(*given, settings=each.settings)
+        took[each.name] = time.process_time() - clock
+        for name, table in {**produced.tables, "refusals": produced.refusals}.items():
+            tables.setdefault(name, []).append(table)
+    return {"steps": took, "rows": tables["applications"][0].num_rows}
 
 
-def step(kept: str, left_out: str = "") -> Mapping[str, Any]:
-    """Peak memory of one step, in a process of its own.
+def step(kept: str, name: str, how: str) -> Mapping[str, Any]:
+    """CPU seconds of one step and of its parts, and its peak memory, in a process of its own.
 
     Args:
-        kept: The file with what it reads.
-        left_out: A part that it does not compute.
+        kept: The folder with what it reads.
+        name: The step.
+        how: ``with`` its parts, or ``without`` them.
     """
-    name, settings, given = pickle.loads(Path(kept).read_bytes())  # noqa: S301 written by ``whole``
+    stage, settings, given = pickle.loads((Path(kept) / name).read_bytes())  # noqa: S301 written by ``whole``
+    parts = [part for part in PARTS if part.step == name]
+    used = dict.fromkeys((part.name for part in parts), 0.0)
     _alone()
     with ExitStack() as patched:
-        for part in PARTS:
-            for place in part.places if part.name == left_out else ():
-                patched.enter_context(_replaced(place, lambda _, nothing=part.nothing: lambda *a, **k: nothing))  # noqa: ARG005
-        STAGES[name].function(*given, settings=settings)
-    return {"peak_mb": peak_mb()}
-
-
-def name_of(each: Step) -> str:
-    """A step by its stage, and by its method where several methods have such a one."""
-    method = getattr(each.settings, "method", "")
-    return f"{each.name} {method}".strip()
+        for part in parts:
+            for place in part.places:
+                if how == WITH:
+                    patched.enter_context(_replaced(place, partial(_clocked, used=used, name=part.name)))
+                elif not part.within and part.can_be_left_out:
+                    patched.enter_context(_replaced(place, partial(_without, nothing=part.nothing)))
+        clock = time.process_time()
+        STAGES[stage].function(*given, settings=settings)
+        return {"parts": used, "cpu_s": time.process_time() - clock, "peak_mb": peak_mb(), "rows": given[0].num_rows}
 
 
 def _alone() -> None:
@@ -151,6 +149,10 @@ def _replaced(place: str, by: Callable[[Function], Function]) -> Iterator[None]:
     setattr(holder, name, staticmethod(made) if classes else made)
     yield
     setattr(holder, name, own)
+
+
+def _without(function: Function, nothing: Any) -> Function:  # noqa: ARG001 it stands for it
+    return lambda *given, **named: nothing  # noqa: ARG005
 
 
 def _clocked(function: Function, used: dict[str, float], name: str) -> Function:
