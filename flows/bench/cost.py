@@ -1,7 +1,7 @@
 """Measures what verdicts and their intervals cost beside the methods, on the applications of Texas in 2022.
 
-All steps of an audit run once as plain function calls. Each step that computes something for a verdict then runs twice in
-processes of its own, with that part under a clock and without it. ``ratio`` is a part's share of the CPU seconds of
+All steps of an audit run once as plain function calls. Each step that computes something for a verdict then runs twice
+in processes of its own, with that part under a clock and without it. ``ratio`` is a part's share of the CPU seconds of
 all steps. Memory is what the part adds to its step's peak, and what counts is by how much the largest peak of all
 steps grows. The refits of GCFN and CEC are off, as they are by default.
 

@@ -55,7 +55,7 @@ PARTS = (
     ),
     Part("FGCE: 199 relabelled draws", "ablate", ("tasks.methods.fgce.ablate.searches:_relabelled",), ()),
     Part(
-        "CEC: 199 relabelled draws",
+        "CEC: 99 relabelled draws",
         "detect cec",
         ("tasks.methods.cec.algorithm.detection:_above_own_group",),
         ([], []),
@@ -147,8 +147,10 @@ def _replaced(place: str, by: Callable[[Function], Function]) -> Iterator[None]:
     own = vars(holder)[name]
     made = by(getattr(holder, name))
     setattr(holder, name, staticmethod(made) if classes else made)
-    yield
-    setattr(holder, name, own)
+    try:
+        yield
+    finally:
+        setattr(holder, name, own)
 
 
 def _without(function: Function, nothing: Any) -> Function:  # noqa: ARG001 it stands for it

@@ -32,7 +32,19 @@ from tasks.counterfactuals.algorithm.scm.nodes import (
 from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.columns import Columns
 
-__all__ = ["Fitted", "Imagined", "Roots", "abduct", "act", "affected", "counterfactuals", "fit", "predict", "refit", "terms"]
+__all__ = [
+    "Fitted",
+    "Imagined",
+    "Roots",
+    "abduct",
+    "act",
+    "affected",
+    "counterfactuals",
+    "fit",
+    "predict",
+    "refit",
+    "terms",
+]
 
 Noise = Mapping[str, Floats]
 """Column -> its noise, ``(r, d)``; ``d`` is 1, but for nominal columns one per category."""

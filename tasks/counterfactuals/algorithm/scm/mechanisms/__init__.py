@@ -25,7 +25,17 @@ from tasks.counterfactuals.algorithm.scm.mechanisms.discrete import (
 )
 from tasks.numerics.arrays import Floats
 
-__all__ = ["ALLOWED", "AUTO", "Additive", "Count", "FittedMechanism", "Nominal", "Ordinal", "fit_mechanism", "refit_mechanism"]
+__all__ = [
+    "ALLOWED",
+    "AUTO",
+    "Additive",
+    "Count",
+    "FittedMechanism",
+    "Nominal",
+    "Ordinal",
+    "fit_mechanism",
+    "refit_mechanism",
+]
 
 AUTO: dict[Kind, Form] = {
     Kind.CONTINUOUS: "linear",

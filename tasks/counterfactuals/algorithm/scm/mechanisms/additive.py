@@ -16,7 +16,7 @@ from sklearn.linear_model import LinearRegression
 from tasks.numerics.arrays import Floats
 
 TOLERANCE = 1e-13
-"""The least-squares solver drops directions smaller than this times the largest: groups beside dollars are that small."""
+"""Least squares drop directions smaller than this times the largest: groups beside dollars are that small."""
 
 REGRESSORS: dict[str, Any] = {
     "linear": LinearRegression(tol=TOLERANCE),
