@@ -82,7 +82,8 @@ class Lists:
     def _searched(self, rows: Longs, candidates: Longs) -> tuple[Longs, Floats]:
         """The nearest of all candidates to each row, and how far it is."""
         if len(rows) * len(candidates) <= FEW:
-            return _nearest_of_few(self.index.at, rows, candidates)
+            few: tuple[Longs, Floats] = _nearest_of_few(self.index.at, rows, candidates)
+            return few
         places = distinct.gather(self.index.at[candidates])
         place, distance = distinct.nearest(cKDTree(places.at), places.first, self.index.at[rows])
         return candidates[places.first[place]], distance

@@ -70,7 +70,8 @@ class Ground:
         """``(b,)`` of members and their two matches, ``(3, b)``, explained from one baseline."""
         explains = self.explained.models[model]
         if isinstance(explains, Linear):
-            return _of_linear(self.explained.x, explains.coefficients, baseline, three)
+            found: Floats = _of_linear(self.explained.x, explains.coefficients, baseline, three)
+            return found
         return compared(self.explained, model, three, baseline)
 
 
@@ -120,8 +121,9 @@ def _of_linear(x: Floats, weights: Floats, baseline: Floats, three: Longs) -> Fl
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _mean(x: Floats, rows: Longs) -> Floats:
     """``(p,)`` mean of some rows, which are added up one after the other and not copied first."""
-    found = np.zeros(x.shape[1])
+    total = np.zeros(x.shape[1])
     for row in rows:
         for j in range(x.shape[1]):
-            found[j] += x[row, j]
-    return found / rows.shape[0]
+            total[j] += x[row, j]
+    found: Floats = total / rows.shape[0]
+    return found

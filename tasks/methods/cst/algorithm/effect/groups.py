@@ -107,9 +107,9 @@ def group_effects(
         rng: Draws resamples.
     """
     found: list[GroupEffects] = []
-    for group, of in compared:
+    for number, of in compared:
         near = None if frame.ground.applicants.crossed else next((e.sides for e in reversed(found) if e.sides), None)
-        found.append(_of_group(frame, group, of, near))
+        found.append(_of_group(frame, number, of, near))
     moved = [each for each in found if each.mover is not None]
     imagine, group = frame.ground.applicants.imagine, frame.ground.group
     if imagine is None or frame.settings.generator != "scm" or not moved:

@@ -33,6 +33,17 @@ def sides_and_lists(seed, n=SIZE, moved=None):
     return drawn, sides, lists, y
 
 
+def test_where_the_searches_start_does_not_matter():
+    drawn, sides, _, y = sides_and_lists(1)
+    designs, others = designs_of(drawn.columns), np.flatnonzero(~drawn.member)
+    rows = np.sort(np.random.default_rng(2).choice(np.flatnonzero(drawn.member), 120, replace=False)), others
+    far, near = (sides_of(designs, drawn.values, rows, y, start) for start in (None, sides))
+    assert near.score == pytest.approx(far.score, abs=1e-8)
+    assert near.other.logit == pytest.approx(far.other.logit, abs=1e-8)
+    assert near.variance(len(y)) == pytest.approx(far.variance(len(y)), abs=1e-8)
+    assert not np.allclose(sides.score, far.score), "the other group's are others"
+
+
 def test_how_often_rows_serve_by_hand():
     assert served(np.array([[0, 1], [1, -1]]), 4) == pytest.approx([0.25, 0.75, 0, 0])
 
