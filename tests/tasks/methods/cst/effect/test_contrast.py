@@ -34,9 +34,9 @@ def sides_and_lists(seed, n=SIZE, moved=None):
 
 
 def test_where_the_searches_start_does_not_matter():
-    drawn, sides, _, y = sides_and_lists(1)
+    drawn, sides, _, y = sides_and_lists(1, n=1500)
     designs, others = designs_of(drawn.columns), np.flatnonzero(~drawn.member)
-    rows = np.sort(np.random.default_rng(2).choice(np.flatnonzero(drawn.member), 120, replace=False)), others
+    rows = np.sort(np.random.default_rng(2).choice(np.flatnonzero(drawn.member), 180, replace=False)), others
     far, near = (sides_of(designs, drawn.values, rows, y, start) for start in (None, sides))
     assert near.score == pytest.approx(far.score, abs=1e-8)
     assert near.other.logit == pytest.approx(far.other.logit, abs=1e-8)
