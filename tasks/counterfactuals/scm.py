@@ -46,6 +46,8 @@ class World:
     name: str = "scm"
     fits: dict[tuple[object, ...], Fitted] = field(default_factory=dict, repr=False, compare=False)
     """What was fitted already: both decision makers ask for the same."""
+    moved: dict[tuple[object, ...], Counterfactuals] = field(default_factory=dict, repr=False, compare=False)
+    """Likewise, who was moved by a model of a resample."""
 
     @classmethod
     def of(
@@ -143,14 +145,15 @@ class World:
         self, attribute: str, rows: Longs, group: Ints, without: Edge | None, sample: Longs
     ) -> Counterfactuals:
         """Counterfactuals by a model fitted to a sample of rows, with the draws of the model of all rows."""
-        roots = self._rooted(self._labels(attribute, group))
-        known = (attribute, without, hashlib.sha256(group.tobytes() + sample.tobytes()).hexdigest(), "sample")
-        if known not in self.fits:
-            graph = self.graph.without(without) if without else self.graph
+        asked = hashlib.sha256(group.tobytes() + sample.tobytes() + rows.tobytes()).hexdigest()
+        known = (attribute, without, len(sample), asked)
+        if known not in self.moved:
+            whole, roots = self.fit(attribute, group, without)
             some = replace(roots, codes=roots.codes[sample])
-            self.fits[known] = abduction.fit(graph, self.columns.rows(sample), some, np.random.default_rng(self.seed))
-        made = self.imagined(attribute, self.fits[known], roots, rows)
-        return Counterfactuals(made.row, made.values, None)
+            fitted = abduction.refit(whole, self.columns.rows(sample), some)
+            made = self.imagined(attribute, fitted, roots, rows)
+            self.moved[known] = Counterfactuals(made.row, made.values, None)
+        return self.moved[known]
 
     def _rooted(self, instead: Mapping[str, Ints]) -> Roots:
         """The protected attributes that cause something, some of them with other labels."""

@@ -8,12 +8,10 @@ Scope: kinds that can be fitted again in seconds. Fits of the audit itself: ``fi
 """
 
 from dataclasses import dataclass
-from threading import Lock
 from zlib import crc32
 
 import numpy as np
 from scipy.special import logit
-from threadpoolctl import threadpool_limits
 
 from schemas.audit.model import Model
 from tasks.numerics.arrays import Bools, Floats
@@ -24,9 +22,6 @@ RIDGE = 1.0
 
 KINDS = ("logistic_regression",)
 """Kinds that are fitted again."""
-
-_ALONE = Lock()
-"""The number of threads is of the whole process: two audits in threads of one take turns."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +39,7 @@ class Refits:
 
     def favourable(self, x: Floats) -> Bools:
         """``(r, draws)`` decisions of each resample's model on rows ``(r, d)``."""
-        with _ALONE, threadpool_limits(1):
-            found: Bools = x @ self.coefficients + self.intercept >= self.cut
+        found: Bools = x @ self.coefficients + self.intercept >= self.cut
         return found
 
 
@@ -66,9 +60,8 @@ def refits(x: Floats, y: Bools, explained: Bools, model: Model, draws: int, seed
     learnt = np.ones(len(y), dtype=bool) if model.split == "crossfit" else ~explained
     counts = resampled((~learnt).astype(np.int64), draws, rng)
     design = np.column_stack([np.ones(len(x)), x])
-    with _ALONE, threadpool_limits(1):  # the last digits of a product depend on the number of threads
-        found = refitted(design[learnt], y[learnt], counts[learnt], RIDGE)
-        cut = _cuts(design[learnt] @ found, y[learnt], counts[learnt], model)
+    found = refitted(design[learnt], y[learnt], counts[learnt], RIDGE)
+    cut = _cuts(design[learnt] @ found, y[learnt], counts[learnt], model)
     return Refits(counts, found[1:], found[0], cut)
 
 

@@ -4,6 +4,8 @@ The null of the tests that use them: given the propensity stratum, labels do not
 Rosenbaum 1984). Labels permuted across a whole file test something else where the groups' finances differ.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from tasks.numerics.arrays import Bools, Floats, Longs
@@ -27,9 +29,33 @@ def strata(score: Floats, count: int = STRATA) -> Longs:
 
 def relabelled(member: Bools, stratum: Longs, rng: np.random.Generator) -> Bools:
     """Membership ``(n,)`` permuted within strata: each keeps its number of members."""
-    found = np.empty_like(member)
-    found[np.argsort(stratum, kind="stable")] = member[np.lexsort((rng.random(len(member)), stratum))]
-    return found
+    return Relabelling.of(stratum).draw(member, rng)
+
+
+@dataclass(frozen=True)
+class Relabelling:
+    """Strata laid out once for many draws."""
+
+    order: Longs
+    """``(n,)`` rows by stratum."""
+    ends: tuple[int, ...]
+    """Where each stratum ends in ``order``."""
+
+    @classmethod
+    def of(cls, stratum: Longs) -> "Relabelling":
+        """The layout of strata ``(n,)``."""
+        order = np.argsort(stratum, kind="stable")
+        last = np.flatnonzero(np.diff(stratum[order])) + 1
+        return cls(order, (*last.tolist(), len(order)) if len(order) else ())
+
+    def draw(self, member: Bools, rng: np.random.Generator) -> Bools:
+        """Membership ``(n,)`` permuted within strata."""
+        key, own, start = rng.random(len(member))[self.order], member[self.order], 0
+        found = np.empty_like(member)
+        for end in self.ends:
+            found[self.order[start:end]] = own[start:end][np.argsort(key[start:end])]
+            start = end
+        return found
 
 
 def p_of(observed: float, draws: Floats) -> float:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from schemas.audit.causal import CausalGraph, Mechanism
 from schemas.errors import DataQualityError, SpecError, nearest
-from tasks.counterfactuals.algorithm.scm.mechanisms import FittedMechanism, fit_mechanism
+from tasks.counterfactuals.algorithm.scm.mechanisms import FittedMechanism, fit_mechanism, refit_mechanism
 from tasks.counterfactuals.algorithm.scm.nodes import (
     Cause,
     Node,
@@ -32,7 +32,19 @@ from tasks.counterfactuals.algorithm.scm.nodes import (
 from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.columns import Columns
 
-__all__ = ["Fitted", "Imagined", "Roots", "abduct", "act", "affected", "counterfactuals", "fit", "predict", "terms"]
+__all__ = [
+    "Fitted",
+    "Imagined",
+    "Roots",
+    "abduct",
+    "act",
+    "affected",
+    "counterfactuals",
+    "fit",
+    "predict",
+    "refit",
+    "terms",
+]
 
 Noise = Mapping[str, Floats]
 """Column -> its noise, ``(r, d)``; ``d`` is 1, but for nominal columns one per category."""
@@ -91,9 +103,43 @@ def fit(graph: CausalGraph, columns: Columns, roots: Roots, rng: np.random.Gener
         raise DataQualityError("no row has a value in every column of the causal model; give it fewer columns")
     seed, known = int(rng.integers(2**31)), state[usable]
     mechanisms = {node.name: fit_node(node, known, seed) for node in nodes}
+    return Fitted(graph, root_causes(columns, roots), nodes, mechanisms, _seen(columns, roots, known), len(known), seed)
+
+
+def refit(whole: Fitted, columns: Columns, roots: Roots) -> Fitted:
+    """The same model fitted to other rows, such as a resample, from where the fit to the whole ended.
+
+    Args:
+        whole: The model of all rows; its noise is drawn by the same seed.
+        columns: ``n`` applicants.
+        roots: The protected attributes of the same rows.
+
+    Raises:
+        DataQualityError: No row can be used.
+    """
+    state = state_of(columns, roots, whole.graph)
+    known = state[unusable(whole.nodes, state) == ""]
+    if not len(known):
+        raise DataQualityError("no row of a resample has a value in every column of the causal model")
+    mechanisms = {
+        node.name: refit_mechanism(
+            whole.mechanisms[node.name],
+            node.form,
+            node.setting,
+            node.encode(known),
+            known[:, node.place],
+            node.categories,
+            whole.seed,
+        )
+        for node in whole.nodes
+    }
+    return replace(whole, mechanisms=mechanisms, seen=_seen(columns, roots, known), rows=len(known))
+
+
+def _seen(columns: Columns, roots: Roots, known: Floats) -> dict[int, Bools]:
+    """Which categories and groups the rows of a state hold, by column of the state."""
     labels = [*(len(names) for names in columns.categories), *(len(names) for names in roots.groups)]
-    seen = {place: np.isin(np.arange(size), known[:, place]) for place, size in enumerate(labels) if size}
-    return Fitted(graph, root_causes(columns, roots), nodes, mechanisms, seen, int(usable.sum()), seed)
+    return {place: np.isin(np.arange(size), known[:, place]) for place, size in enumerate(labels) if size}
 
 
 def fit_node(node: Node, state: Floats, seed: int) -> FittedMechanism:
@@ -115,7 +161,8 @@ def counterfactuals(fitted: Fitted, columns: Columns, roots: Roots, rows: Longs,
     Raises:
         SpecError: The action names no protected attribute, or a group that no row of the fit belongs to.
     """
-    reached, factual = affected(fitted, action), state_of(columns, roots, fitted.graph)[rows]
+    reached = affected(fitted, action)
+    factual = state_of(columns.rows(rows), replace(roots, codes=roots.codes[rows]), fitted.graph)
     reasons = unusable(reached.nodes, factual)
     reasons[(reasons == "") & _unseen(reached, factual)] = Unimaginable.UNSEEN_CATEGORY
     trusted = np.flatnonzero(reasons == "")

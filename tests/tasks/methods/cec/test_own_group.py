@@ -17,7 +17,7 @@ from tasks.methods.cec import measures
 from tasks.methods.cec.algorithm import detection as cec
 from tasks.methods.cec.algorithm import pairs
 from tasks.methods.cec.algorithm.detection import Audited
-from tasks.methods.cec.algorithm.own_group import headline, refits, relabelled
+from tasks.methods.cec.algorithm.own_group import headline, neighbours, pairing, refits, relabelled
 from tasks.methods.cec.algorithm.own_group.pairing import Ground
 from tasks.methods.cec.settings import CecSettings
 from tasks.numerics.attributions.linear import of_logistic_regression
@@ -264,3 +264,37 @@ def test_settings():
     assert CecSettings.under_paper({})["relabelled_draws"] == 0
     with pytest.raises(ValueError, match="one refit has no spread"):
         CecSettings(refits=1)
+
+
+@QUICK
+@given(seed=st.integers(0, 10**6), decimals=st.sampled_from([None, 0]))
+def test_the_fast_ways_find_what_the_clear_ones_find(seed, decimals):
+    audited = lender(seed, n=150, members=40, decimals=decimals)
+    labels = np.random.default_rng(seed).permutation(audited.group == 1)
+    ground = ground_of(audited, depth=2)
+    for own in ground.lists:
+        at, wanted = np.arange(len(own.rows)), np.flatnonzero(own.in_pool & labels)
+        if len(wanted):
+            few, away = neighbours._nearest_of_few(own.index.at, own.rows[at], wanted)
+            places = neighbours.distinct.gather(own.index.at[wanted])
+            tree = neighbours.cKDTree(places.at)
+            place, distance = neighbours.distinct.nearest(tree, places.first, own.index.at[own.rows[at]])
+            assert (few == wanted[places.first[place]]).all()
+            assert away == pytest.approx(distance, rel=1e-6)
+    rng = np.random.default_rng(seed)
+    three = rng.integers(0, 150, (3, 50))
+    baseline = audited.explained.x[three[0, :1]].mean(axis=0)  # one of them has no direction
+    model = audited.explained.models[1]
+    fast = pairing._of_linear(audited.explained.x, model.coefficients, baseline, three)
+    assert fast == pytest.approx(pairing.compared(audited.explained, 1, three, baseline), abs=1e-12, nan_ok=True)
+    assert np.isnan(fast[0])
+
+
+def test_lists_of_all_rows_serve_every_pair_of_groups():
+    audited = lender(8)
+    group = audited.group.copy()
+    group[200:] = 2
+    explained, seen = audited.explained, pairs.views(audited.explained, group, Matching())
+    labels = np.random.default_rng(1).permutation(group == 1) & (group <= 1)
+    every = Ground(explained, group <= 1, pairing.listed(explained, seen, np.ones(300, bool), 8))
+    assert every.above(labels) == pytest.approx(Ground.lay(explained, seen, group <= 1, 8).above(labels), abs=1e-13)

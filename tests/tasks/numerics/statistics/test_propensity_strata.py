@@ -8,7 +8,7 @@ from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.numerics.statistics.propensity import p_of, propensity, relabelled, strata
+from tasks.numerics.statistics.propensity import Relabelling, p_of, propensity, relabelled, strata
 
 QUICK = settings(deadline=None, max_examples=examples(30))
 
@@ -58,3 +58,20 @@ def test_p_counts_draws_at_least_as_large_and_the_observed_one():
     assert [p_of(x, draws) for x in (3.0, 2.0, 1.5, -1.0)] == [0.25, 0.5, 0.5, 1.0]
     assert p_of(1.0, np.zeros(0)) == 1
     assert math.isnan(p_of(math.nan, draws)), "nothing observed is no small p"
+
+
+@QUICK
+@given(seed=st.integers(0, 10**6))
+def test_labels_laid_out_once_are_drawn_as_by_sorting_strata_and_random_numbers(seed):
+    rng = np.random.default_rng(seed)
+    member, stratum = rng.random(60) < 0.3, rng.integers(0, 5, 60)
+    clear = np.empty_like(member)
+    key = np.random.default_rng(seed).random(60)
+    clear[np.argsort(stratum, kind="stable")] = member[np.lexsort((key, stratum))]
+    found = Relabelling.of(stratum).draw(member, np.random.default_rng(seed))
+    assert found.tolist() == clear.tolist()
+
+
+def test_nobody_is_relabelled_without_rows():
+    nobody = np.zeros(0, bool)
+    assert relabelled(nobody, np.zeros(0, np.int64), np.random.default_rng(0)).tolist() == []

@@ -9,9 +9,12 @@ Scope: the interface of mechanisms, and the choice among them. The graph:
 
 from typing import Protocol
 
+import numpy as np
+
 from schemas.audit.causal import Form, Mechanism
 from schemas.terms import Kind
-from tasks.counterfactuals.algorithm.scm.mechanisms.additive import REGRESSORS, Additive, fit_additive
+from tasks.counterfactuals.algorithm.scm.mechanisms.additive import REGRESSORS, Additive, fit_additive, refit_additive
+from tasks.counterfactuals.algorithm.scm.mechanisms.cumulative import CumulativeLogit, refit_cumulative
 from tasks.counterfactuals.algorithm.scm.mechanisms.discrete import (
     Count,
     Nominal,
@@ -22,7 +25,17 @@ from tasks.counterfactuals.algorithm.scm.mechanisms.discrete import (
 )
 from tasks.numerics.arrays import Floats
 
-__all__ = ["ALLOWED", "AUTO", "Additive", "Count", "FittedMechanism", "Nominal", "Ordinal", "fit_mechanism"]
+__all__ = [
+    "ALLOWED",
+    "AUTO",
+    "Additive",
+    "Count",
+    "FittedMechanism",
+    "Nominal",
+    "Ordinal",
+    "fit_mechanism",
+    "refit_mechanism",
+]
 
 AUTO: dict[Kind, Form] = {
     Kind.CONTINUOUS: "linear",
@@ -75,3 +88,14 @@ def fit_mechanism(
     if form == "nominal":
         return Nominal(fit_classifier(causes, values), categories)
     return fit_additive(REGRESSORS[form], causes, values, seed, setting.noise_decimals)
+
+
+def refit_mechanism(
+    whole: FittedMechanism, form: Form, setting: Mechanism, causes: Floats, values: Floats, categories: int, seed: int
+) -> FittedMechanism:
+    """Fit a mechanism to a resample of the rows that ``whole`` was fitted to; the rest as ``fit_mechanism``."""
+    if isinstance(whole, Ordinal) and isinstance(whole.classifier, CumulativeLogit) and len(np.unique(values)) > 1:
+        return Ordinal(refit_cumulative(whole.classifier, causes, values), categories)
+    if isinstance(whole, Additive):
+        return refit_additive(whole, causes, values, seed)
+    return fit_mechanism(form, setting, causes, values, categories, seed)

@@ -8,15 +8,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import lstsq
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 
 from tasks.numerics.arrays import Floats
 
+TOLERANCE = 1e-13
+"""Least squares drop directions smaller than this times the largest: groups beside dollars are that small."""
+
 REGRESSORS: dict[str, Any] = {
-    # the least-squares solver drops directions smaller than tol times the largest: groups beside dollars are that small
-    "linear": LinearRegression(tol=1e-13),
+    "linear": LinearRegression(tol=TOLERANCE),
     # deep trees learn the rows by heart: what is left of a value would not be its noise, and go with the group
     "forest": RandomForestRegressor(n_estimators=100, min_samples_leaf=50),
     "boosting": HistGradientBoostingRegressor(min_samples_leaf=50),
@@ -55,3 +58,30 @@ def fit_additive(regressor: Any, causes: Floats, values: Floats, seed: int, deci
     if "random_state" in fresh.get_params():
         fresh.set_params(random_state=seed)
     return Additive(fresh.fit(causes, values), decimals)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A linear regression, as scikit-learn fits it, without its checks of what is handed in: most of a small fit."""
+
+    coef_: Floats
+    """``(q,)``."""
+    intercept_: float
+
+    @classmethod
+    def of(cls, causes: Floats, values: Floats) -> "Line":
+        """Least squares of values ``(n,)`` on causes ``(n, q)``, both centred."""
+        centre, mean = causes.mean(axis=0), float(values.mean())
+        coefficients = lstsq(causes - centre, values - mean, cond=TOLERANCE, check_finite=False)[0]
+        return cls(coefficients, mean - float(centre @ coefficients))
+
+    def predict(self, causes: Floats) -> Floats:
+        """``(r,)`` expectations."""
+        return causes @ self.coef_ + self.intercept_
+
+
+def refit_additive(whole: Additive, causes: Floats, values: Floats, seed: int) -> Additive:
+    """The same regression of other rows, such as a resample."""
+    if isinstance(whole.regressor, LinearRegression):
+        return Additive(Line.of(causes, values), whole.decimals)
+    return fit_additive(whole.regressor, causes, values, seed, whole.decimals)

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
+from tasks.counterfactuals.algorithm.scm.mechanisms.cumulative_newton import newton
 from tasks.numerics.arrays import Floats, Longs
 
 
@@ -33,6 +34,25 @@ class CumulativeLogit:
         return np.diff(below, axis=1, prepend=0.0, append=1.0)
 
 
+def refit_cumulative(whole: CumulativeLogit, causes: Floats, codes: Floats) -> CumulativeLogit:
+    """The same model of other rows, such as a resample: from where the fit to the whole ended.
+
+    Args:
+        whole: The fit to all rows.
+        causes: ``(n, q)``.
+        codes: ``(n,)`` numbers of categories. Where they are not those of the whole, it is fitted from the start.
+    """
+    classes, place = np.unique(codes.astype(np.int64), return_inverse=True)
+    centre, scale = _scaling(causes)
+    if np.array_equal(classes, whole.classes_):
+        slopes = whole.slopes * scale / whole.scale
+        cuts = whole.cuts - ((centre - whole.centre) / whole.scale) @ whole.slopes
+        found = newton(_scaled(causes, centre, scale), place, slopes, cuts)
+        if found is not None:
+            return CumulativeLogit(classes, *found, centre, scale)
+    return fit_cumulative(causes, codes)
+
+
 def fit_cumulative(causes: Floats, codes: Floats) -> CumulativeLogit:
     """Fit by maximum likelihood, with a slight penalty (half the squared slopes) that keeps separable data finite.
 
@@ -41,8 +61,7 @@ def fit_cumulative(causes: Floats, codes: Floats) -> CumulativeLogit:
         codes: ``(n,)`` numbers of categories; two at least occur.
     """
     classes, place = np.unique(codes.astype(np.int64), return_inverse=True)
-    centre, spread = causes.mean(axis=0), causes.std(axis=0)
-    scale = np.where(spread > 0, spread, 1.0)
+    centre, scale = _scaling(causes)
     x = _scaled(causes, centre, scale)
     shares = np.cumsum(np.bincount(place))[:-1] / len(place)
     first = np.log(shares / (1 - shares))
@@ -53,6 +72,12 @@ def fit_cumulative(causes: Floats, codes: Floats) -> CumulativeLogit:
 
 
 _ENOUGH = {"maxiter": 2000, "maxfun": 4000, "ftol": 1e-11, "gtol": 1e-6}
+
+
+def _scaling(causes: Floats) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of each cause; 1 for one that does not vary."""
+    spread = causes.std(axis=0)
+    return causes.mean(axis=0), np.where(spread > 0, spread, 1.0)
 
 
 def _scaled(causes: Floats, centre: Floats, scale: Floats) -> Floats:

@@ -8,13 +8,15 @@ Scope: the aggregate of a group, and the order of its parts.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from tasks.counterfactuals.algorithm.nearest.matching import Matching
 from tasks.methods.cec.algorithm import pairs
 from tasks.methods.cec.algorithm.own_group import refits, relabelled
-from tasks.methods.cec.algorithm.own_group.pairing import Ground
+from tasks.methods.cec.algorithm.own_group.neighbours import Lists
+from tasks.methods.cec.algorithm.own_group.pairing import Ground, listed
 from tasks.methods.cec.algorithm.pairs import Scored, View
 from tasks.methods.cec.settings import CecSettings
 from tasks.numerics.arrays import Floats, Ints, Longs
@@ -46,6 +48,11 @@ class Reasons:
     """What all applicants handed in, but for columns that the groups are made of; without, no label is exchanged."""
     refit: Refit | None
 
+    @cached_property
+    def lists(self) -> tuple[Lists, ...]:
+        """Neighbours of all rows: every group filters those of its own and of the reference group out of them."""
+        return listed(self.explained, self.seen, np.ones(len(self.group), np.bool_))
+
     def draws(self, group: int, count: int, rng: np.random.Generator) -> tuple[Floats, str]:
         """The statistic of a group under relabelled groups, or none of it and why."""
         if not count or self.columns is None:
@@ -53,7 +60,7 @@ class Reasons:
         if not all(model.exact for model in self.explained.models):
             return np.zeros(0), NOT_EXACT
         member = np.equal(self.group, group)
-        ground = Ground.lay(self.explained, self.seen, member | np.equal(self.group, self.reference))
+        ground = Ground(self.explained, member | np.equal(self.group, self.reference), self.lists)
         found = relabelled.draws(ground, member, self.columns, count, rng)
         return found, "" if len(found) else NOT_EXCHANGEABLE
 

@@ -7,7 +7,9 @@ Scope: rows of one model with one outcome. Pairs and scores: ``pairing``.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
+import numba
 import numpy as np
 from scipy.spatial import cKDTree
 
@@ -19,6 +21,8 @@ from tasks.numerics.explanation import ModelView
 
 DEPTH = 32
 """Neighbours listed: a label that one in ten carries is missing in 3 % of lists."""
+FEW = 10_000_000
+"""Distances that are all computed where lists run out; of more, a tree is built (some 10 ms either way)."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,20 @@ class Lists:
     away: Floats
     """``(r, k)`` their distances, in standard deviations."""
 
+    @cached_property
+    def place(self) -> Longs:
+        """``(n,)`` place of each row in ``rows``; -1 of a row that is not among them."""
+        found = np.full(len(self.index.at), -1, np.int64)
+        found[self.rows] = np.arange(len(self.rows))
+        return found
+
+    @cached_property
+    def in_pool(self) -> Bools:
+        """``(n,)`` whether a row is in the pool."""
+        found = np.zeros(len(self.index.at), np.bool_)
+        found[self.pool] = True
+        return found
+
     def match(self, at: Longs, wanted: Bools) -> Longs:
         """The nearest pool row with the wanted label for each of some rows, or ``UNMATCHED``, ``(a,)``.
 
@@ -43,26 +61,32 @@ class Lists:
             at: ``(a,)`` places in ``rows``.
             wanted: ``(n,)`` whether a row carries the label.
         """
-        candidates = self.pool[wanted[self.pool]]
+        if not self.index.matching.replacement:
+            return self._without_replacement(at, np.flatnonzero(self.in_pool & wanted))
+        found, distance, sure = _first(self.near, self.away, at, wanted, len(self.pool))
+        anew = np.flatnonzero(~sure)
+        if len(anew):
+            candidates = np.flatnonzero(self.in_pool & wanted)
+            if not len(candidates):
+                return np.full(len(at), UNMATCHED)
+            found[anew], distance[anew] = self._searched(self.rows[at[anew]], candidates)
+        return self._within_reach(found, distance)
+
+    def _without_replacement(self, at: Longs, candidates: Longs) -> Longs:
         if not len(candidates):
             return np.full(len(at), UNMATCHED)
-        if not self.index.matching.replacement:
-            taken, distance = without_replacement.match(
-                self.index.at[self.rows[at]], distinct.gather(self.index.at[candidates])
-            )
-            return self._within_reach(np.where(taken < 0, UNMATCHED, candidates[taken]), distance)
-        carries = wanted[self.near[at]]
-        first, each = carries.argmax(axis=1), np.arange(len(at))
-        found, distance = self.near[at, first], self.away[at, first]
-        # rows as near as the last of a list may have been left out of it
-        sure = carries[each, first] & (distance.astype(np.float32) < self.away[at, -1].astype(np.float32))
-        anew = np.flatnonzero(~sure) if len(self.pool) > self.near.shape[1] else np.flatnonzero(~carries[each, first])
-        if len(anew):
-            places = distinct.gather(self.index.at[candidates])
-            asked = self.index.at[self.rows[at[anew]]]
-            place, distance[anew] = distinct.nearest(cKDTree(places.at), places.first, asked)
-            found[anew] = candidates[places.first[place]]
-        return self._within_reach(found, distance)
+        places = distinct.gather(self.index.at[candidates])
+        taken, distance = without_replacement.match(self.index.at[self.rows[at]], places)
+        return self._within_reach(np.where(taken < 0, UNMATCHED, candidates[taken]), distance)
+
+    def _searched(self, rows: Longs, candidates: Longs) -> tuple[Longs, Floats]:
+        """The nearest of all candidates to each row, and how far it is."""
+        if len(rows) * len(candidates) <= FEW:
+            few: tuple[Longs, Floats] = _nearest_of_few(self.index.at, rows, candidates)
+            return few
+        places = distinct.gather(self.index.at[candidates])
+        place, distance = distinct.nearest(cKDTree(places.at), places.first, self.index.at[rows])
+        return candidates[places.first[place]], distance
 
     def _within_reach(self, found: Longs, distance: Floats) -> Longs:
         most = self.index.matching.maximum_distance
@@ -97,3 +121,41 @@ def _nearest(at: Floats, rows: Longs, pool: Longs, depth: int) -> tuple[Longs, F
     near = pool[place]
     order = np.lexsort((near, away.astype(np.float32)), axis=-1)
     return np.take_along_axis(near, order, axis=1), np.take_along_axis(away, order, axis=1)
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _first(near: Longs, away: Floats, at: Longs, wanted: Bools, pool: int) -> tuple[Longs, Floats, Bools]:
+    """The first wanted row of some lists, its distance, and whether no row beyond the list can take its place.
+
+    A list that ends before the pool of ``pool`` rows does may have left out rows as near as its last.
+    """
+    width = near.shape[1]
+    found, distance = np.full(at.shape[0], -1, np.int64), np.full(at.shape[0], np.inf)
+    sure = np.zeros(at.shape[0], np.bool_)
+    for i in range(at.shape[0]):
+        for j in range(width):
+            if wanted[near[at[i], j]]:
+                found[i], distance[i] = near[at[i], j], away[at[i], j]
+                sure[i] = pool <= width or np.float32(distance[i]) < np.float32(away[at[i], width - 1])
+                break
+    return found, distance, sure
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _nearest_of_few(at: Floats, rows: Longs, candidates: Longs) -> tuple[Longs, Floats]:
+    """The nearest candidate of each row in single precision, of equally near ones the lowest row."""
+    found, distance = np.empty(rows.shape[0], np.int64), np.empty(rows.shape[0])
+    for i in range(rows.shape[0]):
+        least, least_double = np.float32(np.inf), np.inf
+        for c in candidates:
+            squared = 0.0
+            for j in range(at.shape[1]):
+                gap = at[rows[i], j] - at[c, j]
+                squared += gap * gap
+            if squared > least_double * (1 + 1e-6):  # no root where it cannot be among the nearest
+                continue
+            away = np.sqrt(squared)
+            if np.float32(away) < least:
+                least, found[i], distance[i] = np.float32(away), c, away
+                least_double = squared
+    return found, distance

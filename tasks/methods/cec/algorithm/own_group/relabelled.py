@@ -14,7 +14,7 @@ from tasks.methods.cec.algorithm.own_group.pairing import Ground
 from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.columns import Columns
 from tasks.numerics.statistics.design import fitted
-from tasks.numerics.statistics.propensity import propensity, relabelled, strata
+from tasks.numerics.statistics.propensity import Relabelling, propensity, strata
 
 DECIMALS = 10
 """To which a propensity counts: the last digits of a matrix product are those of the machine."""
@@ -67,9 +67,9 @@ def draws(ground: Ground, member: Bools, columns: Columns, count: int, rng: np.r
     stratum = strata_of(columns, member, rows)
     if not exchangeable(member[rows], stratum).any():
         return np.zeros(0)
-    out = np.empty(count)
+    out, layout = np.empty(count), Relabelling.of(stratum)
     for draw in range(count):
         labels = np.zeros(len(member), dtype=bool)
-        labels[rows] = relabelled(member[rows], stratum, rng)
+        labels[rows] = layout.draw(member[rows], rng)
         out[draw] = ground.above(labels)
     return out

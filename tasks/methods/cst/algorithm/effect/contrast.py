@@ -37,18 +37,20 @@ class Sides(NamedTuple):
 
     own: Side
     other: Side
+    score: Floats | None = None
+    """Coefficients of the score of denial, where the designs have one."""
 
     def variance(self, size: int) -> Floats:
         """``(n,)`` noise of each decision of the file; 0 for a row on neither side."""
         found = np.zeros(size)
-        for side in self:
+        for side in (self.own, self.other):
             found[side.rows] = side.variance
         return found
 
     @property
     def unchanging(self) -> bool:
         """Whether nobody on either side was decided on otherwise than the others."""
-        return all(np.ptp(side.denied) == 0 for side in self)
+        return all(np.ptp(side.denied) == 0 for side in (self.own, self.other))
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,11 @@ def designs_of(columns: Columns) -> tuple[DesignRows, DesignRows]:
 
 
 def sides_of(
-    designs: tuple[DesignRows, DesignRows], values: Floats, rows: tuple[Longs, Longs], denied: Floats
+    designs: tuple[DesignRows, DesignRows],
+    values: Floats,
+    rows: tuple[Longs, Longs],
+    denied: Floats,
+    near: Sides | None = None,
 ) -> Sides | None:
     """Both sides; None where one has too few rows for an adjustment.
 
@@ -97,10 +103,13 @@ def sides_of(
         values: ``(n, p)`` of all rows.
         rows: Of the group, and of whom it is compared with.
         denied: ``(n,)``.
+        near: The sides of another group beside the same others, where the searches for logits start.
     """
-    with_score = scored(designs, values, np.sort(np.concatenate(rows)), denied)
-    own, other = (fit_side(with_score, values, each, denied) for each in rows)
-    return Sides(own, other) if own is not None and other is not None else None
+    score, logit = (None, None) if near is None else (near.score, near.other.logit)
+    with_score = scored(designs, values, np.sort(np.concatenate(rows)), denied, score)
+    own = fit_side(with_score, values, rows[0], denied)
+    other = fit_side(with_score, values, rows[1], denied, logit) if own is not None else None
+    return Sides(own, other, with_score[0].coefficients) if own is not None and other is not None else None
 
 
 def contrast(sides: Sides, values: Floats, lists: Lists) -> Contrast:

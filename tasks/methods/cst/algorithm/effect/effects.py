@@ -94,7 +94,7 @@ def effects(
     lists = Lists(row, control, _around(space, others, there, settings), counterfactual_values)
     cst = _listed(sides, columns.values, lists)
     if again is not None:
-        mover = Mover(row, counterfactual_values, sides.other)
+        mover = Mover.of(row, counterfactual_values, sides.other)
         cst = _with_refits(cst, mover, again, group_member, rng or np.random.default_rng(0))
     return EffectOf.of(st, y, variance), EffectOf.of(cst, y, variance)
 

@@ -106,7 +106,10 @@ def group_effects(
         compared: The groups, each with its searches.
         rng: Draws resamples.
     """
-    found = [_of_group(frame, group, of) for group, of in compared]
+    found: list[GroupEffects] = []
+    for number, of in compared:
+        near = None if frame.ground.applicants.crossed else next((e.sides for e in reversed(found) if e.sides), None)
+        found.append(_of_group(frame, number, of, near))
     moved = [each for each in found if each.mover is not None]
     imagine, group = frame.ground.applicants.imagine, frame.ground.group
     if imagine is None or frame.settings.generator != "scm" or not moved:
@@ -121,7 +124,8 @@ def group_effects(
     return [_estimated(each, by_group.get(each.group, 0.0)) for each in found]
 
 
-def _of_group(frame: Frame, group: int, compared: Comparison) -> GroupEffects:
+def _of_group(frame: Frame, group: int, compared: Comparison, near: Sides | None) -> GroupEffects:
+    """The effects on one group; searches start from those of another, ``near``."""
     rows = frame.rows(group)
     variants = (ST, CST) if frame.imagined is not None else (ST,)
     none = GroupEffects(group, rows, variants)
@@ -129,12 +133,12 @@ def _of_group(frame: Frame, group: int, compared: Comparison) -> GroupEffects:
     least = max(2 * frame.settings.k, math.ceil(MATCHED * len(rows[0])))  # no effect is told by a remnant of the group
     if any(len(each.row) < least for each in lists):
         return replace(none, reason=TOO_FEW_COMPLAINANTS)
-    sides = sides_of(frame.designs, frame.columns.values, rows, frame.denied)
+    sides = sides_of(frame.designs, frame.columns.values, rows, frame.denied, near)
     if sides is None:
         return replace(none, reason=TOO_FEW_FOR_ADJUSTMENT)
     contrasts = tuple(contrast(sides, frame.columns.values, each) for each in lists)
     last = lists[-1]
-    mover = None if last.moved is None else Mover(last.row, last.moved, sides.other)
+    mover = None if last.moved is None else Mover.of(last.row, last.moved, sides.other)
     return replace(none, sides=sides, contrasts=contrasts, mover=mover)
 
 

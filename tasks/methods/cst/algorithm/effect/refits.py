@@ -34,20 +34,26 @@ class Mover(NamedTuple):
     moved: Floats
     """``(c, p)`` their counterfactuals by the model of the audit."""
     reference: Side
+    worth: Floats
+    """``(c,)`` z(x^CF)'b of each."""
+
+    @classmethod
+    def of(cls, row: Longs, moved: Floats, reference: Side) -> "Mover":
+        """The complainants ``(c,)`` of a group, moved to ``(c, p)``, beside the reference side."""
+        return cls(row, moved, reference, reference.design.of(moved) @ reference.coefficients)
 
     def some(self, rng: np.random.Generator) -> "Mover":
         """At most ``MOST_COMPLAINANTS`` of them."""
         if len(self.row) <= MOST_COMPLAINANTS:
             return self
         chosen = np.sort(rng.choice(len(self.row), MOST_COMPLAINANTS, replace=False))
-        return Mover(self.row[chosen], self.moved[chosen], self.reference)
+        return self._replace(row=self.row[chosen], moved=self.moved[chosen], worth=self.worth[chosen])
 
     def shift(self, made: Counterfactuals) -> float:
         """Mean change of z(x^CF)'b; who was not moved this time counts as unchanged."""
         own = np.flatnonzero(np.isin(self.row, made.row))
         again = made.values[np.searchsorted(made.row, self.row[own])]
-        design, b = self.reference.design, self.reference.coefficients
-        change = (design.of(again) - design.of(self.moved[own])) @ b
+        change = self.reference.design.of(again) @ self.reference.coefficients - self.worth[own]
         return float(change.sum()) / max(len(self.row), 1)
 
 

@@ -4,6 +4,7 @@ The control side is the complainants' group, the test side the reference group. 
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -52,7 +53,9 @@ class Scored:
         return np.column_stack([self.base.of(values), probability])
 
 
-def scored(designs: tuple[DesignRows, DesignRows], values: Floats, rows: Longs, denied: Floats) -> tuple[Rows, Rows]:
+def scored(
+    designs: tuple[DesignRows, DesignRows], values: Floats, rows: Longs, denied: Floats, start: Floats | None = None
+) -> tuple[Scored, Scored]:
     """The designs with the score of denial; it is fitted to these rows with squares, and labels do not matter to it.
 
     Args:
@@ -60,8 +63,9 @@ def scored(designs: tuple[DesignRows, DesignRows], values: Floats, rows: Longs, 
         values: ``(n, p)`` of all rows.
         rows: Both sides.
         denied: ``(n,)``.
+        start: Where the search starts: the coefficients of most of the same rows.
     """
-    fit = fit_logit(designs[0].of(values[rows]), denied[rows], ridge=RIDGE)
+    fit = fit_logit(designs[0].of(values[rows]), denied[rows], start, ridge=RIDGE)
     with_squares, without = (Scored(design, designs[0], fit.coefficients) for design in designs)
     return with_squares, without
 
@@ -79,10 +83,12 @@ class Side:
     """``(s,)`` 1 where the decision was unfavourable, else 0."""
     inverse: Floats
     """``(d, d)`` generalised inverse of Z'Z."""
+    logit: Floats
+    """``(d,)`` of the regression that tells its noise."""
     variance: Floats
     """``(s,)`` s_j^2 = (y_j - p_j)^2 / (1 - h_j)^2: the noise of each decision, given the applicants."""
 
-    @property
+    @cached_property
     def coefficients(self) -> Floats:
         """``(d,)`` least squares coefficients of the decisions."""
         found: Floats = self.inverse @ (self.z.T @ self.denied)
@@ -102,7 +108,9 @@ class Side:
         return found
 
 
-def fit_side(designs: tuple[Rows, Rows], values: Floats, rows: Longs, denied: Floats) -> Side | None:
+def fit_side(
+    designs: tuple[Rows, Rows], values: Floats, rows: Longs, denied: Floats, start: Floats | None = None
+) -> Side | None:
     """The side of some rows; None with fewer than ``ROWS_A_COLUMN`` rows for each column that varies among them.
 
     Args:
@@ -110,26 +118,27 @@ def fit_side(designs: tuple[Rows, Rows], values: Floats, rows: Longs, denied: Fl
         values: ``(n, p)`` of all rows.
         rows: ``(s,)`` rows of this side, ascending.
         denied: ``(n,)`` 1 for an unfavourable decision.
+        start: Where the search for the logit starts, if it has as many columns.
     """
     for design in designs:
         z = design.of(values[rows])
         inverse, rank = inverse_of(z)
         if len(rows) >= ROWS_A_COLUMN * max(rank, 1):
-            return Side(rows, design, z, denied[rows], inverse, noise(z, denied[rows]))
+            near = start if start is not None and len(start) == z.shape[1] else None
+            return Side(rows, design, z, denied[rows], inverse, *noise(z, denied[rows], near))
     return None
 
 
-def noise(z: Floats, denied: Floats) -> Floats:
-    """``(s,)`` squared residuals of a ridge logit over (1 - leverage)^2.
+def noise(z: Floats, denied: Floats, start: Floats | None = None) -> tuple[Floats, Floats]:
+    """Coefficients ``(d,)`` of a ridge logit, and its squared residuals over (1 - leverage)^2, ``(s,)``.
 
     Source: Abadie and Imbens (2006, section 4), conditional on the applicants; the correction for leverage is that of
     the jackknife (HC3).
     """
-    fit = fit_logit(z, denied, ridge=RIDGE)
+    fit = fit_logit(z, denied, start, ridge=RIDGE)
     weight = fit.fitted * (1 - fit.fitted)
     leverage = weight * np.einsum("ij,jk,ik->i", z, fit.inverse, z, optimize=True)
-    found: Floats = ((denied - fit.fitted) / (1 - np.minimum(leverage, LARGEST_LEVERAGE))) ** 2
-    return found
+    return fit.coefficients, ((denied - fit.fitted) / (1 - np.minimum(leverage, LARGEST_LEVERAGE))) ** 2
 
 
 def inverse_of(z: Floats) -> tuple[Floats, int]:

@@ -32,6 +32,17 @@ def sides_and_lists(seed, n=SIZE, moved=None):
     return drawn, sides, lists, y
 
 
+def test_where_the_searches_start_does_not_matter():
+    drawn, sides, _, y = sides_and_lists(1, n=1500)
+    designs, others = designs_of(drawn.columns), np.flatnonzero(~drawn.member)
+    rows = np.sort(np.random.default_rng(2).choice(np.flatnonzero(drawn.member), 180, replace=False)), others
+    far, near = (sides_of(designs, drawn.values, rows, y, start) for start in (None, sides))
+    assert near.score == pytest.approx(far.score, abs=1e-8)
+    assert near.other.logit == pytest.approx(far.other.logit, abs=1e-8)
+    assert near.variance(len(y)) == pytest.approx(far.variance(len(y)), abs=1e-8)
+    assert not np.allclose(sides.score, far.score), "the other group's are others"
+
+
 def test_how_often_rows_serve_by_hand():
     assert served(np.array([[0, 1], [1, -1]]), 4) == pytest.approx([0.25, 0.75, 0, 0])
 
@@ -123,9 +134,9 @@ def test_the_noise_of_a_decision_is_its_residual_over_one_less_its_leverage():
     fit = fit_logit(z, y, ridge=1e-3)
     w = fit.fitted * (1 - fit.fitted)
     hat = np.sqrt(w)[:, None] * z @ fit.inverse @ z.T * np.sqrt(w)
-    assert noise(z, y) == pytest.approx(((y - fit.fitted) / (1 - np.diag(hat))) ** 2)
+    assert noise(z, y)[1] == pytest.approx(((y - fit.fitted) / (1 - np.diag(hat))) ** 2)
     alone = np.column_stack([np.ones(30), np.arange(30) == 0])
-    assert noise(alone, np.ones(30)).max() <= (1 / (1 - LARGEST_LEVERAGE)) ** 2
+    assert noise(alone, np.ones(30))[1].max() <= (1 / (1 - LARGEST_LEVERAGE)) ** 2
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(120, 9), (90, 9), (89, 6), (60, 6), (59, None)])

@@ -70,7 +70,7 @@ def test_structural_variance_by_hand():
     def again(rows, sample):
         return Counterfactuals(rows, moved(rows, noise[sample].sum() / 1500), None)
 
-    mover = Mover(own, moved(own, noise.mean()), sides.other)
+    mover = Mover.of(own, moved(own, noise.mean()), sides.other)
     (found,) = structural_variances(again, [mover], drawn.member.astype(np.int32), rng)
     slope = sides.other.coefficients[1] / drawn.values[:, 0].std()
     others = noise[~drawn.member]
@@ -91,14 +91,14 @@ def test_who_cannot_be_moved_again_counts_as_unchanged():
     sides = sides_of(
         designs_of(drawn.columns), drawn.values, (own, np.flatnonzero(~drawn.member)), drawn.denied.astype(float)
     )
-    mover = Mover(own, drawn.values[own], sides.other)
+    mover = Mover.of(own, drawn.values[own], sides.other)
     everyone = Counterfactuals(own, drawn.values[own] + [1.0, 0, 0, 0], None)
     half = Counterfactuals(own[::2], everyone.values[::2], None)
     design, b = sides.other.design, sides.other.coefficients
     worth = (design.of(everyone.values) - design.of(mover.moved)) @ b
     assert mover.shift(everyone) == pytest.approx(worth.mean())
     assert mover.shift(half) == pytest.approx(worth[::2].sum() / len(own))
-    many = Mover(np.arange(MOST_COMPLAINANTS + 5), np.zeros((MOST_COMPLAINANTS + 5, 4)), sides.other)
+    many = Mover.of(np.arange(MOST_COMPLAINANTS + 5), np.zeros((MOST_COMPLAINANTS + 5, 4)), sides.other)
     assert len(many.some(np.random.default_rng(0)).row) == MOST_COMPLAINANTS
 
 
