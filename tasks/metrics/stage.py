@@ -33,6 +33,7 @@ from tasks.numerics.results import Inference
 from tasks.numerics.statistics.intervals import Interval
 from tasks.pipeline.registry import OUTCOMES_METHOD, covering, of_other_groups, partitions
 from tasks.pipeline.stage import Produced, stage
+from tasks.pipeline.statistics import COUNTED
 
 _SQL = Path(__file__).parent / "sql"
 
@@ -229,9 +230,17 @@ def _inferred(row: dict[str, Any]) -> Inference | None:
     """What a verdict on the aggregate rests on; None where its method gives nothing."""
     if row["scale"] is None:
         return None
-    missing = {"se": math.nan, "df": math.inf, "p": math.nan, "robustness": math.nan, "unseen": 0.0}
+    missing = {
+        "se": math.nan,
+        "se_above": math.nan,
+        "df": math.inf,
+        "p": math.nan,
+        "robustness": math.nan,
+        "unseen": 0.0,
+    }
     numbers = {name: absent if row[name] is None else row[name] for name, absent in missing.items()}
-    return Inference(scale=row["scale"], raised=row["raised"], lowered=row["lowered"], **numbers)
+    counted = None if row["n_used"] is None else tuple(row[name] for name in COUNTED)
+    return Inference(scale=row["scale"], raised=row["raised"], lowered=row["lowered"], counted=counted, **numbers)
 
 
 def _matched(row: dict[str, Any]) -> tuple[tuple[algorithm.Family, str], algorithm.Drawn]:

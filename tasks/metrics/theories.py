@@ -206,7 +206,11 @@ class Gathered:
             return replace(made, problem=_NO_STRENGTH)
         if said.raised is not None and said.lowered is not None:
             return replace(made, evidence=PairedDifference(Changes(said.raised, said.lowered, given.n)))
-        evidence: Evidence = Estimated(given.value, said.se, said.scale == "log", said.df, bias, said.robustness)
+        if said.counted is not None and made.counts is not None:
+            used = Counts(*said.counted)
+            made = replace(made, counts=used, left_out=_left_out(made.counts, used))
+        errors = said.se, said.scale == "log", said.df, bias, said.robustness, said.se_above
+        evidence: Evidence = Estimated(given.value, *errors)
         return replace(made, evidence=evidence, problem=unjudged(given.note))
 
     def _bias(self, judged: Judged, maker: str, attribute: Protected, group: str) -> float:
@@ -229,6 +233,15 @@ class Gathered:
         limit = limit_of(judged, self.verdicts.limits)
         whose = (attribute.name, group, attribute.reference, maker)
         return Case(judged.theory, name, judged.measure, *whose, judged.role, math.nan, None, limit, counts)
+
+
+def _left_out(every: Counts, used: Counts) -> float:
+    """How much more of the group than of the reference group was denied with files that an effect leaves out.
+
+    As a share of all applications, never below 0: what is left out is no reason for a pass.
+    """
+    own, reference = every.events - used.events, every.events_reference - used.events_reference
+    return max(0.0, own / every.n - reference / every.n_reference) if every.n and every.n_reference else 0.0
 
 
 def limit_of(judged: Judged, limits: Limits) -> Limit | None:

@@ -98,6 +98,10 @@ class Inference:
     ``tasks.numerics.statistics.paired_difference``, and not by the standard error."""
     lowered: int | None = None
     """Units on which it is -1."""
+    se_above: float = math.nan
+    """Standard error towards larger values, of an interval that is wider on one side; NaN: as ``se``."""
+    counted: tuple[int, int, int, int] | None = None
+    """Applications and denials of the group, and of the reference group, that the value rests on; None: all of them."""
 
 
 @dataclass(frozen=True)

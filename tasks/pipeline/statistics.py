@@ -78,11 +78,19 @@ class Origin:
         return {"headline": [each.headline for each in found], "compared": [each.compared for each in found]}
 
 
+COUNTED = ("n_used", "events_used", "n_reference_used", "events_reference_used")
+"""Columns of ``Inference.counted``."""
+
+
 def _inferred(found: Sequence[Inference | None]) -> dict[str, list[Any]]:
     """Columns of what verdicts rest on; null where there is nothing, and for a number that is not finite."""
-    names = ("se", "scale", "df", "p", "robustness", "unseen", "raised", "lowered")
+    names = ("se", "se_above", "scale", "df", "p", "robustness", "unseen", "raised", "lowered")
     said = [{} if each is None else vars(each) for each in found]
-    return {name: [_finite(row.get(name)) for row in said] for name in names}
+    counted = [None if each is None else each.counted for each in found]
+    return {
+        **{name: [_finite(row.get(name)) for row in said] for name in names},
+        **{name: [each and each[place] for each in counted] for place, name in enumerate(COUNTED)},
+    }
 
 
 def _finite(value: Any) -> Any:

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from schemas.blocks import NO_BLOCK
 from tasks.methods.adjusted.algorithm.detection import Exchange, Step, Steps
-from tasks.methods.adjusted.tables import ADJUSTED, ADJUSTED_EXCHANGED
+from tasks.methods.adjusted.tables import ADJUSTED, ADJUSTED_EXCHANGED, ADJUSTED_ROWS
 from tasks.numerics.statistics.paired_difference import Changes
 from tasks.pipeline.given import ProblemTables
 
@@ -22,6 +22,8 @@ def own(given: ProblemTables, maker: str, attribute: str) -> Steps:
     def number(value: float | None) -> float:
         return math.nan if value is None else value
 
+    kept = made & pc.field("used") & pc.field("group").is_valid()
+    used = {r["group"]: (r["rows"], r["denied"]) for r in given.of_method(ADJUSTED_ROWS).filter(kept).to_pylist()}
     judged = {(row["group"], row["blocks"]) for row in rows if row["primary"]}
     linear = {(r["group"], r["blocks"]): r for r in rows if r["estimator"] == "lpm"}
 
@@ -47,7 +49,7 @@ def own(given: ProblemTables, maker: str, attribute: str) -> Steps:
             unseen=beside.get("unseen") or 0.0,
         )
 
-    return Steps(tuple(map(step, rows)), tuple(map(_exchange, exchanged)))
+    return Steps(tuple(map(step, rows)), tuple(map(_exchange, exchanged)), used)
 
 
 def _exchange(row: Mapping[str, Any]) -> Exchange:

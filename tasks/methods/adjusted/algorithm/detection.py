@@ -8,7 +8,7 @@ Scope: measures of estimates. The estimates: ``ladder``.
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -30,6 +30,8 @@ EXCHANGED: Final = "exchanged_effect"
 NORMAL_95: Final = 1.959963984540054
 ENOUGH_SUPPORT: Final = 0.8
 """Share of a group that must be where both groups are for an adjusted difference to be judged."""
+Counted = tuple[int, int, int, int]
+"""Applications and denials of a group, and of the reference group."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,12 @@ class Steps:
     every: tuple[Step, ...]
     exchanged: tuple[Exchange, ...] = ()
     """Of a given model that takes the attribute, by group."""
+    used: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Group -> applications and denials on every rung."""
+
+    def counted(self, group: str, reference: str) -> Counted | None:
+        """Of both groups; None where it is not known."""
+        return (*self.used[group], *self.used[reference]) if {group, reference} <= set(self.used) else None
 
 
 def units(problem: Problem) -> Bools:
@@ -100,20 +108,25 @@ def detect(problem: Problem, settings: AdjustedSettings, rng: np.random.Generato
     own = problem.own if isinstance(problem.own, Steps) else Steps(())
     numbers = {group: number for number, group in enumerate(problem.groups)}
     known = [step for step in own.every if step.group in numbers]
-    made = [measure for step in known for measure in _measures(step, numbers[step.group])]
+    made: list[Aggregate] = []
+    for step in known:
+        counted = own.counted(step.group, problem.groups[problem.reference])
+        made += _measures(step, numbers[step.group], counted)
     made += [_exchanged(each, numbers[each.group]) for each in own.exchanged if each.group in numbers]
     return Detected(*_nobody(), (), (), tuple(made))
 
 
-def _measures(step: Step, group: int) -> Iterator[Aggregate]:
+def _measures(step: Step, group: int, counted: Counted | None) -> Iterator[Aggregate]:
     if step.primary:
-        yield _measure(step, group, {}, EFFECT)
+        yield _measure(step, group, {}, EFFECT, counted)
     if step.judged_rung and step.estimator == "overlap":
-        yield _measure(step, group, {}, OVERLAP)
+        yield _measure(step, group, {}, OVERLAP, counted)
     yield _measure(step, group, {"rung": step.block, "estimator": step.estimator, "over": step.over}, EFFECT)
 
 
-def _measure(step: Step, group: int, parameters: Mapping[str, float | str], measure: str) -> Aggregate:
+def _measure(
+    step: Step, group: int, parameters: Mapping[str, float | str], measure: str, counted: Counted | None = None
+) -> Aggregate:
     return Aggregate(
         group,
         0,
@@ -124,7 +137,7 @@ def _measure(step: Step, group: int, parameters: Mapping[str, float | str], meas
         compared=False,
         reason=_qualified(step),
         interval=(step.low, step.high) if math.isfinite(step.value) else None,
-        inference=None if parameters else _inference(step),
+        inference=None if parameters else _inference(step, counted),
     )
 
 
@@ -147,12 +160,14 @@ def _exchanged(each: Exchange, group: int) -> Aggregate:
     )
 
 
-def _inference(step: Step) -> Inference | None:
-    """Its standard error; that of a penalised fit, whose interval is a likelihood's, from the interval's width."""
+def _inference(step: Step, counted: Counted | None) -> Inference | None:
+    """Its standard error; of a penalised fit, whose interval is a likelihood's, one from each half of the interval."""
     if not math.isfinite(step.value):
         return None
-    se = step.se if math.isfinite(step.se) else (step.high - step.low) / (2 * NORMAL_95)
-    return Inference(se, df=step.df, robustness=step.robustness, unseen=step.unseen)
+    se, above = step.se, math.nan
+    if not math.isfinite(se):
+        se, above = (abs(step.value - end) / NORMAL_95 for end in (step.low, step.high))
+    return Inference(se, df=step.df, robustness=step.robustness, unseen=step.unseen, se_above=above, counted=counted)
 
 
 def _qualified(step: Step) -> str:

@@ -56,6 +56,8 @@ class Estimated:
     bias: float = 0.0
     robustness: float = math.nan
     """Robustness value: told beside the interval, and in no test."""
+    se_above: float = math.nan
+    """Standard error towards larger values, where the interval is wider on one side; NaN: as ``se``."""
 
     @property
     def error(self) -> float:
@@ -68,13 +70,17 @@ class Estimated:
 
     def below(self, limit: float) -> float:
         """By the distance from the limit less the bias."""
-        return self._tail((self._at(self.value) - self._at(limit) + self.bias) / self.se)
+        return self._tail((self._at(self.value) - self._at(limit) + self.bias) / self._above)
 
     def bound(self, level: float, upper: bool) -> float:
         """The estimate plus or minus the quantile of its errors, and the bias."""
-        half = self._quantile(level) * self.se + self.bias
+        half = self._quantile(level) * (self._above if upper else self.se) + self.bias
         end = self._at(self.value) + (half if upper else -half)
         return math.exp(end) if self.logarithmic else end
+
+    @property
+    def _above(self) -> float:
+        return self.se if math.isnan(self.se_above) else self.se_above
 
     def _at(self, value: float) -> float:
         return math.log(value) if self.logarithmic else value

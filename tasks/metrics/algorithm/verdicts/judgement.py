@@ -62,6 +62,9 @@ class Case:
     """None where ``problem`` tells whether there are too few (the spec's own thresholds)."""
     problem: str = ""
     """Why it cannot be judged: not measured, descriptive, poor support."""
+    left_out: float = 0.0
+    """Share of the group, above that of the reference group, that was denied and is in no part of the value, as its
+    files lack a column. It counts against a pass, and never for a breach."""
     p: float = math.nan
     """Of a test without an interval, by which a row of role ``adds`` may breach."""
 
@@ -160,8 +163,8 @@ def _judged(case: Case, tested: _Tested, m: int, rules: Rules) -> Verdict:
         return Verdict(case, state, why, p_breach=p, p_breach_holm=tested.adjusted)
     at_most = limit.side == "at_most"
     low = case.evidence.bound(tested.level if at_most else rules.alpha, upper=False)
-    high = case.evidence.bound(rules.alpha if at_most else tested.level, upper=True)
-    p_within = case.evidence.below(limit.value) if at_most else case.evidence.above(limit.value)
+    high = case.evidence.bound(rules.alpha if at_most else tested.level, upper=True) + case.left_out
+    p_within = case.evidence.below(limit.value - case.left_out) if at_most else case.evidence.above(limit.value)
     made = Verdict(
         case, State.INSUFFICIENT_EVIDENCE, "", low, high, p, tested.adjusted, p_within, *_enough(case, m, rules)
     )
@@ -171,7 +174,11 @@ def _judged(case: Case, tested: _Tested, m: int, rules: Rules) -> Verdict:
     if few:
         return replace(made, reason=few)
     if p_within <= rules.alpha:
-        return replace(made, state=State.WITHIN, reason=f"the whole interval{widened(case)} lies inside the limit")
+        return replace(
+            made,
+            state=State.WITHIN,
+            reason=f"the whole interval{widened(case)}{_with_left_out(case)} lies inside the limit",
+        )
     return replace(made, reason=_open(made))
 
 
@@ -210,6 +217,14 @@ def widened(case: Case) -> str:
     return f", widened by {case.evidence.bias:.3f} on both sides for columns that the table lacks,"
 
 
+def _with_left_out(case: Case) -> str:
+    """What is added to a reason where denials are in no part of the value."""
+    if not case.left_out:
+        return ""
+    share = f"{100 * case.left_out:.1f} %"
+    return f", with {share} more of the group denied on files that lack a column than of the reference group,"
+
+
 def _of_test(case: Case, tested: _Tested, rules: Rules) -> str:
     if tested.rejected:
         return f"a difference above {_limit(case).value:g} that relabelled groups seldom reach"
@@ -221,7 +236,7 @@ def _of_test(case: Case, tested: _Tested, rules: Rules) -> str:
 
 def _open(made: Verdict) -> str:
     """Why a row is open, and what would settle it."""
-    said = f"the interval{widened(made.case)} reaches over the limit"
+    said = f"the interval{widened(made.case)}{_with_left_out(made.case)} reaches over the limit"
     if math.isfinite(made.detectable):
         limit = _limit(made.case)
         word = "or more" if limit.side == "at_most" else "or less"

@@ -22,9 +22,10 @@ ratios = st.builds(
 
 def kinds() -> st.SearchStrategy[Evidence]:
     linear = st.builds(Estimated, finite, errors, st.just(False), st.sampled_from([math.inf, 19.0]), st.floats(0, 0.2))
+    lopsided = st.builds(lambda v, below, above: Estimated(v, below, se_above=above), finite, errors, errors)
     logs = st.builds(Estimated, st.floats(0.1, 3), errors, st.just(True))
     ended = st.builds(lambda v, a, b: Ended(v, v - a, v + b, 0.95), finite, errors, errors)
-    return st.one_of(linear, logs, ended, ratios)
+    return st.one_of(linear, lopsided, logs, ended, ratios)
 
 
 @given(kinds(), st.floats(0.05, 0.95), st.sampled_from([0.05, 0.025, 0.01]))

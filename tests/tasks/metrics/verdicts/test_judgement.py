@@ -54,6 +54,15 @@ def test_the_state_is_read_from_the_interval_alone() -> None:
             assert (row.high < 0.02) == (row.state is State.WITHIN)
 
 
+def test_what_an_effect_leaves_out_counts_against_a_pass_and_never_for_a_breach() -> None:
+    (plain,), (left_out,) = judge([case(0.0, se=0.005)], RULES), judge([case(0.0, se=0.005, left_out=0.06)], RULES)
+    assert (plain.state, left_out.state) == (State.WITHIN, State.INSUFFICIENT_EVIDENCE)
+    assert left_out.high == pytest.approx(plain.high + 0.06)
+    assert (left_out.low, left_out.p_breach) == (plain.low, plain.p_breach)
+    assert "6.0 % more of the group denied on files that lack a column" in left_out.reason
+    assert states(case(0.0, se=0.005, left_out=0.005)) == [State.WITHIN]
+
+
 def test_holm_costs_a_row_what_its_neighbours_are_judged_with() -> None:
     just = 0.02 + 1.75 * 0.01  # beyond at 0.05, not at 0.025
     assert states(case(just)) == [State.BREACH]

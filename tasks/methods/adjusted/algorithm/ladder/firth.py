@@ -20,7 +20,9 @@ SMALL = 1e-7
 LONGEST = 5.0
 """No coefficient moves by more in one step (``maxstep`` of the R package logistf)."""
 FARTHEST = 40.0
-"""A profile that has not fallen enough so far from the estimate has no end."""
+"""A profile that has not fallen enough so far from the estimate, and as far beyond zero, has no end."""
+MOST_FITS = 25
+"""Of one end: one that is not found by then counts as none, which makes the interval wider."""
 NEAR = 1e-6
 """How near the profile comes to the quantile at an end."""
 
@@ -135,7 +137,10 @@ def _end(x: Floats, y: Floats, fit: FirthFit, column: int, quantile: float, side
     direction = fit.inverse[column] / fit.inverse[column, column]
     inner, outer = (0.0, -quantile), (np.inf, np.inf)  # distance from the estimate, root of the fall less the quantile
     away = quantile * float(np.sqrt(fit.inverse[column, column]))
-    while abs(away) <= FARTHEST:
+    farthest = max(FARTHEST, 2 * float(abs(fit.coefficients[column])))
+    for _ in range(MOST_FITS):
+        if away > farthest:
+            break
         found = fit_firth(x, y, fit.coefficients + side * away * direction, held=column)
         excess = max(2 * (fit.likelihood - found.likelihood), 0.0) ** 0.5 - quantile
         if abs(excess) <= NEAR:
@@ -143,14 +148,14 @@ def _end(x: Floats, y: Floats, fit: FirthFit, column: int, quantile: float, side
         inner, outer = ((away, excess), outer) if excess < 0 else (inner, (away, excess))
         if outer[0] - inner[0] <= 1e-9 * max(1.0, inner[0]):
             return found.coefficients
-        away = _next(inner, outer)
+        away = _next(inner, outer, farthest)
     return None
 
 
-def _next(inner: tuple[float, float], outer: tuple[float, float]) -> float:
+def _next(inner: tuple[float, float], outer: tuple[float, float], farthest: float) -> float:
     """Where the line through two points of the root crosses zero, kept within the bracket; twice as far without one."""
     if not np.isfinite(outer[0]):
-        return min(2 * inner[0], FARTHEST) if inner[0] < FARTHEST else np.inf
+        return min(2 * inner[0], farthest) if inner[0] < farthest else np.inf
     width = outer[0] - inner[0]
     share = -inner[1] / (outer[1] - inner[1])
     return inner[0] + width * min(max(share, 0.05), 0.95)

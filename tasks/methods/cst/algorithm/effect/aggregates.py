@@ -109,8 +109,14 @@ def _aggregate(frame: Frame, found: GroupEffects, measure: str, effect: EffectOf
         compared=False,
         reason="; ".join(note for note in notes if note),
         interval=(effect.value - half, effect.value + half) if known else None,
-        inference=Inference(se=effect.se) if known and not left_out else None,
+        inference=Inference(se=effect.se, counted=_counted(frame, found)) if known and not left_out else None,
     )
+
+
+def _counted(frame: Frame, found: GroupEffects) -> tuple[int, int, int, int]:
+    """Applications and denials on either side."""
+    of = [(len(rows), int(frame.denied[rows].sum())) for rows in found.rows]
+    return (*of[0], *of[1])
 
 
 def _randomized(frame: Frame, found: GroupEffects, rng: np.random.Generator) -> Iterator[Aggregate]:

@@ -61,15 +61,18 @@ def _firth_rows(rung: Rung, separated: LogitFit) -> dict[int, list[Effect]]:
 
 
 def _firth_row(rung: Rung, group: int, fit: FirthFit, reason: str) -> list[Effect]:
-    """Own and all-row effects of one group; no standard error, which a separated fit has not."""
+    """Own and all-row effects of one group; no standard error, which a separated fit has not.
+
+    A profile without an end reaches to the largest difference that two probabilities can have.
+    """
     design, column = rung.design, rung.design.indicators[group]
     ends = profile_interval(rung.x, design.y, fit, column, rung.level)
     found = []
     for over in OVER:
         rows = _averaged(rung, group, over)
         value, low, high = (
-            np.nan if b is None else change(b, rows, column, rung.indicators).effect
-            for b in (fit.coefficients, ends.low, ends.high)
+            none if b is None else change(b, rows, column, rung.indicators).effect
+            for b, none in ((fit.coefficients, np.nan), (ends.low, -1.0), (ends.high, 1.0))
         )
         denial = float(expit(rows @ fit.coefficients).mean()) if over == "own" else np.nan
         estimate = Estimate(value, low, high, np.nan, reason)

@@ -39,6 +39,18 @@ def test_intervals_of_a_separated_fit_hold_the_truth() -> None:
     assert 0.90 <= np.mean(covered) <= 1
 
 
+def test_a_rule_without_exceptions_that_is_stricter_for_a_group_is_found() -> None:
+    """Denied below 0 of a score, the group below 0.5: score and group separate all, and the profile has a lower end."""
+    rng, low = np.random.default_rng(4), []
+    for seed in range(4):
+        group, x = (rng.random(1500) < 0.2).astype(np.int32), rng.normal(size=1500)
+        own = adjusted(lender(x < 0.5 * group, group, x=x), LOGIT, seed)
+        assert own.fit == "firth"
+        assert own.high <= 1
+        low.append(own.low)
+    assert min(low) > 0.1, "the truth is 0.19"
+
+
 def test_intervals_of_the_overlap_weighted_difference_hold_their_own_estimand() -> None:
     """In the form ``squared``; with finances that differ the estimand is not the effect on the whole group."""
     _, bias, sd, se, covered = overlap_lenders.coverage(overlap_lenders.SCENARIOS[-1], 1_500, 40)
