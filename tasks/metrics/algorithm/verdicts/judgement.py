@@ -137,8 +137,8 @@ def too_few(counts: Counts | None, rules: Rules) -> str:
         if n < rules.minimum_n:
             return f"{who} has fewer than the {rules.minimum_n} applications that a verdict needs"
         if min(events, n - events) < rules.minimum_events:
-            few = "denials" if events < rules.minimum_events else "approvals"
-            return f"{who} has fewer than the {rules.minimum_events} {few} that a verdict needs"
+            # which of the two is not said: beside a rounded count it would tell the exact one
+            return f"{who} has fewer than the {rules.minimum_events} denials or approvals that a verdict needs"
     return ""
 
 
