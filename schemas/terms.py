@@ -133,6 +133,8 @@ class Note(StrEnum):
     """A clustered standard error of so few clusters that it is too small."""
     ROWS_INDEPENDENT = "rows taken as independent"
     """An interval of a penalised fit, which leaves out the clusters that the rows are in."""
+    TELLS_DECISION = "a control tells the decision"
+    """An adjusted comparison beside a control that leaves nothing to compare."""
     NO_UPPER_END = "no upper end"
     """A ratio to a share of 0: the interval reaches from the lower end to infinity."""
 

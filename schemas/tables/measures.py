@@ -32,7 +32,8 @@ MEASURES = Table(
             "note",
             "string",
             "what qualifies the value or its two ends, set apart by semicolons: a bound and not the optimum, why there "
-            "is none, range, no spread, poor support, no upper end",
+            "is none, range, no spread, no upper end, or why an adjusted one is not judged: poor support, few "
+            "clusters, rows taken as independent, a control tells the decision",
         ),
     ),
     key=("method", "decision_maker", "protected_attribute", "group", "subgroup", "measure", "parameters"),

@@ -14,6 +14,7 @@ from tasks.methods.adjusted.adjust.settings import AdjustSettings
 from tasks.methods.adjusted.algorithm.ladder.effect import Effect
 from tasks.methods.adjusted.algorithm.ladder.interactions import Interaction
 from tasks.methods.adjusted.algorithm.ladder.rungs import Ladder
+from tasks.methods.adjusted.algorithm.telling import TELLING, telling
 from tasks.methods.adjusted.tables import (
     ADJUSTED,
     ADJUSTED_BENCHMARKS,
@@ -28,10 +29,10 @@ JOINED = " + "
 
 def rows_of(case: Case, ladder: Ladder, settings: AdjustSettings) -> dict[str, pa.Table]:
     """The tables of one decision maker and protected attribute."""
-    given = case.applications
+    given, told = case.applications, telling(case.applications)
     blocks = {n: JOINED.join(block.name for block in given.blocks[:n]) for n in range(len(given.blocks) + 1)}
     rows: Mapping[Table, Iterable[Mapping[str, Any]]] = {
-        ADJUSTED: (_effect(case, effect, settings) for effect in ladder.effects),
+        ADJUSTED: (_effect(case, effect, settings, told) for effect in ladder.effects),
         ADJUSTED_SUPPORT: (_of_group(case, each) | {"blocks": blocks[each.rung]} for each in ladder.support),
         ADJUSTED_INTERACTIONS: (_interaction(case, each) for each in ladder.interactions),
         ADJUSTED_BENCHMARKS: (row for effect in ladder.effects for row in _benchmarks(case, effect, settings)),
@@ -46,14 +47,17 @@ def of_columns(case: Case, reasons: Mapping[str, str]) -> dict[str, pa.Table]:
     return {ADJUSTED_ROWS.name: _table(ADJUSTED_ROWS, rows)}
 
 
-def _effect(case: Case, effect: Effect, settings: AdjustSettings) -> dict[str, Any]:
+def _effect(case: Case, effect: Effect, settings: AdjustSettings, told: Mapping[str, str]) -> dict[str, Any]:
     own_logit = (effect.estimator, effect.average_over) == ("logit", "own")
+    telling_ones = ", ".join(name for name, block in told.items() if block in effect.blocks)
+    reasons = [effect.reason, f"{TELLING}: {telling_ones}" if telling_ones else ""]
     return _of_group(case, effect) | {
         "blocks": JOINED.join(effect.blocks),
         "form": settings.ladder.form,
         "primary": own_logit and _is_primary(effect, settings),
         "strongest": effect.strongest or None,
         "unseen": _unit_bias(effect),
+        "reason": "; ".join(each for each in reasons if each),
         "method": effect.fit or None,
     }
 

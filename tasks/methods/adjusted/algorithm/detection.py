@@ -15,6 +15,7 @@ import numpy as np
 
 from schemas.terms import Note
 from tasks.methods.adjusted.algorithm.ladder.estimators.rung import FEW, INDEPENDENT
+from tasks.methods.adjusted.algorithm.telling import TELLING
 from tasks.methods.adjusted.settings import AdjustedSettings
 from tasks.numerics.arrays import Bools
 from tasks.numerics.problem import Problem
@@ -30,6 +31,12 @@ EXCHANGED: Final = "exchanged_effect"
 NORMAL_95: Final = 1.959963984540054
 ENOUGH_SUPPORT: Final = 0.8
 """Share of a group that must be where both groups are for an adjusted difference to be judged."""
+_UNJUDGED: Final = {
+    FEW: Note.FEW_CLUSTERS,
+    INDEPENDENT: Note.ROWS_INDEPENDENT,
+    TELLING: Note.TELLS_DECISION,
+}
+"""What a reason may say -> the note that keeps an estimate from being judged."""
 Counted = tuple[int, int, int, int]
 """Applications and denials of a group, and of the reference group."""
 
@@ -175,10 +182,7 @@ def _qualified(step: Step) -> str:
     if not math.isfinite(step.value):
         return step.reason or "not estimated"
     poor = step.estimator != "overlap" and step.support < ENOUGH_SUPPORT
-    notes = [Note.POOR_SUPPORT] * poor
-    notes += [
-        note for said, note in ((FEW, Note.FEW_CLUSTERS), (INDEPENDENT, Note.ROWS_INDEPENDENT)) if said in step.reason
-    ]
+    notes = [Note.POOR_SUPPORT] * poor + [note for said, note in _UNJUDGED.items() if said in step.reason]
     return "; ".join(notes)
 
 

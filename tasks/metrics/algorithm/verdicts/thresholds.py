@@ -14,6 +14,7 @@ UNJUDGED = {
     Note.RANGE: "a range of draws is no interval",
     Note.NO_SPREAD: "no interval: values that do not differ say nothing of sampling error",
     Note.POOR_SUPPORT: "too few of the group are where applicants of both groups are found",
+    Note.TELLS_DECISION: "the categories of a control tell the decision, so that nothing is left to compare",
     Note.FEW_CLUSTERS: "fewer than 20 clusters, of which a standard error is too small",
     Note.ROWS_INDEPENDENT: "its interval is a penalised fit's, which leaves out the clusters",
 }

@@ -67,6 +67,7 @@ def test_a_penalised_fit_has_an_error_on_either_side() -> None:
         ("logit", 1.0, "few_clusters: 12, errors are too small below 20", Note.FEW_CLUSTERS),
         ("logit", 0.5, FEW_OF_THE_GROUP, f"{Note.POOR_SUPPORT}; {Note.FEW_CLUSTERS}"),
         ("overlap", 0.5, FEW_OF_THE_GROUP, Note.FEW_CLUSTERS),
+        ("logit", 1.0, "tells_decision: underwriting", Note.TELLS_DECISION),
         ("logit", 1.0, f"separated; Firth's penalised fit, {INDEPENDENT}", Note.ROWS_INDEPENDENT),
     ],
 )
