@@ -12,17 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from tasks.metrics.publish.algorithm.cells import Cells
 from tasks.metrics.publish.algorithm.populations import Count
-from tasks.numerics.arrays import Bools, Floats, Longs
-
-NODES = 2000
-"""Limit of the integer programme's search tree; not of seconds, so that every machine finds the same."""
-SLACK = 1e-6
-"""What HiGHS may miss a bound by."""
+from tasks.metrics.publish.algorithm.programme import Programme, is_whole
+from tasks.metrics.publish.algorithm.witnesses import Witnesses
+from tasks.numerics.arrays import Floats, Longs
 
 
 @dataclass(frozen=True)
@@ -49,47 +44,44 @@ class Auditor:
     """
 
     def __init__(self, cells: Cells, counts: Sequence[Count]) -> None:
-        sums = [cells.indices(count) for count in counts]
-        keys = {each.tobytes(): number for number, each in enumerate(sums)}
-        distinct = {key: row for row, key in enumerate(sorted(keys, key=lambda key: keys[key]))}
-        self.rows: dict[Count, int] = {count: distinct[s.tobytes()] for count, s in zip(counts, sums, strict=True)}
-        self._matrix = cells.sums([counts[keys[key]] for key in distinct])
-        self._equal = cells.agreements
-        self._both = sparse.csr_array(sparse.vstack([self._matrix, self._equal]))
-        self._most = float(2 * cells.truth.sum() + 100)
-        self._tables: list[Floats] = []
-        self._values = np.empty((0, len(distinct)))
-        self.truth: Longs = np.asarray(self._matrix @ cells.truth).astype(np.int64)
-        self._keep(cells.truth.astype(np.float64))
+        sums = [cells.indices(count).tobytes() for count in counts]
+        distinct = {key: row for row, key in enumerate(dict.fromkeys(sums))}
+        samples = dict(zip(reversed(sums), reversed(counts), strict=True))
+        self.rows: dict[Count, int] = {count: distinct[key] for count, key in zip(counts, sums, strict=True)}
+        self._programme = Programme(cells, cells.sums([samples[key] for key in distinct]))
+        self._witnesses = Witnesses(self._programme.truth, self._programme.matrix)
+
+    @property
+    def truth(self) -> Longs:
+        """True value of each row."""
+        return np.asarray(self._witnesses.values[0], dtype=np.int64)
 
     def added(self, counts: Sequence[Count]) -> int:
         """A further row: the sum of counts that share no cell. Its index."""
-        row = sparse.csr_array(self._matrix[[self.rows[count] for count in counts]].sum(axis=0)[None, :])
-        self._matrix = sparse.csr_array(sparse.vstack([self._matrix, row]))
-        self._both = sparse.csr_array(sparse.vstack([self._matrix, self._equal]))
-        self._values = np.array([self._matrix @ table for table in self._tables])
-        self.truth = self._values[0].astype(np.int64)
+        self._programme.add([self.rows[count] for count in counts])
+        self._witnesses.renew(self._programme.matrix)
         return self.truth.size - 1
 
     def spread(self, row: int, low: Floats, high: Floats) -> tuple[float, float]:
         """Least and largest value of a row among the witnesses found so far."""
-        values = self._values[self._fitting(low, high), row]
+        values = self._witnesses.values[self._witnesses.fitting(low, high), row]
         return float(values.min()), float(values.max())
 
     def open(self, row: int, wanted: int, low: Floats, high: Floats) -> bool:
         """Whether a count is open by ``wanted``: witnesses that far apart are known, or are found now."""
         least, largest = self.spread(row, low, high)
-        for sign in (1, -1):
-            if largest - least >= wanted:
-                return True
-            self._look(row, sign, low, high)
-            least, largest = self.spread(row, low, high)
+        for part in self._programme.parts(row):
+            for sign in (1, -1):
+                if largest - least >= wanted:
+                    return True
+                self._look(row, sign, low, high, part)
+                least, largest = self.spread(row, low, high)
         return largest - least >= wanted
 
-    def interval(self, count: Count, low: Floats, high: Floats) -> Interval:
-        """Least and largest value of a count that the bounds allow."""
+    def interval(self, count: Count, low: Floats, high: Floats, exact: bool = True) -> Interval:
+        """Least and largest value of a count that the bounds allow; by the witnesses so far where not ``exact``."""
         row = self.rows[count]
-        limits = [self._look(row, sign, low, high) for sign in (1, -1)]
+        limits = [self._look(row, sign, low, high) if exact else np.nan for sign in (1, -1)]
         least, largest = self.spread(row, low, high)
         return Interval(count, int(least), int(largest), limits == [least, largest])
 
@@ -99,95 +91,43 @@ class Auditor:
             for direction in (1.0, -1.0):
                 weights = np.zeros(self.truth.size)
                 weights[rows] = direction * signs
-                _, table = self._solved(weights @ self._matrix, low, high, whole=False)
-                if table is not None and _whole(table):
-                    self._keep(np.rint(table))
+                _, table = self._programme.solve(weights @ self._programme.matrix, low, high, whole=False)
+                self._kept(table, low, high)
 
     def cheapest(self, row: int, wanted: int, low: Floats, high: Floats, costs: Floats) -> Longs:
         """Rows whose bounds have to give way, at least cost, before a count is open by ``wanted``; none if it is.
 
-        An elastic programme: a further table may miss bounds, at the cost of the row for each person that it misses
-        them by, ``(rows,)``, infinite where the bound stays. It is sought on either side of the witnesses.
+        A further table may miss bounds, at the cost of the row for each person that it misses them by, ``(rows,)``,
+        infinite where the bound stays. It is sought on either side of the witnesses.
         """
         least, largest = self.spread(row, low, high)
-        sides = [(row, largest - wanted, -1.0), (row, least + wanted, 1.0)]
-        tried = [self._elastic(*side, low, high, costs) for side in sides]
+        sides = [(-np.inf, largest - wanted), (least + wanted, np.inf)]
+        tried = [self._programme.elastic(row, side, low, high, costs) for side in sides]
         return min(tried, key=lambda each: each[0])[1]
-
-    def _elastic(
-        self, row: int, value: float, sign: float, low: Floats, high: Floats, costs: Floats
-    ) -> tuple[float, Longs]:
-        """Least cost of a table with a row at ``value`` or beyond it, and the rows whose bounds it misses."""
-        rows, cells = self._matrix.shape
-        can_miss = np.where(np.isfinite(costs), np.inf, 0.0)
-        slack = sparse.eye_array(rows)
-        zeros = np.zeros(self._equal.shape[0])
-        none = sparse.csr_array((self._equal.shape[0], 2 * rows))
-        misses = sparse.vstack([sparse.hstack([self._matrix, slack, -slack]), sparse.hstack([self._equal, none])])
-        aim = sparse.hstack([self._matrix[[row]], sparse.csr_array((1, 2 * rows))])
-        beyond = (value, np.inf) if sign > 0 else (-np.inf, value)
-        prices = np.where(np.isfinite(costs), costs, 0.0)
-        found = milp(
-            np.concatenate([np.zeros(cells), prices, prices]),
-            bounds=Bounds(0, np.concatenate([np.full(cells, self._most), can_miss, can_miss])),
-            constraints=[
-                LinearConstraint(misses, np.concatenate([low, zeros]), np.concatenate([high, zeros])),
-                LinearConstraint(aim, *beyond),
-            ],
-        )
-        if found.status != 0:
-            return np.inf, np.empty(0, dtype=np.int64)
-        missed = found.x[cells : cells + rows] + found.x[cells + rows :]
-        return found.fun, np.flatnonzero(missed > SLACK)
 
     def neighbours(self, row: int, low: Floats, high: Floats) -> Longs:
         """Rows with bounds that share a cell with a row."""
-        shared = np.asarray((self._matrix @ self._matrix[[row]].T).toarray()).ravel() > 0
+        matrix = self._programme.matrix
+        shared = np.asarray((matrix @ matrix[[row]].T).toarray()).ravel() > 0
         return np.flatnonzero(shared & (np.isfinite(low) | np.isfinite(high)))
 
-    def _look(self, row: int, sign: int, low: Floats, high: Floats) -> float:
+    def _look(self, row: int, sign: int, low: Floats, high: Floats, part: int = -1) -> float:
         """The least (sign 1) or largest (-1) value of a row; keeps a witness. NaN where the search was cut short."""
-        aim = sign * self._matrix[[row]].toarray()[0]
-        limit, table = self._solved(aim, low, high, whole=False)
-        if table is None or not _whole(table):
-            limit, table = self._solved(aim, low, high, whole=True)
-        if table is None or not self._keep(np.rint(table), low, high):
-            return np.nan
-        return sign * float(np.rint(limit))
+        aim = sign * self._programme.matrix[[row]].toarray()[0]
+        limit, table = self._programme.solve(aim, low, high, False, part)
+        if not self._kept(table, low, high):
+            limit, table = self._programme.solve(aim, low, high, True, part)
+            if not self._kept(table, low, high):
+                return np.nan
+        return sign * float(np.rint(limit)) if np.isfinite(limit) else np.nan
 
-    def _solved(self, aim: Floats, low: Floats, high: Floats, whole: bool) -> tuple[float, Floats | None]:
-        """Least value of ``aim`` and a table that has it; NaN for the value where the search was cut short."""
-        zeros = np.zeros(self._equal.shape[0])
-        found = milp(
-            aim,
-            integrality=np.full(aim.size, int(whole)),
-            bounds=Bounds(0, self._most),
-            constraints=LinearConstraint(self._both, np.concatenate([low, zeros]), np.concatenate([high, zeros])),
-            options={"node_limit": NODES, "mip_rel_gap": 0.0} if whole else {},
-        )
-        return (found.fun if found.status == 0 else np.nan), found.x
-
-    def _keep(self, table: Floats, low: Floats | None = None, high: Floats | None = None) -> bool:
-        """Keep a table of whole numbers as a witness, if it fits."""
-        values = np.asarray(self._matrix @ table)
-        agree = not np.any(self._equal @ table) and bool((table >= 0).all())
-        if not agree or (low is not None and high is not None and not _within(values[None], low, high)[0]):
+    def _kept(self, table: Floats | None, low: Floats, high: Floats) -> bool:
+        """Keep a table as a witness if it is whole and fits; whether it does."""
+        if table is None or not is_whole(table):
             return False
-        self._values = np.vstack([self._values, values])
-        self._tables.append(table)
-        return True
-
-    def _fitting(self, low: Floats, high: Floats) -> Bools:
-        """Which witnesses fit the bounds. The true table always does."""
-        fitting = _within(self._values, low, high)
-        if not fitting[0]:
-            raise ValueError("what is published does not hold of the people themselves")
-        return fitting
-
-
-def _within(values: Floats, low: Floats, high: Floats) -> Bools:
-    return np.asarray(((values >= low) & (values <= high)).all(axis=1))
-
-
-def _whole(table: Floats) -> bool:
-    return bool((np.abs(table - np.rint(table)) < SLACK).all())
+        table = np.rint(table)
+        values = self._programme.matrix @ table
+        fits = bool(((values >= low) & (values <= high)).all()) and not np.any(self._programme.agreements @ table)
+        if fits and (table >= 0).all():
+            self._witnesses.keep(table, self._programme.matrix)
+        return fits

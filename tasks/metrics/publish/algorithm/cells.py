@@ -52,6 +52,11 @@ class Cells:
         """Number of cells."""
         return sum(block.atoms for block in self.blocks) * self.samples.size
 
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """First cell of each block, and the one after its last."""
+        return [(each.first, each.first + each.atoms * self.samples.size) for each in self.blocks]
+
     @cached_property
     def truth(self) -> Longs:
         """People in each cell, ``(cells,)``."""

@@ -40,6 +40,8 @@ class Request:
     """What earlier runs have published."""
     protect: Sequence[Count] = ()
     """Further counts to protect where they are small, such as those that earlier runs withheld."""
+    exact: bool = False
+    """Whether the intervals of the outcome are sought to their ends; otherwise as far as the pass had to."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class Outcome:
     bases: Mapping[Population, int]
     """What the counts of each shown population are rounded to."""
     intervals: tuple[Interval, ...]
-    """What can be told of the n of each withheld population, and of each other protected count."""
+    """What can be told of the n of each withheld population, and of each other protected count: at least this wide."""
     closed: tuple[Interval, ...]
     """Protected counts that stay told whatever this run withholds: earlier runs tell them."""
     beside: int

@@ -36,7 +36,7 @@ class Policy:
 
 
 COARSER = (5, 10, 20)
-"""Bases of secondary control. Counts that are rounded alike differ by up to 4, 8 or 10, and 18 or 20 (ties go to even)."""
+"""Bases of secondary control. Counts rounded alike differ by up to 4, 8 or 10, and 18 or 20, since ties go to even."""
 
 POLICIES = {
     "internal": Policy(smallest=0, events_too=False, round_to=1),

@@ -5,7 +5,7 @@ at least loss. They go, and the next count is looked at. Afterwards each of them
 the auditor still calls all counts open. Source: rules 6 and 7 of the disclosure pass; decision 0034.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -46,7 +46,7 @@ def suppress(request: Request) -> Outcome:
     closed, told = protect(ledger), 0
     if request.beside:
         ledger.fixed.append(ledger.limits(request.beside))
-        told = len(_told(ledger, []))
+        told = len(list(_told(ledger, [])))
         closed = protect(ledger)
     restore(ledger, closed)
     merged = merge(ledger, closed)
@@ -62,8 +62,9 @@ def protect(ledger: Ledger) -> list[Target]:
     closed: list[Target] = []
     changed = True
     while changed:
-        rest = [each for each in ledger.targets if each not in closed]
-        changed = any([_opened(ledger, each, closed) for each in rest])
+        changed = False
+        for each in [each for each in ledger.targets if each not in closed]:
+            changed |= _opened(ledger, each, closed)
     return closed
 
 
@@ -117,7 +118,7 @@ def restore(ledger: Ledger, closed: Sequence[Target]) -> None:
     losses = {each: ledger.request.losses.of(each, ledger.subjects[each].n) for each in gone}
     for each in sorted(gone, key=lambda p: (-losses[p], -ledger.subjects[p].n, p)):
         ledger.withheld.remove(each)
-        if _told(ledger, closed):
+        if _tells(ledger, closed):
             ledger.withheld.add(each)
     for place in sorted(ledger.bases):
         _sharpen(ledger, place, closed)
@@ -128,7 +129,7 @@ def _sharpen(ledger: Ledger, place: Place, closed: Sequence[Target]) -> None:
     chosen = ledger.bases[place]
     for base in ledger.request.policy.bases:
         ledger.bases[place] = base
-        if base == chosen or not _told(ledger, closed):
+        if base == chosen or not _tells(ledger, closed):
             return
 
 
@@ -144,7 +145,7 @@ def merge(ledger: Ledger, closed: Sequence[Target]) -> list[Merged]:
         if tried is None:
             continue
         ledger.fixed.append(tried[1])
-        if _told(ledger, closed):
+        if _tells(ledger, closed):
             ledger.fixed.pop()
         else:
             out.append(tried[0])
@@ -170,12 +171,18 @@ def _merged(ledger: Ledger, groups: Sequence[Population]) -> tuple[Merged, Limit
     return Merged(tuple(groups), numbers), Limits(np.array(rows, dtype=np.int64), low, high)
 
 
-def _told(ledger: Ledger, closed: Sequence[Target]) -> list[Target]:
+def _tells(ledger: Ledger, closed: Sequence[Target]) -> bool:
+    """Whether a target is told by what is published now, other than those that nothing can open."""
+    return next(_told(ledger, closed), None) is not None
+
+
+def _told(ledger: Ledger, closed: Sequence[Target]) -> Iterator[Target]:
     """Targets that are told by what is published now, other than those that nothing can open."""
     low, high = ledger.bounds()
-    rows, auditor = ledger.auditor.rows, ledger.auditor
-    targets = [each for each in ledger.targets if each not in closed]
-    return [each for each in targets if not auditor.open(rows[each.count], each.wanted, low, high)]
+    auditor = ledger.auditor
+    for each in ledger.targets:
+        if each not in closed and not auditor.open(auditor.rows[each.count], each.wanted, low, high):
+            yield each
 
 
 def _rows(ledger: Ledger, targets: Sequence[Target]) -> Longs:
@@ -186,7 +193,7 @@ def _outcome(ledger: Ledger, merged: Sequence[Merged], closed: Sequence[Target],
     low, high = ledger.bounds()
     gone = [each for each in ledger.subjects if each in ledger.withheld]
     asked = dict.fromkeys([*(Count(each) for each in gone), *(each.count for each in ledger.targets)])
-    intervals = {each: ledger.auditor.interval(each, low, high) for each in asked}
+    intervals = {each: ledger.auditor.interval(each, low, high, ledger.request.exact) for each in asked}
     shown = [each for each in ledger.subjects if each not in ledger.withheld]
     return Outcome(
         entries=tuple(ledger.entries()),
