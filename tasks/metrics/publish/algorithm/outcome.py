@@ -62,6 +62,8 @@ class Merged(NamedTuple):
     populations: tuple[Population, ...]
     numbers: Mapping[str, int]
     """Count as printed, by event; the empty event is n."""
+    base: int
+    """What these counts are rounded to."""
 
 
 @dataclass(frozen=True, eq=False)

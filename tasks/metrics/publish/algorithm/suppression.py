@@ -165,10 +165,11 @@ def _merged(ledger: Ledger, groups: Sequence[Population]) -> tuple[Merged, Limit
             sizes[event] = having
     sizes = dict(sorted(sizes.items()))
     rows = [ledger.auditor.added([Count(each, event) for each in groups]) for event in sizes]
-    spans = [learned(policy, size, never_small=not event or policy.events_too) for event, size in sizes.items()]
+    base = ledger.base(groups[0])
+    spans = [learned(policy, size, base, not event or policy.events_too) for event, size in sizes.items()]
     low, high = (np.array([span[end] for span in spans], dtype=np.float64) for end in (0, 1))
-    numbers = {event: rounded(policy, size) for event, size in sizes.items()}
-    return Merged(tuple(groups), numbers), Limits(np.array(rows, dtype=np.int64), low, high)
+    numbers = {event: rounded(policy, size, base) for event, size in sizes.items()}
+    return Merged(tuple(groups), numbers, base), Limits(np.array(rows, dtype=np.int64), low, high)
 
 
 def _tells(ledger: Ledger, closed: Sequence[Target]) -> bool:
