@@ -52,6 +52,11 @@ class Auditor:
         self._witnesses = Witnesses(self._programme.truth, self._programme.matrix)
 
     @property
+    def effort(self) -> int:
+        """Cells of all programmes solved so far; an integer programme counts threefold."""
+        return self._programme.effort
+
+    @property
     def truth(self) -> Longs:
         """True value of each row."""
         return np.asarray(self._witnesses.values[0], dtype=np.int64)

@@ -36,6 +36,8 @@ class Sacrifice(NamedTuple):
         return STEEP**self.loss * (2 if self.empty else 1 + self.people / (self.people + 1000))
 
 
+EFFORT = 1_200_000
+"""Cells of programmes (half a minute) after which nothing more is put back or merged: less is shown, never more."""
 STEEP = 6.0
 """A sum of this many counts is given up rather than one of the next step of loss."""
 
@@ -117,6 +119,8 @@ def restore(ledger: Ledger, closed: Sequence[Target]) -> None:
     gone = [each for each in ledger.withheld if not ledger.subjects[each].small]
     losses = {each: ledger.request.losses.of(each, ledger.subjects[each].n) for each in gone}
     for each in sorted(gone, key=lambda p: (-losses[p], -ledger.subjects[p].n, p)):
+        if ledger.auditor.effort > EFFORT:
+            return
         ledger.withheld.remove(each)
         if _tells(ledger, closed):
             ledger.withheld.add(each)
@@ -141,7 +145,7 @@ def merge(ledger: Ledger, closed: Sequence[Target]) -> list[Merged]:
             together.setdefault(replace(each, group=ALL), []).append(each)
     out = []
     for groups in together.values():
-        tried = _merged(ledger, groups) if len(groups) > 1 else None
+        tried = _merged(ledger, groups) if len(groups) > 1 and ledger.auditor.effort <= EFFORT else None
         if tried is None:
             continue
         ledger.fixed.append(tried[1])
