@@ -1,10 +1,12 @@
 """Secondary control on examples worked by hand."""
 
+import doctest
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from tasks.metrics.publish import algorithm
 from tasks.metrics.publish.algorithm.auditor import Auditor
 from tasks.metrics.publish.algorithm.cells import cells_of
 from tasks.metrics.publish.algorithm.losses import Loss, Losses
@@ -273,3 +275,44 @@ def test_published_spans_hold_of_the_people_and_can_be_handed_on() -> None:
     again = suppress(Request(people, POLICIES["strict"], counts_of(people), Losses(people), beside=outcome.published))
     assert again.entries == outcome.entries
     assert again.beside == 0
+
+
+def odd_circle() -> tuple[Auditor, Count, np.ndarray, np.ndarray]:
+    """Sums x + y = 1, y + z = 1, x + z + t = 2 and t from 0 to 1: half a y is allowed, of whole people only y = 0."""
+    rows = np.array([0, 2])
+    attributes = [
+        Attribute(name, ("level",), ("in", "out"), np.isin([0, 1, 2, 3, 0, 2], levels).astype(np.int64) ^ 1)
+        for name, levels in {"xy": [0, 1], "yz": [1, 2], "xzt": [0, 2, 3], "t": [3], "y": [1]}.items()
+    ]
+    weights = np.array([0, 0, 0, 0, 1, 1])
+    people = People(
+        {"level": np.array([0, 1, 2, 3, *rows])}, tuple(attributes), {SOURCE: np.ones(6, dtype=bool)}, weights=weights
+    )
+    counts = [Count(of("in", SOURCE, each.name)) for each in attributes]
+    auditor = Auditor(cells_of(people, counts), counts)
+    low, high = np.array([1, 1, 2, 0, -np.inf]), np.array([1, 1, 2, 1, np.inf])
+    return auditor, counts[-1], low, high
+
+
+def test_people_are_whole_where_linear_programming_halves_them() -> None:
+    auditor, count, low, high = odd_circle()
+    interval = auditor.interval(count, low, high)
+    assert (interval.least, interval.largest, interval.proven) == (0, 0, True)
+    assert not auditor.open(auditor.rows[count], 1, low, high)
+    high[3] = 2
+    assert auditor.interval(count, low, high).largest == 1
+    assert auditor.open(auditor.rows[count], 1, low, high)
+
+
+def test_a_search_that_is_cut_short_calls_a_count_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    auditor, count, low, high = odd_circle()
+    high[3] = 2
+    monkeypatch.setattr(auditor._programme, "solve", lambda *_: (np.nan, None))
+    assert not auditor.open(auditor.rows[count], 1, low, high)
+    assert not auditor.interval(count, low, high).proven
+
+
+def test_the_worked_example_of_the_package_is_what_comes_out() -> None:
+    found = doctest.testmod(algorithm)
+    assert found.attempted >= 12
+    assert found.failed == 0
