@@ -10,13 +10,14 @@ closed. An error is thus always to the safe side. Source: rule 6 of the disclosu
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from tasks.metrics.publish.algorithm.cells import Cells
 from tasks.metrics.publish.algorithm.populations import Count
-from tasks.metrics.publish.algorithm.programme import Programme, is_whole
+from tasks.metrics.publish.algorithm.programme import SLACK, Programme, is_whole
 from tasks.numerics.arrays import Bools, Floats, Longs
 
 
@@ -34,6 +35,15 @@ class Interval:
     def width(self) -> int:
         """How far apart the ends are: 0 where the count is told exactly."""
         return self.largest - self.least
+
+
+class _End(NamedTuple):
+    """One end of what a programme allows for a count."""
+
+    limit: float
+    """Infinite where the search was cut short."""
+    met: bool
+    """Whether whole people meet it."""
 
 
 class Witnesses:
@@ -111,22 +121,38 @@ class Auditor:
         return float(values.min()), float(values.max())
 
     def open(self, row: int, wanted: int, low: Floats, high: Floats) -> bool:
-        """Whether a count is open by ``wanted``: witnesses that far apart are known, or are found now."""
-        least, largest = self.spread(row, low, high)
+        """Whether a count is open by ``wanted``: witnesses that far apart are known, or are found now.
+
+        They are sought first where only the count's own block of cells changes, and by integer programmes only where
+        linear ones leave the width.
+        """
+        if self._width(row, low, high) >= wanted:
+            return True
         for part in self._programme.parts(row):
-            for sign in (1, -1):
-                if largest - least >= wanted:
+            ends = [self._look(row, sign, low, high, part) for sign in (1, -1)]
+            if self._width(row, low, high) >= wanted:
+                return True
+            if np.floor(ends[1].limit + SLACK) - np.ceil(ends[0].limit - SLACK) < wanted:
+                continue
+            for sign in [sign for sign, end in zip((1, -1), ends, strict=True) if not end.met]:
+                self._look(row, sign, low, high, part, whole=True)
+                if self._width(row, low, high) >= wanted:
                     return True
-                self._look(row, sign, low, high, part)
-                least, largest = self.spread(row, low, high)
-        return largest - least >= wanted
+        return False
+
+    def _width(self, row: int, low: Floats, high: Floats) -> float:
+        least, largest = self.spread(row, low, high)
+        return largest - least
 
     def interval(self, count: Count, low: Floats, high: Floats, exact: bool = True) -> Interval:
         """Least and largest value of a count that the bounds allow; by the witnesses so far where not ``exact``."""
-        row = self.rows[count]
-        limits = [self._look(row, sign, low, high) if exact else np.nan for sign in (1, -1)]
+        row, proven = self.rows[count], exact
+        for sign in (1, -1) if exact else ():
+            end = self._look(row, sign, low, high)
+            end = end if end.met else self._look(row, sign, low, high, whole=True)
+            proven &= end.met
         least, largest = self.spread(row, low, high)
-        return Interval(count, int(least), int(largest), limits == [least, largest])
+        return Interval(count, int(least), int(largest), proven)
 
     def explore(self, rows: Longs, low: Floats, high: Floats) -> None:
         """Look for witnesses that move many rows at once, so that fewer need a programme of their own."""
@@ -154,15 +180,12 @@ class Auditor:
         shared = np.asarray((matrix @ matrix[[row]].T).toarray()).ravel() > 0
         return np.flatnonzero(shared & (np.isfinite(low) | np.isfinite(high)))
 
-    def _look(self, row: int, sign: int, low: Floats, high: Floats, part: int = -1) -> float:
-        """The least (sign 1) or largest (-1) value of a row; keeps a witness. NaN where the search was cut short."""
+    def _look(self, row: int, sign: int, low: Floats, high: Floats, part: int = -1, whole: bool = False) -> _End:
+        """The least (sign 1) or largest (-1) value of a row, by a linear programme or one in whole numbers."""
         aim = sign * self._programme.matrix[[row]].toarray()[0]
-        limit, table = self._programme.solve(aim, low, high, False, part)
-        if not self._kept(table, low, high):
-            limit, table = self._programme.solve(aim, low, high, True, part)
-            if not self._kept(table, low, high):
-                return np.nan
-        return sign * float(np.rint(limit)) if np.isfinite(limit) else np.nan
+        limit, table = self._programme.solve(aim, low, high, whole, part)
+        met = self._kept(table, low, high) and bool(np.isfinite(limit))
+        return _End(sign * limit if np.isfinite(limit) else -sign * np.inf, met)
 
     def _kept(self, table: Floats | None, low: Floats, high: Floats) -> bool:
         """Keep a table as a witness if it is whole and fits; whether it does."""

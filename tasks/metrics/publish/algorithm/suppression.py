@@ -177,8 +177,15 @@ def _merged(ledger: Ledger, groups: Sequence[Population]) -> tuple[Merged, Limit
 
 
 def _tells(ledger: Ledger, closed: Sequence[Target]) -> bool:
-    """Whether a target is told by what is published now, other than those that nothing can open."""
-    return next(_told(ledger, closed), None) is not None
+    """Whether a target is told by what is published now, other than those that nothing can open.
+
+    That target is asked about first the next time, since it is likely to be told again.
+    """
+    told = next(_told(ledger, closed), None)
+    if told is not None:
+        ledger.targets.remove(told)
+        ledger.targets.insert(0, told)
+    return told is not None
 
 
 def _told(ledger: Ledger, closed: Sequence[Target]) -> Iterator[Target]:
