@@ -36,7 +36,7 @@ class Ledger:
         unprinted = subjects_of(people, policy, list(_left_over(self.subjects)), ())
         hidden = [each for each in unprinted.values() if each.small]
         every = [count for each in (*self.subjects.values(), *hidden) for count in each.counts]
-        every += [each.count for each in request.beside] + list(request.protect)
+        every += [count for each in request.beside for count in (each.count, *each.more)] + list(request.protect)
         counts = list(dict.fromkeys(every))
         self.auditor = Auditor(cells_of(people, counts), counts)
         self.withheld = {each for each, subject in self.subjects.items() if subject.small}
@@ -69,9 +69,14 @@ class Ledger:
 
     def limits(self, published: Sequence[Published]) -> Limits:
         """Published counts as bounds of the auditor's rows."""
-        rows = np.array([self.auditor.rows[each.count] for each in published], dtype=np.int64)
+        rows = np.array([self._row(each) for each in published], dtype=np.int64)
         low = np.array([each.low for each in published], dtype=np.float64)
         return Limits(rows, low, np.array([each.high for each in published], dtype=np.float64))
+
+    def _row(self, published: Published) -> int:
+        if published.more:
+            return self.auditor.added([published.count, *published.more])
+        return self.auditor.rows[published.count]
 
     def showing(self, row: int) -> list[Population]:
         """Populations that are shown and whose numbers tell something of a row."""

@@ -64,6 +64,8 @@ class Merged(NamedTuple):
     """Count as printed, by event; the empty event is n."""
     base: int
     """What these counts are rounded to."""
+    published: tuple[Published, ...]
+    """What a reader learns from them."""
 
 
 @dataclass(frozen=True, eq=False)

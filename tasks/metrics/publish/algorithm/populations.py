@@ -100,6 +100,8 @@ class Published:
     count: Count
     low: float
     high: float
+    more: tuple[Count, ...] = ()
+    """Counts of other groups, of the same attribute, that are published with it as one sum."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -75,6 +75,8 @@ def told(policy: Policy, subject: Subject, base: int = 0) -> Iterator[Published]
         if event in subject.ranges:
             each = subject.ranges[event]
             yield Published(Count(subject.population, event, each.rest), *each.span)
+            if each.sizes is not None:
+                yield Published(people, *each.sizes)
             continue
         yield Published(Count(subject.population, event), *learned(policy, having, base, policy.events_too))
         if policy.events_too:

@@ -101,6 +101,8 @@ class Range(NamedTuple):
     span: Span
     wanted: int
     """Least width that must be left of the span."""
+    sizes: Span | None = None
+    """What the words tell of n."""
 
 
 def ranged(policy: Policy, n: int, events: int, adverse: bool) -> Range | None:
@@ -124,7 +126,8 @@ def ranged(policy: Policy, n: int, events: int, adverse: bool) -> Range | None:
     if limit is None or events <= limit * n:
         return None
     most = n - floor(limit * n) - 1
-    return Range(f"more than {100 * limit:g} %", True, Span(0, most), min(most, 1))
+    alike = [size for size in range(LEAST, FEW) if certain(size) == limit]
+    return Range(f"more than {100 * limit:g} %", True, Span(0, most), min(most, 1), Span(alike[0], alike[-1]))
 
 
 def _limit(policy: Policy, n: int) -> tuple[float, int]:

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tasks.metrics.publish.algorithm.ledger import Ledger, Limits
+from tasks.metrics.publish.algorithm.ledger import Ledger
 from tasks.metrics.publish.algorithm.losses import Loss
 from tasks.metrics.publish.algorithm.outcome import Merged, Outcome, Request
-from tasks.metrics.publish.algorithm.populations import ALL, Count, Place, Population
+from tasks.metrics.publish.algorithm.populations import ALL, Count, Place, Population, Published
 from tasks.metrics.publish.algorithm.primary import Target
 from tasks.metrics.publish.algorithm.profiles import learned, ranged, rounded, small
 from tasks.numerics.arrays import Floats, Longs
@@ -148,32 +148,32 @@ def merge(ledger: Ledger, closed: Sequence[Target]) -> list[Merged]:
         tried = _merged(ledger, groups) if len(groups) > 1 and ledger.auditor.effort <= EFFORT else None
         if tried is None:
             continue
-        ledger.fixed.append(tried[1])
+        ledger.fixed.append(ledger.limits(tried.published))
         if _tells(ledger, closed):
             ledger.fixed.pop()
         else:
-            out.append(tried[0])
+            out.append(tried)
     return out
 
 
-def _merged(ledger: Ledger, groups: Sequence[Population]) -> tuple[Merged, Limits] | None:
-    """Groups as one, and what is learned from its counts; None where they are few. Events of a range are left out."""
+def _merged(ledger: Ledger, groups: Sequence[Population]) -> Merged | None:
+    """Groups as one; None where they are few. Events of which a range would be printed are left out."""
     policy, subjects = ledger.request.policy, [ledger.subjects[each] for each in groups]
-    n = sum(each.n for each in subjects)
-    if small(policy, n):
+    sizes = {"": sum(each.n for each in subjects)}
+    if small(policy, sizes[""]):
         return None
-    sizes = {"": n}
-    for event in set.intersection(*(set(each.events) for each in subjects)):
+    for event in sorted(set.intersection(*(set(each.events) for each in subjects))):
         having = sum(each.events[event] for each in subjects)
-        if ranged(policy, n, having, event in ledger.request.adverse) is None:
+        if ranged(policy, sizes[""], having, event in ledger.request.adverse) is None:
             sizes[event] = having
-    sizes = dict(sorted(sizes.items()))
-    rows = [ledger.auditor.added([Count(each, event) for each in groups]) for event in sizes]
     base = ledger.base(groups[0])
-    spans = [learned(policy, size, base, not event or policy.events_too) for event, size in sizes.items()]
-    low, high = (np.array([span[end] for span in spans], dtype=np.float64) for end in (0, 1))
+    published = []
+    for event, size in sizes.items():
+        first, *more = (Count(each, event) for each in groups)
+        span = learned(policy, size, base, not event or policy.events_too)
+        published.append(Published(first, *span, tuple(more)))
     numbers = {event: rounded(policy, size, base) for event, size in sizes.items()}
-    return Merged(tuple(groups), numbers, base), Limits(np.array(rows, dtype=np.int64), low, high)
+    return Merged(tuple(groups), numbers, base, tuple(published))
 
 
 def _tells(ledger: Ledger, closed: Sequence[Target]) -> bool:
@@ -215,5 +215,5 @@ def _outcome(ledger: Ledger, merged: Sequence[Merged], closed: Sequence[Target],
         closed=tuple(intervals[each.count] for each in closed),
         beside=told,
         warnings=tuple(p for p in gone if p in ledger.request.losses.judged and not ledger.subjects[p].small),
-        published=tuple(ledger.published()),
+        published=(*ledger.published(), *(each for group in merged for each in group.published)),
     )

@@ -277,6 +277,19 @@ def test_published_spans_hold_of_the_people_and_can_be_handed_on() -> None:
     assert again.beside == 0
 
 
+def test_merged_groups_are_handed_on_as_one_sum() -> None:
+    people = people_of(("white", 300, False, False), ("other", 14, False, False), ("Asian", 3, False, False))
+    request = Request(people, POLICIES["public"], counts_of(people, SOURCE), Losses(people))
+    outcome = suppress(request)
+    handed = [each for each in outcome.published if each.more]
+    assert [(each.low, each.high) for each in handed] == [(17, 17), (0, 0)]
+    earlier = suppress(replace(request, counts=request.counts[:1], beside=outcome.published, protect=[], exact=True))
+    assert earlier.entries[0].number == 317
+    both = [Published(each, people.size(each), people.size(each)) for each in [Count(of("other", SOURCE))]]
+    told = suppress(replace(request, beside=[*handed, *both]))
+    assert [(each.count, each.width) for each in told.closed] == [(Count(of("Asian", SOURCE)), 0)]
+
+
 def odd_circle() -> tuple[Auditor, Count, np.ndarray, np.ndarray]:
     """Sums x + y = 1, y + z = 1, x + z + t = 2 and t from 0 to 1: half a y is allowed, of whole people only y = 0."""
     rows = np.array([0, 2])
