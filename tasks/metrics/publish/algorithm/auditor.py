@@ -163,16 +163,24 @@ class Auditor:
                 _, table = self._programme.solve(weights @ self._programme.matrix, low, high, whole=False)
                 self._kept(table, low, high)
 
-    def cheapest(self, row: int, wanted: int, low: Floats, high: Floats, costs: Floats) -> Longs:
-        """Rows whose bounds have to give way, at least cost, before a count is open by ``wanted``; none if it is.
+    def cheapest(self, row: int, wanted: int, low: Floats, high: Floats, costs: Floats) -> Longs | None:
+        """Rows whose bounds have to give way, at least cost, before a count is open by ``wanted``.
 
         A further table may miss bounds, at the cost of the row for each person that it misses them by, ``(rows,)``,
-        infinite where the bound stays. It is sought on either side of the witnesses.
+        infinite where the bound stays. It is sought on either side of the witnesses, at the wanted width, then nearer.
+        No row where a linear programme finds the count open, None where there is no such table.
         """
         least, largest = self.spread(row, low, high)
-        sides = [(-np.inf, largest - wanted), (least + wanted, np.inf)]
-        tried = [self._programme.elastic(row, side, low, high, costs) for side in sides]
-        return min(tried, key=lambda each: each[0])[1]
+        found = False
+        for step in range(wanted, int(largest - least), -1):
+            sides = [(-np.inf, largest - step), (least + step, np.inf)]
+            cost, rows = min(
+                (self._programme.elastic(row, s, low, high, costs) for s in sides), key=lambda each: each[0]
+            )
+            if rows.size:
+                return rows
+            found |= bool(np.isfinite(cost))
+        return np.empty(0, dtype=np.int64) if found else None
 
     def neighbours(self, row: int, low: Floats, high: Floats) -> Longs:
         """Rows with bounds that share a cell with a row."""

@@ -79,7 +79,7 @@ class Outcome:
     intervals: tuple[Interval, ...]
     """What can be told of the n of each withheld population, and of each other protected count: at least this wide."""
     closed: tuple[Interval, ...]
-    """Protected counts that stay told whatever this run withholds: earlier runs tell them."""
+    """Protected counts that stay told whatever this run withholds: earlier runs tell them, or nobody else can occur."""
     beside: int
     """Protected counts that would be told beside earlier runs, had this run not withheld more."""
     warnings: tuple[Population, ...]

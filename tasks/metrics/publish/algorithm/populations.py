@@ -117,7 +117,11 @@ class Attribute:
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """All people whom any published number counts, a row each; a row of weight 0 is a combination that might occur."""
+    """All people whom any published number counts, a row each.
+
+    A row of weight 0 is a combination that might occur. Give one for each decision, of used and of refused applicants,
+    that none of them got: else the auditor takes it for known that nobody can get it.
+    """
 
     columns: Mapping[str, Longs]
     """Code of each row, ``(rows,)``, for each column of an attribute."""

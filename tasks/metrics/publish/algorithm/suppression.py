@@ -93,7 +93,10 @@ def _cheapest(ledger: Ledger, target: Target, low: Floats, high: Floats) -> list
     row, auditor = ledger.auditor.rows[target.count], ledger.auditor
     options: dict[int, Sacrifice | None] = {one: _sacrifice(ledger, one, target) for one in range(low.size)}
     costs = np.array([np.inf if each is None else each.cost for each in options.values()])
-    chosen = [options[int(one)] for one in auditor.cheapest(row, target.wanted, low, high, costs)]
+    rows = auditor.cheapest(row, target.wanted, low, high, costs)
+    if rows is None:
+        return []
+    chosen = [options[int(one)] for one in rows]
     if not chosen:
         near = [options[int(one)] for one in auditor.neighbours(row, low, high)]
         chosen = [min((each for each in near if each is not None), default=None)]

@@ -47,8 +47,8 @@ def inside(place: Place) -> NDArray[np.bool_]:
 
 
 def people_of(table: Sequence[int]) -> People:
-    """A row for each person, by the number of people in each cell."""
-    rows = CELLS[np.repeat(np.arange(len(CELLS)), table)]
+    """A row for each cell, with the number of people in it as its weight."""
+    rows = CELLS
     attributes = []
     for name, groups in GROUPS.items():
         codes = np.array([next(k for k, levels in enumerate(groups.values()) if x in levels) for x in rows[:, 0]])
@@ -59,7 +59,8 @@ def people_of(table: Sequence[int]) -> People:
     lacking = rows[:, 2] == 1
     bases = dict(zip(PLACES, (np.ones(len(rows), dtype=bool), ~lacking, lacking), strict=True))
     columns = {"origin": rows[:, 0], "sex": rows[:, 1]}
-    return People(columns, tuple(attributes), bases, {Event("denied", "lender"): rows[:, 3] == 1})
+    denied = {Event("denied", "lender"): rows[:, 3] == 1}
+    return People(columns, tuple(attributes), bases, denied, weights=np.array(table, dtype=np.int64))
 
 
 def cells_of_group(population: Population) -> NDArray[np.bool_]:

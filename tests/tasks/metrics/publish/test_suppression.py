@@ -290,6 +290,23 @@ def test_merged_groups_are_handed_on_as_one_sum() -> None:
     assert [(each.count, each.width) for each in told.closed] == [(Count(of("Asian", SOURCE)), 0)]
 
 
+def test_what_nobody_can_be_is_told_unless_a_row_of_no_weight_says_that_somebody_can() -> None:
+    """Everybody of everybody was denied: without a row of weight 0 no approved applicant is imaginable."""
+    people = people_of(("white", 30, True, False), ("Black", 20, True, False), ("white", 1, False, False))
+    without = np.append(np.ones(50, dtype=np.int64), 0)
+    imaginable = replace(people, weights=without)
+    last = People(
+        {"race": people.columns["race"][:50]},
+        (replace(people.attributes[0], codes=people.attributes[0].codes[:50]),),
+        {place: rows[:50] for place, rows in people.bases.items()},
+        {event: rows[:50] for event, rows in people.events.items()},
+    )
+    for each, closed in ((imaginable, 0), (last, 1)):
+        outcome = suppress(Request(each, POLICIES["public"], counts_of(each, SOURCE), Losses(each)))
+        assert len(outcome.closed) == closed
+        assert {entry.fate for entry in outcome.entries} == {Fate.SHOWN, Fate.RANGE}
+
+
 def odd_circle() -> tuple[Auditor, Count, np.ndarray, np.ndarray]:
     """Sums x + y = 1, y + z = 1, x + z + t = 2 and t from 0 to 1: half a y is allowed, of whole people only y = 0."""
     rows = np.array([0, 2])
