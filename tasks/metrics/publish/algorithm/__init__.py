@@ -1,6 +1,6 @@
 """Disclosure control: which numbers of a run are shown, rounded, given as a range or withheld.
 
-Scope: arithmetic on arrays. Reading tables and writing ``publication`` is the stage's. What belongs where:
+Scope: arithmetic on arrays. Reading tables and writing the published tables is the stage's. What belongs where:
 
 - ``populations``: whom a number is about (``Population``), counts of them, and the rows of ``People``.
 - ``profiles``, ``digits``: thresholds and rounding of counts; digits of other numbers.
