@@ -70,7 +70,7 @@ class Rung:
         **more: Any,
     ) -> Effect:
         """An effect with the counts of its group, and the reasons that hold for the whole rung."""
-        every = (estimate.reason, *reasons, *self.notes.get(group, ()), *self._dropped(), self._few_clusters(group))
+        every = (estimate.reason, *reasons, *self.notes.get(group, ()), *self._dropped(), *self._terms(), self._few_clusters(group))
         return Effect(
             rung=self.number,
             blocks=self.blocks,
@@ -98,6 +98,10 @@ class Rung:
         """Columns left out."""
         dropped = self.design.dropped_until(self.number)
         return (f"left out: {', '.join(dropped)}",) if dropped else ()
+
+    def _terms(self) -> tuple[str, ...]:
+        """Terms that were added."""
+        return (f"terms added: {', '.join(self.design.terms)}",) if self.design.terms else ()
 
     def _few_clusters(self, group: int) -> str:
         """Too few clusters, in all or with members of the group (MacKinnon and Webb 2017); empty where enough."""
