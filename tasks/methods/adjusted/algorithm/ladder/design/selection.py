@@ -6,7 +6,7 @@ little. Chosen forwards by score tests that hold without equal variances, at 5 %
 (Bonferroni), while each column of the rung keeps 10 denials, approvals and members of the group.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import norm
@@ -23,11 +23,13 @@ LEVEL = 0.05
 EVENTS = 10
 """Fewest denials, approvals and members for each column."""
 MOST_ADDED = 20
+SHARE = 10
+"""Most of them that denial chooses before the groups, and that these choose, two of each at least."""
 LOOKED_AT = 8
 """Terms of a step, the best under equal variances, whose errors are made without."""
 NEW = 1e-4
 """Share of a term's square that has to be left beside the columns."""
-CHUNK = 8192
+CHUNK = 2048
 """Rows of which terms are held at a time."""
 
 
@@ -38,7 +40,9 @@ class Equation:
     rows: Bools
     """``(n,)`` rows of the design."""
     x: Floats
-    """``(m, p)`` columns, of full rank."""
+    """``(m, p)`` columns."""
+    kept: Bools
+    """``(p,)`` those that are no combination of others on these rows."""
     residual: Floats
     """``(m,)``; the columns are orthogonal to it."""
     weight: Floats
@@ -47,11 +51,18 @@ class Equation:
     """Of a residual, in its weight."""
     cluster: Ints | None
 
+    def of(self, part: Bools) -> "Equation":
+        """Some of its rows, without a fit."""
+        inside = part[self.rows]
+        rows, x = self.rows & part, self.x[inside]
+        return replace(self, rows=rows, x=x, residual=self.residual[inside], weight=self.weight[inside])
+
 
 def with_terms(design: Design, applications: Applications, used: Bools, rung: int) -> Design:
     """The design up to a rung with the terms that were chosen; the design itself where none is.
 
-    Denial is looked at before the groups and once more after them. Terms that would separate the logit are taken back.
+    Denial is looked at before the groups and once more after them. Terms that would separate the logit are taken back;
+    none is looked for where it is separated without them, as by a model that decides by the columns.
 
     Args:
         design: All rows and columns.
@@ -61,30 +72,52 @@ def with_terms(design: Design, applications: Applications, used: Bools, rung: in
     """
     width = design.widths[rung]
     room = min(MOST_ADDED, _room(design.y) - width)
-    if room <= 0 or rung == 0:
+    if room <= 0 or rung == 0 or fit_logit(design.x[:, :width], design.y).separated:
         return design
     terms = terms_of(design, applications, used, rung)
-    chosen: list[int] = []
-    for group in (None, *design.indicators, None):
-        if len(chosen) >= room or not len(terms.first):
-            break
-        wide = added(design, terms, chosen, rung)
-        equation = _denial(wide, rung) if group is None else _membership(wide, rung, group)
-        most = room if group is None else min(room, _room(wide.group[equation.rows] == group) - width)
-        chosen += choose(equation, terms, most - len(chosen))
-    return _fitted(design, terms, list(dict.fromkeys(chosen)), rung)
+    if not len(terms.first):
+        return design
+    chosen = choose(_denial(design, rung), terms, min(room, SHARE))
+    chosen = _of_groups(added(design, terms, chosen, rung), terms, chosen, rung, room)
+    chosen += choose(_denial(added(design, terms, chosen, rung), rung), terms, room - len(chosen))
+    return _fitted(design, terms, chosen, rung)
 
 
-def choose(equation: Equation, terms: Terms, most: int) -> list[int]:
-    """Terms in the order of choice, ``most`` at most: the largest score of those that pass, then the next beside it."""
+def _of_groups(design: Design, terms: Terms, chosen: list[int], rung: int, room: int) -> list[int]:
+    """The terms chosen for denial, and after them those that tell each group; the reference rows are summed once."""
+    every = _membership(design, rung, None)
+    sums = {
+        label: _products(every.of(design.group == label), terms) for label in (design.reference, *design.indicators)
+    }
+    of_each, found = max(2, SHARE // len(design.indicators)), list(chosen)
+    for group in design.indicators:
+        equation = _membership(design, rung, group)
+        held = _room(design.group[equation.rows] == group) - design.widths[rung]
+        gram = sums[group] + sums[design.reference]
+        more = choose(equation, terms, min(of_each, held, room - len(found)), gram)
+        found += [k for k in more if k not in found]
+    return found
+
+
+def choose(equation: Equation, terms: Terms, most: int, gram: Floats | None = None) -> list[int]:
+    """Terms in the order of choice, ``most`` at most: the largest score of those that pass, then the next beside it.
+
+    Args:
+        equation: What terms are held against.
+        terms: All of them.
+        most: No choice is made if it is 0 or less.
+        gram: Their cross products with the columns, if they are known: of all columns, dependent ones too.
+    """
     chosen: list[int] = []
     if most <= 0:
         return chosen
-    gram, score = _products(equation, terms)
-    p = equation.x.shape[1]
+    gram = _products(equation, terms) if gram is None else gram
+    kept = np.append(equation.kept, np.ones(len(terms.first), np.bool_))
+    gram, columns, p = gram[np.ix_(kept, kept)], equation.x[:, equation.kept], int(equation.kept.sum())
+    score = _scores(equation, terms)
     beside = np.linalg.solve(gram[:p, :p], gram[:p, p:])
     left, size = gram[p:, p:] - gram[:p, p:].T @ beside, np.diag(gram[p:, p:]).copy()
-    residual, columns, critical = equation.residual, equation.x, norm.isf(LEVEL / (2 * len(score)))
+    residual, critical = equation.residual, norm.isf(LEVEL / (2 * len(score)))
     while len(chosen) < most:
         own = np.diag(left)
         new = own > NEW * size
@@ -112,40 +145,47 @@ def _room(events: Floats | Bools) -> int:
 
 
 def _denial(design: Design, rung: int) -> Equation:
-    """Denial by the logit of the rung; by a linear fit where that is separated."""
+    """Denial by the logit of the rung; by a linear fit where terms separate it."""
     return _equation(design, np.ones(len(design.y), np.bool_), design.x[:, : design.widths[rung]], design.y, logit=True)
 
 
-def _membership(design: Design, rung: int, group: int) -> Equation:
-    """Membership of a group against the reference group, by a linear fit on the controls."""
-    rows: Bools = (design.group == group) | (design.group == design.reference)
+def _membership(design: Design, rung: int, group: int | None) -> Equation:
+    """Membership of a group against the reference group, by a linear fit on the controls; all rows without a group."""
+    rows: Bools = (design.group == group) | (design.group == design.reference) | (group is None)
     x = design.x[np.ix_(rows, np.r_[0, design.first_control : design.widths[rung]])]
     return _equation(design, rows, x, (design.group[rows] == group).astype(np.float64), logit=False)
 
 
 def _equation(design: Design, rows: Bools, x: Floats, y: Floats, *, logit: bool) -> Equation:
-    x = np.ascontiguousarray(x[:, independent(x)])
-    cluster = None if design.cluster is None else np.unique(design.cluster[rows], return_inverse=True)[1]
+    kept, cluster = independent(x), None
+    own = np.ascontiguousarray(x[:, kept])
+    if design.cluster is not None:
+        cluster = np.unique(design.cluster[rows], return_inverse=True)[1].astype(np.int32)
     if logit:
-        fit = fit_logit(x, y)
+        fit = fit_logit(own, y)
         if not fit.separated:
-            return Equation(rows, x, y - fit.fitted, fit.fitted * (1 - fit.fitted), 1.0, cluster)
-    residual = y - x @ np.linalg.solve(x.T @ x, x.T @ y)
-    return Equation(rows, x, residual, np.ones(len(y)), float(np.mean(residual**2)), cluster)
+            return Equation(rows, x, kept, y - fit.fitted, fit.fitted * (1 - fit.fitted), 1.0, cluster)
+    residual = y - own @ np.linalg.solve(own.T @ own, own.T @ y)
+    return Equation(rows, x, kept, residual, np.ones(len(y)), float(np.mean(residual**2)), cluster)
 
 
-def _products(equation: Equation, terms: Terms) -> tuple[Floats, Floats]:
-    """Weighted cross products of columns and terms ``(p + m, p + m)``, and scores of the terms ``(m,)``."""
+def _products(equation: Equation, terms: Terms) -> Floats:
+    """``(p + m, p + m)`` weighted cross products of columns and terms."""
     width = equation.x.shape[1] + len(terms.first)
-    gram, score = np.zeros((width, width)), np.zeros(len(terms.first))
-    at = np.flatnonzero(equation.rows)
+    gram, at = np.zeros((width, width)), np.flatnonzero(equation.rows)
     for start in range(0, len(at), CHUNK):
         part = slice(start, start + CHUNK)
-        values = terms.values(at[part])
-        score += values.T @ equation.residual[part]
-        both = np.hstack([equation.x[part], values]) * np.sqrt(equation.weight[part])[:, None]
-        gram += both.T @ both
-    return gram, score
+        both = np.vstack([equation.x[part].T, terms.values(at[part]).T])
+        both *= np.sqrt(equation.weight[part])
+        gram += both @ both.T
+    return gram
+
+
+def _scores(equation: Equation, terms: Terms) -> Floats:
+    """``(m,)`` sums of term times residual."""
+    factors = terms.factors[:, equation.rows]
+    found: Floats = ((factors * equation.residual) @ factors.T)[terms.first, terms.second]
+    return found
 
 
 def _beside(x: Floats, values: Floats, weight: Floats) -> Floats:
@@ -160,8 +200,6 @@ def _fitted(design: Design, terms: Terms, chosen: list[int], rung: int) -> Desig
     while chosen:
         wide = added(design, terms, chosen, rung)
         if independent(wide.x).all() and not fit_logit(wide.x, wide.y).separated:
-            return wide
-        if fit_logit(design.x[:, : design.widths[rung]], design.y).separated:
             return wide
         chosen = chosen[:-1]
     return design

@@ -12,13 +12,13 @@ import numpy as np
 from tasks.methods.adjusted.algorithm.ladder.applications import Applications, Control
 from tasks.methods.adjusted.algorithm.ladder.design.coding import RARE, level_name, standardised
 from tasks.methods.adjusted.algorithm.ladder.design.matrix import Design
-from tasks.numerics.arrays import Bools, Floats, Ints
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 
 KNOTS = (0.1, 0.25, 0.5, 0.75, 0.9)
 """Quantiles of a number at which a hinge alone begins."""
 PAIRED = ((0.5, 0.5), (0.75, 0.25))
 """Quantiles at which the hinges of a product begin: those above, and those below."""
-MOST = 600
+MOST = 400
 """Most terms looked at; of more the products that vary most."""
 
 
@@ -39,7 +39,7 @@ class Terms:
     """Products of two factors each."""
 
     factors: Floats
-    """``(n, f)``; the first is 1."""
+    """``(f, n)``; the first is 1."""
     first: Ints
     """``(m,)`` a factor of each term."""
     second: Ints
@@ -49,10 +49,10 @@ class Terms:
     control: Ints
     """``(f,)`` which control a factor is of; -1 for the first."""
 
-    def values(self, rows: Bools | slice, terms: Ints | slice = slice(None)) -> Floats:
+    def values(self, rows: Bools | Longs | slice, terms: Ints | slice = slice(None)) -> Floats:
         """``(rows, terms)``."""
-        factors = self.factors[rows]
-        found: Floats = factors[:, self.first[terms]] * factors[:, self.second[terms]]
+        factors = self.factors[:, rows]
+        found: Floats = (factors[self.first[terms]] * factors[self.second[terms]]).T
         return found
 
     def name(self, term: int) -> str:
@@ -86,7 +86,7 @@ def terms_of(design: Design, applications: Applications, used: Bools, rung: int)
         if i and one.control != other.control and _meet(one, other)
     ]
     first, second = np.array(pairs, np.int32).reshape(-1, 2).T
-    columns = np.column_stack([each.values for each in factors])
+    columns = np.stack([each.values for each in factors])
     found = Terms(
         columns, first, second, tuple(each.name for each in factors), np.array([each.control for each in factors])
     )
@@ -138,14 +138,13 @@ def _named(control: Control, side: str, values: Floats, share: float) -> str:
 
 
 def _common(terms: Terms) -> Terms:
-    """Those that are not 0 in 30 rows or more; of more than 600 those that vary most."""
-    size = len(terms.factors)
+    """Those that are not 0 in 30 rows or more; of more than 400 those that vary most."""
     count, spread = np.zeros(len(terms.first)), np.zeros(len(terms.first))
     for start in range(0, len(terms.first), 64):
         part = np.arange(start, min(start + 64, len(terms.first)), dtype=np.int32)
         values = terms.values(slice(None), part)
         count[part], spread[part] = (values != 0).sum(axis=0), values.std(axis=0)
-    fit = (count >= RARE) & (spread > 0) & ((terms.first == 0) | (count < size) | (spread > 0))
+    fit = (count >= RARE) & (spread > 0)
     if fit.sum() > MOST:
         order = np.argsort(-np.where(fit, np.where(terms.first == 0, np.inf, spread), -1.0), kind="stable")
         fit[order[MOST:]] = False
