@@ -33,7 +33,7 @@ class AdjustedSettings(MethodSettings):
     )
     terms: Literal["none", "selected"] = Field(
         "selected",
-        description="whether hinges and products that tell denial or a group are added to the judged rung; never in the "
+        description="whether hinges and products that tell denial or a group are added to the judged rung; none in the "
         "form `linear`",
     )
     cross: bool = Field(False, description="a further rung with the other protected attributes")

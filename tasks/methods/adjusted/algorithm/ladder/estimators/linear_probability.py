@@ -85,7 +85,7 @@ def _row(
 
 
 def _unseen(rung: Rung, column: int, fit: LinearFit, names: tuple[str, ...]) -> Sensitivity:
-    """Robustness values and benchmarks, a control being all its columns together, a product one of both its controls."""
+    """Robustness values and benchmarks, a control being all its columns; a product is one of both its own."""
     places: dict[str, list[int]] = {}
     for place, control in enumerate(rung.design.control[: rung.x.shape[1]]):
         if control >= 0:

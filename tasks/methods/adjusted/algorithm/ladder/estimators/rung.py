@@ -70,7 +70,14 @@ class Rung:
         **more: Any,
     ) -> Effect:
         """An effect with the counts of its group, and the reasons that hold for the whole rung."""
-        every = (estimate.reason, *reasons, *self.notes.get(group, ()), *self._dropped(), *self._terms(), self._few_clusters(group))
+        every = (
+            estimate.reason,
+            *reasons,
+            *self.notes.get(group, ()),
+            *self._dropped(),
+            *self._terms(),
+            self._few_clusters(group),
+        )
         return Effect(
             rung=self.number,
             blocks=self.blocks,

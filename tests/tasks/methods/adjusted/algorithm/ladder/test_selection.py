@@ -22,7 +22,7 @@ N = 3000
 
 
 def lender(index, seed: int = 0, n: int = N, tells=lambda a, b, kind: 0.0) -> Applications:  # type: ignore[no-untyped-def]
-    """Two numbers and a category with three levels; ``index`` gives log odds of denial, ``tells`` those of the group."""
+    """Two numbers and a category of three levels; ``index`` gives log odds of denial, ``tells`` of the group."""
     rng = np.random.default_rng(seed)
     a, b, kind = rng.normal(size=n), rng.normal(size=n), rng.choice(3, n, p=(0.5, 0.3, 0.2))
     group = (rng.random(n) < 1 / (1 + np.exp(1 - tells(a, b, kind)))).astype(np.int32)
@@ -130,7 +130,9 @@ def test_without_a_term_every_estimate_is_the_same() -> None:
 
 def test_terms_are_of_the_judged_rung_alone_and_are_named() -> None:
     given = lender(lambda a, b, kind: -1 + 0.8 * a * b)
-    split = replace(given, blocks=(Block("terms", given.blocks[0].controls[:2]), Block("more", given.blocks[0].controls[2:])))
+    split = replace(
+        given, blocks=(Block("terms", given.blocks[0].controls[:2]), Block("more", given.blocks[0].controls[2:]))
+    )
     with_, without = effects(split, primary="terms"), effects(split, primary="terms", terms="none")
     for one, other in zip(with_, without, strict=True):
         assert ("terms added: a x b" in one.reason) == (one.rung == 1)
