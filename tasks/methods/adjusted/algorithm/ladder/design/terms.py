@@ -31,7 +31,7 @@ class Factor:
     values: Floats
     """``(n,)``."""
     sort: str
-    """``plain`` (a number or an indicator), ``knot`` (a hinge that stands alone) or the signs and rank of a paired hinge."""
+    """``plain`` (a number or an indicator), ``knot`` (a hinge alone), or side and rank of a hinge in products."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def terms_of(design: Design, applications: Applications, used: Bools, rung: int)
 
 
 def _meet(one: Factor, other: Factor) -> bool:
-    """Whether two factors make a product: plain ones, hinges of like quantiles, and a hinge at the median with a level."""
+    """Whether two factors make a product: plain ones, hinges of one rank, a hinge at the median with a level."""
     if "knot" in (one.sort, other.sort):
         return False
     if "plain" in (one.sort, other.sort):
