@@ -16,6 +16,9 @@ from tasks.numerics.arrays import Bools, Floats, Ints
 COLLINEAR = 1e-10
 """A column whose square left beside the others is so small a share of its square is a combination of them."""
 
+MOST_COLUMNS = 300
+"""A rung with more columns has no logit: fixed effects of many lenders or counties are told by the linear fit."""
+
 
 @dataclass(frozen=True)
 class Design:

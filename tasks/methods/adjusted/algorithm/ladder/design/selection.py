@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import norm
 
 from tasks.methods.adjusted.algorithm.ladder.applications import Applications
-from tasks.methods.adjusted.algorithm.ladder.design.matrix import Design, independent
+from tasks.methods.adjusted.algorithm.ladder.design.matrix import MOST_COLUMNS, Design, independent
 from tasks.methods.adjusted.algorithm.ladder.design.terms import Terms, added, terms_of
 from tasks.numerics.arrays import Bools, Floats, Ints
 from tasks.numerics.statistics.influence import standard_error
@@ -71,7 +71,7 @@ def with_terms(design: Design, applications: Applications, used: Bools, rung: in
         rung: The judged one.
     """
     width = design.widths[rung]
-    room = min(MOST_ADDED, _room(design.y) - width)
+    room = min(MOST_ADDED, _room(design.y) - width, MOST_COLUMNS - width)
     if room <= 0 or rung == 0 or fit_logit(design.x[:, :width], design.y).separated:
         return design
     terms = terms_of(design, applications, used, rung)

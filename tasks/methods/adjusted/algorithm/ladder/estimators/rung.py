@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tasks.methods.adjusted.algorithm.ladder.design.matrix import Design
+from tasks.methods.adjusted.algorithm.ladder.design.matrix import MOST_COLUMNS, Design
 from tasks.methods.adjusted.algorithm.ladder.effect import Effect, Estimator
 from tasks.numerics.arrays import Floats, Ints
 from tasks.numerics.statistics.influence import FEW_CLUSTERS, Estimate
@@ -17,8 +17,6 @@ INDEPENDENT = "which take rows as independent"
 """What a reason says of intervals that leave out the clusters."""
 PLACE = "place"
 """The block whose categories are fixed effects."""
-MOST_COLUMNS = 300
-"""A rung with more columns has no logit: fixed effects of many lenders or counties are told by the linear fit."""
 
 Over = Literal["own", "all", "overlap"]
 
