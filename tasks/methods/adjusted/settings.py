@@ -1,6 +1,6 @@
 """Settings of adjusted disparities."""
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
@@ -11,6 +11,7 @@ class AdjustedSettings(MethodSettings):
     """The denial ladder: which blocks of columns, which estimators, and how columns enter."""
 
     by_default: ClassVar[bool] = True
+    paper: ClassVar[dict[str, Any]] = {"terms": "none"}
 
     blocks: dict[str, tuple[str, ...]] = Field(
         {}, description="block -> control columns, in the order of the rungs; by role and name if left out"
@@ -29,6 +30,11 @@ class AdjustedSettings(MethodSettings):
     cluster_bootstrap: bool = Field(False, description="wild cluster bootstrap with 999 draws, for few clusters")
     form: Literal["squared", "linear"] = Field(
         "squared", description="whether numbers enter with their squares, or alone as in textbooks"
+    )
+    terms: Literal["none", "selected"] = Field(
+        "selected",
+        description="whether hinges and products that tell denial or a group are added to the judged rung; none in the "
+        "form `linear`",
     )
     cross: bool = Field(False, description="a further rung with the other protected attributes")
     splits: int = Field(20, ge=1, le=1000, description="splits of aipw; one above 200,000 rows")

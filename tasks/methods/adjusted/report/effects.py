@@ -151,7 +151,8 @@ def tables(found: Ladder) -> tuple[TableView, ...]:
     note = (
         "Differences of the probability of denial, group minus reference, in percentage points (pp). Own members: "
         "averaged over the group itself; all rows: as textbooks print it. An odds ratio may rise while the difference "
-        "falls. The linear model takes curvature for a difference; it stands beside and never decides."
+        "falls. The linear model takes curvature for a difference; it stands beside and never decides. Terms added are "
+        "hinges and products of columns that tell denial or a group, on the judged rung."
     )
     return (TableView(f"The denial ladder, by {found.view.attribute}", header, tuple(rows), note),)
 

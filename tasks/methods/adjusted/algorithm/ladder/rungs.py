@@ -12,6 +12,7 @@ import numpy as np
 from tasks.methods.adjusted.algorithm.ladder.applications import Applications
 from tasks.methods.adjusted.algorithm.ladder.design.matrix import build_design
 from tasks.methods.adjusted.algorithm.ladder.design.rows import LeftOut, Rows, complete_rows
+from tasks.methods.adjusted.algorithm.ladder.design.selection import with_terms
 from tasks.methods.adjusted.algorithm.ladder.effect import Effect, Estimator
 from tasks.methods.adjusted.algorithm.ladder.estimators.denial_logit import logit_rows
 from tasks.methods.adjusted.algorithm.ladder.estimators.linear_probability import linear_rows
@@ -63,15 +64,20 @@ def climb(applications: Applications, settings: AdjustedSettings, level: float, 
     refused = {group: refusal(applications, rows, group, settings.minimum_events) for group in others(applications)}
     groups = tuple(group for group, reason in refused.items() if not reason)
     design = build_design(applications, rows, settings.form) if groups else None
+    chosen = design
+    if design is not None and judged is not None and settings.terms == "selected" and settings.form == "squared":
+        chosen = with_terms(design, applications, rows.used, judged)
     effects: list[Effect] = []
     support: list[Support] = []
     start: Floats | None = None
     for number in range(len(applications.blocks) + 1):
         found: dict[int, list[Effect]] = {}
-        if design is not None:
-            rung = Rung(number, names(applications, number), design, level, rows.counts, rows.events, groups)
+        of = chosen if number == judged else design
+        if of is not None and design is not None:
+            rung = Rung(number, names(applications, number), of, level, rows.counts, rows.events, groups)
             found, start, supported = _climb_rung(rung, applications, settings, start, rng)
             support += supported
+            start = None if start is None else start[: design.widths[number]]
         for group, reason in refused.items():
             effects += found.get(group) or _refused(applications, rows, settings, number, group, reason)
     if judged is None:

@@ -3,7 +3,8 @@
 Columns that are combinations of those before them are left out once, so that a rung is the first columns of the last.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from tasks.numerics.arrays import Bools, Floats, Ints
 
 COLLINEAR = 1e-10
 """A column whose square left beside the others is so small a share of its square is a combination of them."""
+
+MOST_COLUMNS = 300
+"""A rung with more columns has no logit: fixed effects of many lenders or counties are told by the linear fit."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,10 @@ class Design:
     rows, one decision)`` or ``(no level has 30 rows)``."""
     cluster: Ints | None
     """``(n,)`` from 0 without gaps."""
+    terms: tuple[str, ...] = ()
+    """Names of the last columns of the last rung, where terms were chosen for it."""
+    partners: Mapping[int, int] = field(default_factory=dict)
+    """Column that is a product -> the control of its other factor."""
 
     @property
     def first_control(self) -> int:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tasks.methods.adjusted.algorithm.ladder.design.matrix import Design
+from tasks.methods.adjusted.algorithm.ladder.design.matrix import MOST_COLUMNS, Design
 from tasks.methods.adjusted.algorithm.ladder.effect import Effect, Estimator
 from tasks.numerics.arrays import Floats, Ints
 from tasks.numerics.statistics.influence import FEW_CLUSTERS, Estimate
@@ -17,8 +17,6 @@ INDEPENDENT = "which take rows as independent"
 """What a reason says of intervals that leave out the clusters."""
 PLACE = "place"
 """The block whose categories are fixed effects."""
-MOST_COLUMNS = 300
-"""A rung with more columns has no logit: fixed effects of many lenders or counties are told by the linear fit."""
 
 Over = Literal["own", "all", "overlap"]
 
@@ -70,7 +68,14 @@ class Rung:
         **more: Any,
     ) -> Effect:
         """An effect with the counts of its group, and the reasons that hold for the whole rung."""
-        every = (estimate.reason, *reasons, *self.notes.get(group, ()), *self._dropped(), self._few_clusters(group))
+        every = (
+            estimate.reason,
+            *reasons,
+            *self.notes.get(group, ()),
+            *self._dropped(),
+            *self._terms(),
+            self._few_clusters(group),
+        )
         return Effect(
             rung=self.number,
             blocks=self.blocks,
@@ -98,6 +103,10 @@ class Rung:
         """Columns left out."""
         dropped = self.design.dropped_until(self.number)
         return (f"left out: {', '.join(dropped)}",) if dropped else ()
+
+    def _terms(self) -> tuple[str, ...]:
+        """Terms that were added."""
+        return (f"terms added: {', '.join(self.design.terms)}",) if self.design.terms else ()
 
     def _few_clusters(self, group: int) -> str:
         """Too few clusters, in all or with members of the group (MacKinnon and Webb 2017); empty where enough."""
