@@ -12,7 +12,7 @@ help:
 	@echo "make audit      set up and run the audit of the bundled Boston data"
 	@echo "make test       set up and run ruff, mypy, import-linter and the tests, but for the slow ones"
 	@echo "make test-slow  set up and run the slow tests: full sizes, and moments by the dozen"
-	@echo "make docs       write the data dictionary from the declarations"
+	@echo "make docs       write the data dictionary and the schema of report.json from the declarations"
 	@echo "make format     format the code"
 	@echo "make clean      remove the virtual environment and the caches (not data/lake)"
 
@@ -47,6 +47,7 @@ test-slow: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/python -m flows.operations.dictionary > docs/tables.md
+	$(BIN)/python -m schemas.report > schemas/report.schema.json
 
 format: $(STAMP)
 	$(BIN)/ruff format .

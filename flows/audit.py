@@ -23,7 +23,7 @@ from prefect.context import TaskRunContext
 
 from flows.partitions.years import spec_as_held
 from flows.runs.given import given_spec
-from flows.runs.record import headline, publish, report_of, source_read
+from flows.runs.record import headline, publish, published_read, report_of
 from flows.supervision.announcement import announced
 from flows.supervision.file_modes import restrict
 from schemas.artifact import Artifact, Partition
@@ -33,6 +33,8 @@ from tasks.pipeline.specs import validated
 from tasks.pipeline.stop_request import raise_if_stopped
 from tasks.plan import STAGES, Inputs, Step, inputs, plan
 
+LEAST_TOLD = 100
+"""Fewer rows than this are not counted in a log."""
 log = logging.getLogger("evenhand")
 
 Given = dict[str, list[dict[str, Any]]]
@@ -62,7 +64,7 @@ def audit(spec: dict[str, Any] | str, lake: str) -> dict[str, Any]:
     raise_if_stopped()
     publish(Lake(lake), planned, done)
     # for those who watch a deployed run: a worker shows no other logger, a command prints it in its summary
-    get_run_logger().info("read %s", read_words(source_read(Lake(lake), done)))
+    get_run_logger().info("read %s", read_words(published_read(Lake(lake), done)))
     _show(planned.run, Lake(lake), done)
     return {"run": planned.run, "partitions": [partition.model_dump(mode="json") for partition in done]}
 
@@ -119,7 +121,17 @@ def _execute(step: Step, given: Inputs, lake: str) -> Partition:
 def _log_stage(step: Step, partition: Partition, seconds: float) -> None:
     refused = partition.table("refusals").rows
     how = "from the lake" if partition.reused else f"{seconds:.1f} s"
-    log.info("%-12s %10s rows %8s refused   %s", step.name, f"{partition.tables[0].rows:,}", f"{refused:,}", how)
+    log.info("%-12s %10s rows %10s refused   %s", step.name, about(partition.tables[0].rows), about(refused), how)
+
+
+def about(rows: int) -> str:
+    """A number of rows in a log: to two digits, since rows are counted here before it is decided what may be told.
+
+    Rows that a stage refused are withheld where they are few, and they are what two exact numbers differ by.
+    """
+    if rows < LEAST_TOLD:
+        return "0" if rows == 0 else f"< {LEAST_TOLD}"
+    return f"{int(float(f'{rows:.1e}')):,}"
 
 
 def _show(run: str, lake: Lake, done: list[Partition]) -> None:

@@ -1,5 +1,7 @@
 """Artifacts and partitions: path and digest of a validated table, which stages exchange instead of frames."""
 
+from pathlib import PurePosixPath
+
 from pydantic import BaseModel, ConfigDict
 
 
@@ -27,6 +29,11 @@ class Partition(BaseModel):
     """Path relative to the lake's root -> sha256, for what is not a table (models, pages, records)."""
     reused: bool = False
     """Whether the lake already held it."""
+
+    def within(self, path: str) -> str:
+        """A path of one of its tables or files as a name below the partition's folder: ``pages/gap.html``."""
+        home = PurePosixPath(self.tables[0].path).parent
+        return PurePosixPath(path).relative_to(home).as_posix()
 
     def table(self, name: str) -> Artifact:
         """The artifact of table ``name``.

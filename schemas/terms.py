@@ -5,6 +5,9 @@ Scope: enumerations. docs/glossary.md explains them in sentences.
 
 from enum import IntEnum, StrEnum
 
+EVERYBODY = "All"
+"""What stands for a group in rows about everybody."""
+
 
 class Role(StrEnum):
     """What a column of the source is for."""

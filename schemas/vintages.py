@@ -1,4 +1,4 @@
-"""Vintages: editions of a year of HMDA in the lake, and their names.
+"""Valid years of decisions; vintages: editions of a year of HMDA in the lake, and their names.
 
 HMDA has two axes of time: the year of the decisions, and the day on which the publisher froze the data of that year. So
 an edition is named by year, data set, place, freeze date and the sha256 of the delivered file. Where editions come
@@ -6,13 +6,29 @@ from: ``schemas.catalogue``.
 """
 
 import re
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import PurePath
-from typing import Literal, cast, get_args
+from typing import Annotated, Final, Literal, cast, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from schemas.errors import SpecError, nearest
+
+FIRST_YEAR: Final = 1900
+
+
+def latest_year() -> int:
+    """The last year that decisions can be of: a budget year may begin before its calendar year."""
+    return datetime.now(UTC).year + 1
+
+
+def _year(value: int) -> int:
+    if not FIRST_YEAR <= value <= latest_year():
+        raise ValueError(f"expected a year from {FIRST_YEAR} to {latest_year()}")
+    return value
+
+
+Year = Annotated[int, AfterValidator(_year)]
 
 DatasetName = Literal[
     "historic", "snapshot", "one-year", "three-year", "dynamic", "data-browser", "modified-lar", "twin"

@@ -23,9 +23,10 @@ from tasks.feasibility_graph import stage as connect
 from tasks.ingest import stage as ingest
 from tasks.lake.store import Lake
 from tasks.metrics import stage as measure
+from tasks.metrics.publish import stage as publish
 from tasks.pipeline import registry
 from tasks.pipeline.lineage.digests import code_digest, versions
-from tasks.pipeline.method import DECLARATION, SECTION, Method
+from tasks.pipeline.method import DECLARATION, Method
 from tasks.pipeline.registry import METHODS
 from tasks.pipeline.stage import Stage
 from tasks.preprocessing import stage as preprocess
@@ -45,6 +46,7 @@ STAGES: dict[str, Stage] = {
         *(stage for method in METHODS.values() for stage, _ in method.own_stages()),
         detect.detect,
         measure.measure,
+        publish.publish,
         report.report,
     )
 }
@@ -82,20 +84,13 @@ def plan(spec: AuditSpec) -> Plan:
     """
     reading, scoring = ingest.settings_of(spec), score.settings_of(spec)
     asked = registry.asked_for(spec)
-    reached = [module for m in asked for module in (*m.detecting, m.path_of(SECTION))]
-    code = code_digest([*(s.function.__module__ for s in STAGES.values()), *reached])
+    reached = [module for m in asked for module in m.detecting]
+    resources = {path for stage in STAGES.values() for path in stage.files()}
+    code = code_digest([*(s.function.__module__ for s in STAGES.values()), *reached], resources)
     said = [spec.model_dump(mode="json"), reading.source_sha256, scoring.model_sha256, code, versions()]
     identity = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
     run = f"{spec.name}-{spec.year}-{identity[:10]}"
     declarations = tuple(m.path_of(DECLARATION) for m in METHODS.values())
-    made = report.ReportSettings.of(
-        spec,
-        run=run,
-        source_sha256=reading.source_sha256,
-        code=code,
-        effective_spec=_effective(spec),
-        version=version("evenhand"),
-    )
     steps = (
         Step("ingest", ingest.ingest, reading),
         Step("preprocess", preprocess.preprocess, preprocess.settings_of(spec)),
@@ -104,9 +99,16 @@ def plan(spec: AuditSpec) -> Plan:
         *(step for method in asked for step in _own(spec, method)),
         *(_detection(spec, method) for method in asked),
         Step("measure", measure.measure, measure.settings_of(spec), declarations),
-        Step("report", report.report, made, (*declarations, *(m.path_of(SECTION) for m in asked))),
+        Step("publish", publish.publish, publish.settings_of(spec), declarations),
+        Step("report", report.report, report_settings(spec, run, reading.source_sha256, code), declarations),
     )
     return Plan(spec, run, reading.source_sha256, code, steps)
+
+
+def report_settings(spec: AuditSpec, run: str, source_sha256: str, code: str) -> report.ReportSettings:
+    """The settings of the stage report; the digests are those of the source and the code that made the numbers."""
+    said = {"run": run, "source_sha256": source_sha256, "code": code}
+    return report.ReportSettings.of(spec, **said, effective_spec=_effective(spec), version=version("evenhand"))
 
 
 def _wanted(spec: AuditSpec, asked: Sequence[Method]) -> Iterator[Step]:

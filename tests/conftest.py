@@ -1,12 +1,11 @@
 """Shared by all tests: a synthetic table of 500 loans, its audit spec, the command, and one real Prefect server."""
 
-import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import hypothesis
 import in_process
@@ -136,25 +135,6 @@ def environment(server: str | None) -> dict[str, str]:
         "DO_NOT_TRACK": "1",
     }
     return {**kept, **extra, **({"PREFECT_API_URL": server} if server else {})}
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _charts_are_drawn_once() -> Iterator[None]:
-    """The real renderer draws each chart once: tests make the same report again and again, 0.1 s a chart."""
-    import vl_convert
-
-    draw = vl_convert.vegalite_to_svg
-    drawn: dict[str, str] = {}
-
-    def kept(spec: dict[str, Any]) -> str:
-        said = json.dumps(spec, sort_keys=True)
-        if said not in drawn:
-            drawn[said] = draw(spec)
-        return drawn[said]
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(vl_convert, "vegalite_to_svg", kept)
-        yield
 
 
 @pytest.fixture(scope="session")

@@ -10,10 +10,12 @@ from conftest import REPOSITORY, spec_of
 
 from flows.operations.dictionary import TABLES, dictionary
 from schemas.table import Table
+from schemas.tables.publication import published
+from schemas.tables.published import FACTS
 from tasks.metrics.algorithm.measures import base_name
 from tasks.pipeline.lineage.digests import code_digest
-from tasks.pipeline.method import SECTION
-from tasks.pipeline.registry import METHODS, measures_known
+from tasks.pipeline.method import REPORT
+from tasks.pipeline.registry import METHODS, measures_known, tables_shown
 from tasks.plan import STAGES, plan
 
 
@@ -25,6 +27,7 @@ def test_every_table_is_in_the_dictionary() -> None:
     files = [*REPOSITORY.glob("schemas/tables/*.py"), *REPOSITORY.glob("tasks/methods/*/tables.py")]
     modules = [import_module(".".join(file.relative_to(REPOSITORY).with_suffix("").parts)) for file in files]
     declared = [each for module in modules for each in vars(module).values() if isinstance(each, Table)]
+    declared += [published(each) for each in (*FACTS, *tables_shown())]
     assert {t.name for t in declared} == {t.name for t in TABLES}
 
 
@@ -50,7 +53,7 @@ def test_personal_tables_are_restricted() -> None:
 def test_every_method_has_its_modules() -> None:
     for method in METHODS.values():
         assert callable(method.load().detect)
-        assert Path(REPOSITORY, *method.path_of(SECTION).split(".")).with_suffix(".py").is_file()
+        assert (REPOSITORY / "tasks" / "methods" / method.name / REPORT).is_file()
 
 
 def test_no_measure_is_named_like_a_comparison() -> None:
@@ -65,6 +68,16 @@ def test_a_key_reaches_through_imports() -> None:
     )
 
 
+def test_every_file_beside_code_is_in_the_key_of_a_stage() -> None:
+    """SQL, sentences and templates decide results as code does; a pattern that finds nothing guards nothing."""
+    here = REPOSITORY / "tasks"
+    empty = [(s.name, each) for s in STAGES.values() for each in s.resources if not list(here.glob(each))]
+    assert empty == []
+    beside = {path for path in here.rglob("*") if path.suffix in (".sql", ".yaml", ".j2", ".css")}
+    assert beside == {path for stage in STAGES.values() for path in stage.files()}
+    assert {path.name for path in STAGES["measure"].files()} == {"draws.sql", "outcomes.sql", "tallies.sql"}
+
+
 def test_the_wheel_holds_our_three_packages_and_what_they_read(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(build, cwd=REPOSITORY, check=True, capture_output=True)
@@ -75,7 +88,9 @@ def test_the_wheel_holds_our_three_packages_and_what_they_read(tmp_path: Path) -
     assert {
         "flows/bundled/boston1990.yaml",
         "tasks/metrics/sql/outcomes.sql",
-        "tasks/reporting/templates/report.html.j2",
+        "tasks/reporting/pages/templates/page.html.j2",
+        "tasks/reporting/chapters/definitions.yaml",
+        "tasks/methods/cst/report.yaml",
     } <= set(names)
     papers = {f"flows/bundled/paper/{file.name}" for file in (REPOSITORY / "data" / "audits" / "paper").iterdir()}
     others = {f"flows/bundled/{name}" for name in ("published/fgce.toml", "sources.toml", "hmda-twin.yaml")}

@@ -18,12 +18,15 @@ FOLDERS = sorted({file.parent for file in CODE})
 METHOD_FOLDERS = REPOSITORY / "tasks" / "methods"
 
 WHOLE = (
-    *("method.py", "settings.py", "measures.py", "algorithm/detection.py", "report/section.py"),
+    *("method.py", "settings.py", "measures.py", "algorithm/detection.py", "report.yaml"),
     *("bench/bench.py", "reproduction/experiments.py"),
 )
 """Files of every method."""
-BESIDE = {"__init__.py", "__pycache__", "method.py", "settings.py", "measures.py", "problem.py", "tables.py"}
-ROOMS = {"algorithm", "report", "bench", "reproduction"}
+BESIDE = {
+    *("__init__.py", "__pycache__", "method.py", "settings.py", "measures.py", "problem.py", "tables.py"),
+    "report.yaml",
+}
+ROOMS = {"algorithm", "bench", "reproduction"}
 
 MOST_ENTRIES = {"tasks": 15, "flows": 14}
 """Where there may be more than 12."""
@@ -44,6 +47,7 @@ RECORDED = {
     "rerank": "tasks.methods.raguel.rerank",
     "detect": "tasks.detection",
     "measure": "tasks.metrics",
+    "publish": "tasks.metrics.publish",
     "report": "tasks.reporting",
 }
 """Name of each stage in lakes, lineage and reports -> its folder, in the order in which they run."""

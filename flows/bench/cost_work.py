@@ -69,7 +69,11 @@ PARTS = (
         "table of verdicts",
         "measure",
         (
-            *("tasks.metrics.theories:Gathered.of", "tasks.metrics.stage:_own_cases", "tasks.metrics.stage:_refitted"),
+            *(
+                "tasks.metrics.theories:Gathered.of",
+                "tasks.metrics.stage:_own_cases",
+                "tasks.metrics.stage:of_families",
+            ),
             *("tasks.metrics.verdict_tables:judged", "tasks.metrics.verdict_tables:tables"),
         ),
         can_be_left_out=False,

@@ -12,10 +12,11 @@ import typer
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 
 from flows.cli.backfill import app as backfill_app
-from flows.cli.data import app as data_app
+from flows.cli.data.commands import app as data_app
 from flows.cli.operations import app as operations_app
 from flows.cli.options import JsonOption, SetOption, load_spec, only, overrides
 from flows.cli.proof import app as measuring_app
+from flows.cli.report import app as report_app
 from flows.cli.results import app as results_app
 from flows.cli.summary import print_rows, print_summary
 from flows.cli.terminal import console, errors, show_progress
@@ -34,6 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.registered_commands += results_app.registered_commands
+app.registered_commands += report_app.registered_commands
 app.registered_commands += backfill_app.registered_commands
 app.registered_commands += trend_app.registered_commands
 app.registered_commands += measuring_app.registered_commands
@@ -86,6 +88,7 @@ def audit(
                 {
                     **said,
                     "computed": summary.computed,
+                    "withheld": summary.withheld,
                     "measures": summary.headline,
                     "theories": published(summary.verdicts),
                 }

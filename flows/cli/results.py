@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from flows.cli.options import LakeOption
-from flows.cli.summary import print_rows
+from flows.cli.summary import print_rows, robustness_words
 from flows.cli.terminal import print_json
 from schemas.errors import InfrastructureError, SpecError, nearest
 from schemas.terms import State, Theory
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
 
-    from tasks.metrics.algorithm.disclosure import Policy
 
 app = typer.Typer()
 
@@ -31,7 +31,7 @@ _LADDER = """
     SELECT decision_maker, protected_attribute, "group", if(blocks = '', 'none', blocks) AS adjusted_for,
            estimator, average_over, "primary" AS judged, value AS difference, low, high, odds_ratio,
            n, events AS denied, support, rv AS robustness_value, e_value, e_value_near, reason
-    FROM adjusted WHERE run = $run AND ($group IS NULL OR "group" = $group)
+    FROM published_adjusted WHERE run = $run AND ($group IS NULL OR "group" = $group)
     ORDER BY decision_maker, protected_attribute, "group", rung,
              NOT (estimator = 'overlap' AND coalesce(support < $enough, false)), estimator <> 'logit', estimator,
              average_over DESC
@@ -40,9 +40,9 @@ _LADDER = """
 _UNSEEN = """
     SELECT a.decision_maker, a."group", a.n, a.events AS denied, a.rv, a.strongest,
            b.column_of_denial, b.column_of_group
-    FROM adjusted AS a
-    JOIN adjusted AS judged USING (run, rung, decision_maker, protected_attribute, "group")
-    LEFT JOIN adjusted_benchmarks AS b
+    FROM published_adjusted AS a
+    JOIN published_adjusted AS judged USING (run, rung, decision_maker, protected_attribute, "group")
+    LEFT JOIN published_adjusted_benchmarks AS b
       ON b.run = a.run AND b.decision_maker = a.decision_maker AND b.protected_attribute = a.protected_attribute
      AND b."group" = a."group" AND b."column" = a.strongest AND b.times = 1
     WHERE a.run = $run AND ($group IS NULL OR a."group" = $group)
@@ -64,14 +64,14 @@ def measures(
 ) -> None:
     """Print the measures of a run, each with its n, interval and state."""
     query = """
-        SELECT * FROM measures
+        SELECT * FROM told_measures
         WHERE run = $run AND ($measure IS NULL OR measure = $measure) AND ($group IS NULL OR "group" = $group)
           AND ($every OR (subgroup = 0 AND parameters = '{}'))
     """
     given = {"measure": measure, "group": group, "every": every or measure is not None}
     table = _ask(lake, run, query, given)
     if table.num_rows == 0:
-        known = _ask(lake, run, 'SELECT DISTINCT measure, "group" FROM measures WHERE run = $run', {}).to_pydict()
+        known = _ask(lake, run, 'SELECT DISTINCT measure, "group" FROM told_measures WHERE run = $run', {}).to_pydict()
         name, names = (measure, known["measure"]) if measure else (group or "", known["group"])
         raise SpecError(f"no such row; of {name!r}: {nearest(name, sorted(set(names)))}")
     _show(table, "json" if as_json else format_)
@@ -88,7 +88,7 @@ def verdicts(
     """Print the state of every theory of harm, and of each judged group, with effect, verdict interval and limit."""
     from schemas.tables.verdicts import published  # loads pyarrow
 
-    query = "SELECT * EXCLUDE (run) FROM verdicts WHERE run = $run AND ($theory IS NULL OR theory = $theory)"
+    query = "SELECT * EXCLUDE (run) FROM told_verdicts WHERE run = $run AND ($theory IS NULL OR theory = $theory)"
     rows = _ask(lake, run, query, {"theory": theory}).to_pylist()
     if not rows:
         raise SpecError(f"the run has no row of {theory or 'verdicts'}; audit again to make it, or leave --theory out")
@@ -128,35 +128,22 @@ def findings(
     maker: Annotated[
         str | None, typer.Option("--decision-maker", help="Only these decisions (model, lender), with --file-pack.")
     ] = None,
+    group: Annotated[str | None, typer.Option(help="Only this group, with --file-pack.")] = None,
+    denied: Annotated[bool, typer.Option("--denied", help="Only denied applicants, with --file-pack.")] = False,
     format_: FormatOption = "table",
     as_json: JsonOption = False,
 ) -> None:
     """Print what was found, counted by group and verdict; a count left empty is withheld. Row by row on request."""
     if file_pack is not None:
-        _pack(lake, run, file_pack, attribute, maker)
+        _pack(lake, run, file_pack, attribute, maker, group, denied=denied)
         return
-    # a group with one small count is withheld whole: its n is printed elsewhere, and would give the small one away
-    counted = """
-        WITH cells AS (
-            SELECT method, decision_maker, protected_attribute, "group", verdict, coalesce(refusal, '') AS refusal,
-                   count(*) AS n, avg(statistic) AS mean
-            FROM findings WHERE run = $run GROUP BY ALL
-        ), smallest AS (
-            SELECT *, min(n) OVER (PARTITION BY method, decision_maker, protected_attribute, "group") AS fewest
-            FROM cells
-        )
-        SELECT * EXCLUDE (n, mean, fewest),
-               CASE WHEN fewest >= $smallest THEN (round(n / $step) * $step)::BIGINT END AS findings,
-               CASE WHEN fewest >= $smallest THEN mean END AS mean_statistic
-        FROM smallest ORDER BY ALL
-    """
+    counted = "SELECT * EXCLUDE (run) FROM published_findings WHERE run = $run ORDER BY ALL"
     single = "SELECT * EXCLUDE (run) FROM findings WHERE run = $run ORDER BY ALL LIMIT $limit"
     if rows:
+        sys.stderr.write("restricted: rows of persons\n")
         _show(_ask(lake, run, single, {"limit": limit}), "json" if as_json else format_)
         return
-    policy = _policy(lake, run)
-    table = _ask(lake, run, counted, {"smallest": policy.smallest, "step": policy.round_to})
-    _show(table, "json" if as_json else format_)
+    _show(_ask(lake, run, counted, {}), "json" if as_json else format_)
 
 
 @app.command(epilog="Example: evenhand adjusted --group Black, or: evenhand adjusted boston1990-1990-0123456789 --json")
@@ -169,17 +156,35 @@ def adjusted(
     """Print the denial ladder of a run: differences of denial among ever more similar applicants, with intervals."""
     from tasks.methods.adjusted.algorithm.detection import ENOUGH_SUPPORT
 
-    ask = "SELECT 1 AS there FROM information_schema.tables WHERE table_name = 'adjusted' AND $run = $run"
+    ask = "SELECT 1 AS there FROM information_schema.tables WHERE table_name = 'published_adjusted' AND $run = $run"
     if not _ask(lake, run, ask, {}).num_rows:
         raise SpecError("this run has no denial ladder: its spec leaves it out (methods: {adjusted: null})")
     rows = _ask(lake, run, _LADDER, {"group": group, "enough": ENOUGH_SUPPORT}).to_pylist()
     if not rows:
-        known = _ask(lake, run, 'SELECT DISTINCT "group" FROM adjusted WHERE run = $run', {}).to_pydict()["group"]
+        groups = 'SELECT DISTINCT "group" FROM published_adjusted WHERE run = $run'
+        known = _ask(lake, run, groups, {}).to_pydict()["group"]
         raise SpecError(f"no such group; of {group!r}: {nearest(group or '', sorted(known))}")
-    policy = _policy(lake, run)
-    _print([_published(row, policy) for row in rows], list(rows[0]), "json" if as_json else "table")
+    _print(rows, list(rows[0]), "json" if as_json else "table")
     for row in () if as_json else _ask(lake, run, _UNSEEN, {"group": group}).to_pylist():
-        sys.stdout.write(_sentence(_published(row, policy)))
+        sys.stdout.write(_sentence(row))
+
+
+@app.command(epilog="Example: evenhand disclose boston1990-1990-0123456789")
+def disclose(
+    run: Annotated[str | None, typer.Argument(help="Run id; the latest run if left out.")] = None,
+    lake: LakeOption = "data/lake",
+    as_json: JsonOption = False,
+) -> None:
+    """Print each withheld population: why, and the least and largest number that can be told of it. Restricted."""
+    from flows.runs.disclosure import RESTRICTED, withheld
+    from flows.runs.index import run_of
+    from tasks.lake.store import open_lake
+    from tasks.lake.views import latest_run
+
+    opened = open_lake(lake)
+    rows = withheld(opened, run_of(opened, run or latest_run(opened)).partitions)
+    sys.stderr.write(f"{RESTRICTED}\n")
+    _print(rows, list(rows[0]) if rows else [], "json" if as_json else "table")
 
 
 @app.command(epilog='Example: evenhand sql "SELECT run, count(*) FROM applications GROUP BY run"')
@@ -200,36 +205,26 @@ def sql(
     format_: FormatOption = "table",
     as_json: JsonOption = False,
 ) -> None:
-    """Query the lake with DuckDB. It has no files but the lake's tables, and writes none; `SHOW TABLES` lists them."""
-    from tasks.lake.query import answer, size_of
+    """Query the lake with DuckDB. It has no files but the lake's tables, and writes none; `SHOW TABLES` lists them.
+
+    Tables other than published_... hold rows of persons, and numbers that reports withhold.
+    """
+    from tasks.lake.query import answer, size_of, untold
     from tasks.lake.store import open_lake
     from tasks.lake.views import default_memory, open_views
 
     size = default_memory() if memory is None else size_of(memory)
     with open_views(open_lake(lake), memory=size) as connection:
-        table = answer(connection, query, timeout, size)
+        table, raw = answer(connection, query, timeout, size), untold(connection, query)
+    if raw:
+        sys.stderr.write(f"restricted: not for publication, since reports withhold some of it: {', '.join(raw)}\n")
     _show(table, "json" if as_json else format_)
 
 
-def _published(row: dict[str, Any], policy: "Policy") -> dict[str, Any]:
-    """A row of the ladder without what a small group would give away, and rounded as other published numbers are."""
-    from tasks.metrics.algorithm.disclosure import rounded, small
-
-    counts = ("n", "denied")
-    if small(policy, row["n"], row["denied"]):
-        numbers = {name for name, value in row.items() if isinstance(value, int | float) and name != "judged"}
-        return {**row, **dict.fromkeys(numbers), "reason": "withheld: a small cell"}
-    digits = 4 if policy.round_to == 1 else 2
-    shown = {name: round(value, digits) if isinstance(value, float) else value for name, value in row.items()}
-    return shown | {name: rounded(policy, row[name]) for name in counts}
-
-
 def _sentence(row: dict[str, Any]) -> str:
-    from tasks.methods.adjusted.report.words import sentence
-
     if row["rv"] is None:
         return ""
-    text = sentence(row["rv"], row["strongest"] or "", row["column_of_denial"], row["column_of_group"])
+    text = robustness_words(row["rv"], row["strongest"] or "", row["column_of_denial"], row["column_of_group"])
     return f"\n{row['group']}, decisions of the {row['decision_maker']}: {text}\n"
 
 
@@ -243,6 +238,7 @@ def _ask(root: str, run: str | None, query: str, given: dict[str, Any]) -> "pa.T
     run = run or latest_run(lake)
     with open_views(lake, run) as connection:
         try:
+            query = query.replace("told_", _prefix(connection)) if "told_" in query else query
             return connection.sql(query, params={"run": run, **given}).to_arrow_table()
         except duckdb.OutOfMemoryException as error:
             raise InfrastructureError(
@@ -253,26 +249,23 @@ def _ask(root: str, run: str | None, query: str, given: dict[str, Any]) -> "pa.T
             raise SpecError(f"the tables of run {run!r} cannot be asked for that: {error}") from error
 
 
-def _pack(root: str, run: str | None, n: int, attribute: str | None, maker: str | None) -> None:
-    from flows.runs.pack import WARNING, write  # openpyxl is needed here only
+def _prefix(connection: "duckdb.DuckDBPyConnection") -> str:
+    """Names of what may be told begin with it; empty in a run of a version that had no tables of their own for that."""
+    known = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
+    return "published_" if ("published_measures",) in known else ""
+
+
+def _pack(
+    root: str, run: str | None, n: int, attribute: str | None, maker: str | None, group: str | None, *, denied: bool
+) -> None:
+    from flows.runs.pack import WARNING, Wanted, write  # XlsxWriter is needed here only
     from tasks.lake.store import open_lake
     from tasks.lake.views import latest_run
 
     lake = open_lake(root)
-    for path in write(lake, run or latest_run(lake), n, attribute, maker):
+    for path in write(lake, run or latest_run(lake), Wanted(n, attribute, maker, group, denied)):
         sys.stdout.write(f"{path}\n")
     sys.stderr.write(f"{WARNING}\n")
-
-
-def _policy(root: str, run: str | None) -> "Policy":
-    """What the spec of a run withholds."""
-    from flows.runs.record import read_manifest
-    from tasks.lake.store import open_lake
-    from tasks.lake.views import latest_run
-    from tasks.metrics.algorithm.disclosure import POLICIES
-
-    lake = open_lake(root)
-    return POLICIES[read_manifest(lake, run or latest_run(lake))["spec"]["disclosure"]["profile"]]
 
 
 def _show(table: "pa.Table", format_: str) -> None:

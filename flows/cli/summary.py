@@ -35,6 +35,7 @@ def print_summary(console: Console, title: str, summary: "Summary", *, verbose: 
     console.print(Text("state   ").append_text(state))
     if summary.unchecked:
         console.print(summary.unchecked, markup=False)
+    console.print(summary.withheld, markup=False)
     console.print(f"read    {read_words(summary.read)}", markup=False)
     console.print(f"run     {summary.run}", markup=False)
     console.print(f"report  {summary.report}", markup=False)
@@ -50,6 +51,27 @@ def print_rows(console: Console, title: str, rows: list[dict[str, Any]]) -> None
     for row in rows:
         table.add_row(*(_cell(value) for value in row.values()))
     console.print(table)
+
+
+def robustness_words(rv: float, strongest: str, of_denial: float | None, of_group: float | None) -> str:
+    """What an unseen column has to explain to bring a difference to zero, and what the strongest control explains.
+
+    Args:
+        rv: robustness value.
+        strongest: control that explains most of what is left of denial, in words; empty without any.
+        of_denial: share of what is left of denial that it explains.
+        of_group: share of what is left of group membership.
+    """
+    unseen = f"that explains {_percent(rv)} of what is left of denial and of group membership"
+    text = f"It would take a column {unseen} to bring this to zero"
+    if not strongest or of_denial is None or of_group is None:
+        return f"{text}."
+    own = f"{_percent(of_denial)} and {_percent(of_group)}"
+    return f"{text}; the strongest one in the data, {strongest}, explains {own}."
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}\N{NO-BREAK SPACE}%"
 
 
 def _print_lines(console: Console, title: str, names: list[str], rows: list[dict[str, Any]]) -> None:

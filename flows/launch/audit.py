@@ -4,10 +4,9 @@ import logging
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from subprocess import CalledProcessError
 
 from flows.partitions.years import spec_as_held
 from flows.runs.record import Summary, is_published, publish, summarise
@@ -21,7 +20,6 @@ from tasks.metrics.limits import check_limits
 from tasks.pipeline.stop_request import stop_requested
 from tasks.pipeline.validation import prepare_engine
 from tasks.plan import held, plan
-from tasks.reporting.charts import vega
 
 log = logging.getLogger("evenhand")
 
@@ -82,6 +80,4 @@ def _loading_meanwhile() -> Iterator[None]:
 
 def _load() -> None:
     prepare_engine()
-    with suppress(CalledProcessError):  # killed as the command was stopped; else the report's stage says so
-        vega.bundle()
     import_module("skops.io")

@@ -14,7 +14,7 @@ from tasks.metrics.algorithm.monitoring.years import Conditions, MonitoringRule
 from tasks.reporting.trends.monitoring import Followed, YearVerdicts, era, follow, said_by_theory
 
 VERDICTS = "verdicts"
-"""Name of the table, written by stage measure."""
+"""Name of the table; what may be told of it is read."""
 
 
 def followed(lake: Lake, runs: Mapping[int, Run | None], rule: MonitoringRule) -> Followed:
@@ -40,11 +40,11 @@ def said_of_years(audit: str, years: Sequence[int], lake: Lake) -> list[str]:
 def _year(lake: Lake, year: int, run: Run | None) -> YearVerdicts:
     if run is None:
         return YearVerdicts(year, why="no run of this year")
-    partition = next(p for p in run.partitions if p.stage == "measure")
-    if VERDICTS not in {artifact.table for artifact in partition.tables}:
+    verdicts = run.published(VERDICTS)
+    if verdicts is None:
         return YearVerdicts(year, why="the run of this year has no verdicts")
     said = run.spec.get("verdicts") or {}
-    rows = tuple(lake.read(partition.table(VERDICTS)).to_pylist())
+    rows = tuple(lake.read(verdicts).to_pylist())
     least = {name: said[name] for name in ("minimum_n", "minimum_events") if said.get(name) is not None}
     return YearVerdicts(year, rows, _conditions(run, said), _groups(run), **least)
 

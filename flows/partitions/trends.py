@@ -5,8 +5,7 @@ data. Pages are written to the reports of the lake.
 """
 
 import json
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,26 +16,24 @@ from flows.partitions.monitoring import followed, rule_of
 from flows.runs.index import Run, last_run, runs_of
 from flows.runs.record import HEADLINES
 from schemas.errors import SpecError
-from schemas.tables.applications import REFUSALS
 from schemas.tables.measures import MEASURES
-from schemas.terms import State
+from schemas.terms import EVERYBODY, State
 from tasks.lake.store import Lake
-from tasks.metrics.algorithm.disclosure import POLICIES, Policy
 from tasks.reporting.material import Measure
-from tasks.reporting.pages import page
+from tasks.reporting.section import Section
 from tasks.reporting.trends import monitoring
 from tasks.reporting.trends import restatement as restating
 from tasks.reporting.trends import trend as trending
 from tasks.reporting.trends.monitoring import Followed
-from tasks.reporting.trends.page import LIMITS, trend_page, words
+from tasks.reporting.trends.page import LIMITS, trend_page, written
 from tasks.reporting.trends.restatement import SOURCE, Edition
 from tasks.reporting.trends.sequence import chapter
 from tasks.reporting.trends.trend import YearResult
 
 _HEADLINES = {measure for of in HEADLINES.values() for measure in of}
 _CHECKED = (State.BREACH, State.WITHIN, State.INSUFFICIENT_EVIDENCE)
-_EACH_ROW = ("ingest", "preprocess")
-"""The stages that take rows of the source, one by one, and refuse some for good."""
+_WATERFALL = "waterfall"
+"""Name of the table of rows in the source, refused and used, as published."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +69,7 @@ def make_trend(audit: str, years: Sequence[int], lake: Lake) -> Made:
     said = known[-1].spec
     references = {p["name"]: p["reference"] for run in known for p in run.spec["protected"]}
     hmda = any(run.spec["source"]["kind"] == "hmda" for run in known)
-    years_of = chapter(seen, rule, references, words())
+    years_of = chapter(seen, rule)
     content = trend_page(said["title"] or audit, results, references, hmda, sections, years_of)
     made = _written(lake, f"trend-{audit}", "trend", table, content, {"monitoring": monitored.to_pylist()})
     return replace(made, followed=seen, monitoring=monitored)
@@ -91,17 +88,9 @@ def make_restatement(audit: str, year: int, lake: Lake) -> Made:
         )
     old, new = (_edition(lake, run) for run in pair)
     table = restating.restatement(audit, old, new)
-    content = page(
-        "trend.html.j2",
-        figures=False,
-        title=pair[1].spec["title"] or audit,
-        span=str(year),
-        limits=LIMITS[:1],
-        warning=None,
-        years=None,
-        sections=[_section(lake, *pair)],
-    )
-    rows = restating.restated_rows(old, new, _policy(pair[1]))
+    title, section = pair[1].spec["title"] or audit, restating.section(old, new)
+    content = written(title, str(year), [section], limits=LIMITS[:1])
+    rows = restating.restated_rows(old, new)
     more = {"old": old.result.vintage, "new": new.result.vintage, "rows": rows, "changed": restating.changed(table)}
     return _written(lake, f"restatement-{audit}-{year}", "restatement", table, content, more)
 
@@ -113,21 +102,26 @@ def editions(lake: Lake, audit: str, year: int) -> tuple[Run, Run] | None:
     return (before[-1], runs[-1]) if before else None
 
 
-def _section(lake: Lake, old: Run, new: Run) -> Any:
-    return restating.section(_edition(lake, old), _edition(lake, new), _policy(new), words())
-
-
-def _policy(run: Run) -> Policy:
-    return POLICIES[run.spec["disclosure"]["profile"]]
+def _section(lake: Lake, old: Run, new: Run) -> Section:
+    return restating.section(_edition(lake, old), _edition(lake, new))
 
 
 def _edition(lake: Lake, run: Run) -> Edition:
-    refused: Counter[str] = Counter()
-    for partition in (p for p in run.partitions if p.stage in _EACH_ROW):
-        refused.update(lake.read(partition.table(REFUSALS.name), columns=["reason"])["reason"].to_pylist())
-    used = run.rows - sum(refused.values())
-    counts = {SOURCE: run.rows, "used": used, **{f"refused: {r.replace('_', ' ')}": n for r, n in refused.items()}}
-    return Edition(_result(lake, run.audit, run.year, run), counts)
+    return Edition(_result(lake, run.audit, run.year, run), _counts(lake, run))
+
+
+def _counts(lake: Lake, run: Run) -> dict[str, int | None]:
+    """Line of the waterfall in words -> its rows, of everybody; none of a run that published no waterfall."""
+    table = run.published(_WATERFALL)
+    rows = lake.read(table).to_pylist() if table else []
+    return {_line(row): row["n"] for row in rows if row["group"] == EVERYBODY and row["kind"] != "left"}
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    if row["kind"] != "refused":
+        return SOURCE if row["kind"] == "source" else "used"
+    reason = str(row["reason"]).replace("_", " ")
+    return f"refused, {row['stage']}: {reason}" + (f" ({row['column']})" if row["column"] else "")
 
 
 def _result(lake: Lake, audit: str, year: int, run: Run | None) -> YearResult:
@@ -139,7 +133,7 @@ def _result(lake: Lake, audit: str, year: int, run: Run | None) -> YearResult:
         vintage=run.vintage,
         edition=run.vintage.split(",")[0] if "," in run.vintage else "file",
         state=run.state,
-        rows=run.rows,
+        rows=_counts(lake, run).get(SOURCE, run.rows),
         lacking=tuple(run.spec["source"].get("lacking", ())),
         minimum_n=run.spec["bootstrap"]["minimum_n"],
         measures=_measures(lake, run),
@@ -157,8 +151,8 @@ def _without_run(year: int, last: Attempt | None) -> YearResult:
 
 def _measures(lake: Lake, run: Run) -> tuple[Measure, ...]:
     """The headline measures of whole groups, and what was checked."""
-    partition = next(p for p in run.partitions if p.stage == "measure")
-    rows = lake.read(partition.table(MEASURES.name)).to_pylist()
+    measures = run.published(MEASURES.name)
+    rows = lake.read(measures).to_pylist() if measures else []
     whole = [row for row in rows if row["subgroup"] == 0 and row["parameters"] == "{}"]
     return tuple(Measure(**row) for row in whole if row["measure"] in _HEADLINES or row["state"] in _CHECKED)
 

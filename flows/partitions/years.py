@@ -19,7 +19,7 @@ from schemas.audit.causal import CausalGraph
 from schemas.audit.source import Source
 from schemas.audit.spec import AuditSpec, Protected
 from schemas.errors import InfrastructureError, SpecError, TooFewError
-from schemas.years import FIRST_YEAR, latest_year
+from schemas.vintages import FIRST_YEAR, latest_year
 from tasks.ingest import cells, hmda, registry
 from tasks.lake.store import Lake
 from tasks.pipeline.specs import validated

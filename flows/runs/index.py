@@ -13,8 +13,9 @@ from typing import Any
 
 from flows.runs.record import read_manifest
 from flows.supervision.presence import gate
-from schemas.artifact import Partition
+from schemas.artifact import Artifact, Partition
 from schemas.errors import SpecError, nearest
+from schemas.tables.publication import PREFIX
 from schemas.vintages import words_of
 from tasks.lake.store import Lake
 
@@ -48,6 +49,15 @@ class Run:
         """Rows of the source."""
         return int(self.lineage[0]["rows"]["in"])
 
+    def published(self, name: str) -> Artifact | None:
+        """What may be told of a table; None where the run has no such table.
+
+        A run of a version without the stage publish has its measures and verdicts as they were told, and no counts.
+        """
+        tables = {artifact.table: artifact for each in self.partitions for artifact in each.tables}
+        told = {table for table in tables if table.startswith(PREFIX)}
+        return tables.get(f"{PREFIX}{name}") if told else tables.get(name)
+
 
 def runs_of(lake: Lake, audit: str | None = None, year: int | None = None) -> list[Run]:
     """The finished runs of an audit and year, or of all, the oldest first.
@@ -58,7 +68,7 @@ def runs_of(lake: Lake, audit: str | None = None, year: int | None = None) -> li
     names = [path.split("/")[1] for path in lake.storage.glob("runs/*/manifest.json")]
     if audit is not None:
         names = [name for name in names if name.startswith(f"{audit}-")]
-    found = [_run(lake, name) for name in names]
+    found = [run_of(lake, name) for name in names]
     mine = [run for run in found if audit in (None, run.audit) and year in (None, run.year)]
     return sorted(mine, key=lambda run: (run.audit, run.year, run.finished, run.run))
 
@@ -134,7 +144,13 @@ def _marked(run: str) -> str:
     return f"runs/{run}/protected"
 
 
-def _run(lake: Lake, name: str) -> Run:
+def run_of(lake: Lake, name: str) -> Run:
+    """One run by its id.
+
+    Raises:
+        SpecError: the lake holds no such run.
+        IntegrityError: its manifest is not the one that was written.
+    """
     manifest = read_manifest(lake, name)
     return Run(
         run=name,

@@ -7,18 +7,16 @@ only. It holds personal rows and is never part of a report.
 
 import csv
 import io
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
-from openpyxl import Workbook
-from openpyxl.styles import Font
-from openpyxl.utils import get_column_letter
-from openpyxl.worksheet.worksheet import Worksheet
 
 from schemas.errors import SpecError
 from tasks.lake.store import Lake
 from tasks.lake.views import open_views
+from tasks.reporting.exports.spreadsheet import FORMULA, Sheet, spreadsheet
 
 WARNING = (
     "Restricted: this file holds rows of persons. It is for the review of single decisions, under the rules for "
@@ -30,23 +28,38 @@ Rows = list[dict[str, Any]]
 _CHOSEN = """
     SELECT row_id, "group", decision_maker, verdict, statistic AS delta, low AS lower_bound, high AS upper_bound,
            control AS refused_in_control_group, test AS refused_in_test_group, p, q
-    FROM findings
+    FROM findings SEMI JOIN (FROM decisions WHERE NOT ($denied AND favourable)) USING (row_id, decision_maker)
     WHERE method = 'cst' AND protected_attribute = $attribute AND decision_maker = $maker AND refusal IS NULL
+      AND "group" = coalesce($group, "group")
     ORDER BY q, lower_bound DESC, row_id
     LIMIT $n
 """
 """The strongest findings first."""
 
 
-def write(lake: Lake, run: str, n: int, attribute: str | None, maker: str | None) -> list[Path]:
-    """Write the pack of the ``n`` complainants with the strongest findings.
+@dataclass(frozen=True)
+class Wanted:
+    """Whose files are packed."""
+
+    n: int
+    """Complainants for each protected attribute and decision maker."""
+    attribute: str | None = None
+    """Only this protected attribute."""
+    maker: str | None = None
+    """Only these decisions."""
+    group: str | None = None
+    """Only this group."""
+    denied: bool = False
+    """Only applicants who were denied."""
+
+
+def write(lake: Lake, run: str, wanted: Wanted) -> list[Path]:
+    """Write the pack of the complainants with the strongest findings.
 
     Args:
         lake: the lake.
         run: the run.
-        n: complainants for each protected attribute and decision maker.
-        attribute: only this protected attribute.
-        maker: only this decision maker.
+        wanted: how many of them, and whose.
 
     Returns:
         The files written.
@@ -56,15 +69,15 @@ def write(lake: Lake, run: str, n: int, attribute: str | None, maker: str | None
     """
     with open_views(lake, run) as connection:
         known = _cases(connection, run)
-        asked = [(a, m) for a, m in known if attribute in (None, a) and maker in (None, m)]
+        asked = [(a, m) for a, m in known if wanted.attribute in (None, a) and wanted.maker in (None, m)]
         if not asked:
             there = "; ".join(f"{a}, decisions of {m}" for a, m in known)
             raise SpecError(
-                f"run {run} has no findings of CST by {attribute or 'any attribute'} on decisions of "
-                f"{maker or 'anyone'}; "
+                f"run {run} has no findings of CST by {wanted.attribute or 'any attribute'} on decisions of "
+                f"{wanted.maker or 'anyone'}; "
                 + (f"there are: {there}" if known else "ask for `methods: {cst: {}}` in the audit spec")
             )
-        return [path for a, m in asked for path in _pack(connection, lake, run, a, m, n)]
+        return [path for a, m in asked for path in _pack(connection, lake, run, a, m, wanted)]
 
 
 def _cases(connection: duckdb.DuckDBPyConnection, run: str) -> list[tuple[str, str]]:
@@ -76,9 +89,10 @@ def _cases(connection: duckdb.DuckDBPyConnection, run: str) -> list[tuple[str, s
 
 
 def _pack(
-    connection: duckdb.DuckDBPyConnection, lake: Lake, run: str, attribute: str, maker: str, n: int
+    connection: duckdb.DuckDBPyConnection, lake: Lake, run: str, attribute: str, maker: str, wanted: Wanted
 ) -> list[Path]:
-    chosen = _rows(connection, _CHOSEN, {"attribute": attribute, "maker": maker, "n": n})
+    asked = {"attribute": attribute, "maker": maker, "n": wanted.n, "group": wanted.group, "denied": wanted.denied}
+    chosen = _rows(connection, _CHOSEN, asked)
     files = [row for each in chosen for row in _file(connection, each["row_id"], attribute, maker)]
     home = lake.root / "restricted" / run
     name = f"{maker}-{''.join(c if c.isalnum() else '-' for c in attribute)}"
@@ -149,31 +163,14 @@ def _private(lake: Lake, path: Path, content: bytes) -> Path:
 
 
 def _workbook(sheets: dict[str, Rows]) -> bytes:
-    """Sheets of rows, each below the warning."""
-    book = Workbook(write_only=False)
-    book.remove(book.active)  # type: ignore[arg-type]
-    for title, rows in sheets.items():
-        _fill(book.create_sheet(title), rows)
-    content = io.BytesIO()
-    book.save(content)
-    return content.getvalue()
+    """Sheets of rows, each below the warning. Rows of persons are written to no temporary file."""
+    return spreadsheet((_sheet(title, rows) for title, rows in sheets.items()), in_memory=True)
 
 
-def _fill(sheet: Worksheet, rows: Rows) -> None:
+def _sheet(title: str, rows: Rows) -> Sheet:
     names = _columns(rows)
-    sheet.append([WARNING])
-    sheet.append(names)
-    for row in rows:
-        sheet.append([_cell(row.get(name)) for name in names])
-    for cells in sheet.iter_rows(min_row=3):
-        for cell in cells:
-            if isinstance(cell.value, str):
-                cell.data_type = "s"  # text that begins like a formula stays text
-    for cell in (*sheet[1], *sheet[2]):
-        cell.font = Font(bold=True)
-    for position, name in enumerate(names, 1):
-        sheet.column_dimensions[get_column_letter(position)].width = max(10, min(len(name) + 2, 30))
-    sheet.freeze_panes = "A3"
+    cells = tuple(tuple(_cell(row.get(name)) for name in names) for row in rows)
+    return Sheet(title, tuple(names), cells, above=(WARNING,))
 
 
 def _csv(rows: Rows) -> bytes:
@@ -193,4 +190,4 @@ def _cell(value: object) -> object:
 
 
 def _guarded(value: object) -> object:
-    return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" and value else value
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value

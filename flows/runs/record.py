@@ -6,18 +6,24 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from flows.runs.disclosure import counted, remarks
 from schemas.artifact import Partition
 from schemas.audit.spec import AuditSpec
 from schemas.errors import IntegrityError, SpecError, nearest
 from schemas.table import Table
-from schemas.tables.measures import MEASURES
-from schemas.tables.source import DECISION_DIRECTION, SOURCE_READ, told
+from schemas.tables.publication import PUBLICATION
+from schemas.tables.published import (
+    PUBLISHED_DECISION_DIRECTION,
+    PUBLISHED_MEASURES,
+    PUBLISHED_SOURCE_READ,
+    PUBLISHED_VERDICTS,
+)
+from schemas.tables.source import SOURCE_READ, told
 from schemas.tables.verdicts import VERDICTS
 from schemas.terms import ExitCode, State, Theory
 from tasks.lake.storage import Storage
@@ -52,6 +58,8 @@ class Summary:
     computed: int
     """Stages that were not in the lake before."""
     warnings: list[str]
+    withheld: str
+    """How many populations are withheld, in words."""
     unchecked: str
     """Why it was not checked that favourable and unfavourable are the right way round; empty where it was."""
 
@@ -71,14 +79,15 @@ def publish(lake: Lake, planned: Plan, done: Sequence[Partition]) -> None:
     """Export the report into the lake, then write the manifest with the digest of every file of the run."""
     measures = _measures(lake, done)
     with lake.lock(f"run-{planned.run}"):
-        exported = _export(lake, planned.run, done, measures)
+        exported = _export(lake, planned.run, done, measures, planned.spec.disclosure.profile)
         judged = _table(lake, done, "measure", VERDICTS).to_pylist()
         _manifest(lake, planned, done, _state(judged, planned.spec), exported)
 
 
 def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) -> Summary:
     """Summary of a finished audit."""
-    verdicts = _table(lake, done, "measure", VERDICTS).to_pylist()
+    verdicts = _table(lake, done, "publish", PUBLISHED_VERDICTS).to_pylist()
+    exact = _table(lake, done, "measure", VERDICTS).to_pylist()
     computed = sum(not partition.reused for partition in done)
     rows = headline(lake, done)
     storage, folder = report_of(lake, run)
@@ -86,11 +95,17 @@ def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) 
     made = {row["measure"] for row in rows}
     titles = {name: {m: title for m, title in of.items() if m in made} for name, of in HEADLINES.items()}
     shown = {name: of for name, of in titles.items() if of}
-    [direction] = _table(lake, done, "preprocess", DECISION_DIRECTION).to_pylist()
+    [direction] = _table(lake, done, "publish", PUBLISHED_DECISION_DIRECTION).to_pylist()
     warnings = [*decision_direction.warnings(direction, spec.decision), *spec.remarks()]
     unchecked = decision_direction.said(direction) if direction["decided_by"] == "none" else ""
-    read = source_read(lake, done)
-    return Summary(run, _state(verdicts, spec), rows, shown, verdicts, report, read, computed, warnings, unchecked)
+    read = published_read(lake, done)
+    if spec.disclosure.profile == "internal":
+        warnings.append("profile internal: nothing is withheld or rounded; no file of this run is to be published")
+    fates = _table(lake, done, "publish", PUBLICATION).to_pylist()
+    warnings += remarks(fates, verdicts, spec.disclosure.profile)
+    return Summary(
+        run, _state(exact, spec), rows, shown, verdicts, report, read, computed, warnings, counted(fates), unchecked
+    )
 
 
 def is_published(lake: Lake, run: str) -> bool:
@@ -179,8 +194,17 @@ def source_read(lake: Lake, done: Sequence[Partition]) -> dict[str, Any]:
     return told(_table(lake, done, "ingest", SOURCE_READ).to_pylist()[0])
 
 
+def published_read(lake: Lake, done: Sequence[Partition]) -> dict[str, Any]:
+    """What was read, as it is published: of a run whose counts are rounded, rows are too.
+
+    Raises:
+        IntegrityError: the table is not the one that was written.
+    """
+    return told(_table(lake, done, "publish", PUBLISHED_SOURCE_READ).to_pylist()[0])
+
+
 def _measures(lake: Lake, done: Sequence[Partition]) -> pa.Table:
-    return _table(lake, done, "measure", MEASURES)
+    return _table(lake, done, "publish", PUBLISHED_MEASURES)
 
 
 def _table(lake: Lake, done: Sequence[Partition], stage: str, declared: Table) -> pa.Table:
@@ -188,17 +212,29 @@ def _table(lake: Lake, done: Sequence[Partition], stage: str, declared: Table) -
     return lake.read(partition.table(declared.name))
 
 
-def _export(lake: Lake, run: str, done: Sequence[Partition], measures: pa.Table) -> dict[str, str]:
+def _export(lake: Lake, run: str, done: Sequence[Partition], measures: pa.Table, profile: str) -> dict[str, str]:
     """Write the report's files and the measures into ``reports/RUN`` of the lake; returns the sha256 of each."""
     partition = next(p for p in done if p.stage == "report")
-    contents = {Path(p).name: lake.check(p, digest).read_bytes() for p, digest in partition.files.items()}
+    contents = {partition.within(p): lake.check(p, digest).read_bytes() for p, digest in partition.files.items()}
     contents.pop("lineage.json")
-    sink = io.BytesIO()
-    pq.write_table(measures.add_column(0, "run", pa.array([run] * measures.num_rows)), sink, store_schema=False)
-    contents["measures.parquet"] = sink.getvalue()
+    contents["measures.parquet"] = measures_file(run, measures, profile)
     for name, content in contents.items():
-        lake.write_file(f"reports/{run}/{name}", content, draft=f"tmp/{run}-{name}")
+        lake.write_file(f"reports/{run}/{name}", content, draft=f"tmp/{run}-{name.replace('/', '-')}")
     return {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+
+
+def measures_file(run: str, measures: pa.Table, profile: str) -> bytes:
+    """The measures of a run as Parquet, each row with the run's id; its metadata name the profile of disclosure."""
+    sink = io.BytesIO()
+    told = measures.add_column(0, "run", pa.array([run] * measures.num_rows))
+    told = told.replace_schema_metadata({"disclosure": profile, "restricted": str(profile == "internal").lower()})
+    pq.write_table(told, sink, store_schema=False)
+    return sink.getvalue()
+
+
+def made_later(run: str) -> str:
+    """Path of the list of a run's files that were made after it: no manifest names it, nor the files."""
+    return f"reports/{run}/files.json"
 
 
 def _manifest(lake: Lake, planned: Plan, done: Sequence[Partition], state: State, exported: dict[str, str]) -> None:
@@ -212,7 +248,7 @@ def _manifest(lake: Lake, planned: Plan, done: Sequence[Partition], state: State
         "spec": spec,
         "spec_sha256": _digest(spec),
         "source_sha256": planned.source_sha256,
-        "read": source_read(lake, done),
+        "read": published_read(lake, done),
         "code": planned.code,
         "versions": versions(),
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),

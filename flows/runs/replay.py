@@ -87,5 +87,5 @@ def _compared(step: Step, before: Partition, after: Partition, cause: str) -> di
 def _digests(partition: Partition) -> dict[str, str]:
     """Name of each table and file of a partition -> its digest."""
     named = {artifact.table: artifact.sha256 for artifact in partition.tables}
-    named |= {Path(path).name: digest for path, digest in partition.files.items()}
+    named |= {partition.within(path): digest for path, digest in partition.files.items()}
     return {name: digest for name, digest in named.items() if name not in _RECORDS_OF_COST}

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from flows.runs.index import mark_of
-from flows.runs.record import read_manifest, record_of, report_named
+from flows.runs.record import made_later, read_manifest, record_of, report_named
 from schemas.artifact import Partition
 from schemas.errors import IntegrityError
 from tasks.lake.store import Lake, open_lake
@@ -83,8 +83,12 @@ def _altered_report(lake: Lake, run: str, manifest: Mapping[str, Any]) -> Iterat
 
 
 def _unnamed(lake: Lake, run: str, partitions: list[Partition], manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Files in the run's folders that the manifest does not name; the mark of a protected run is not part of it."""
-    known = {f"reports/{run}/{name}" for name in manifest["exported"]} | {f"runs/{run}/manifest.json", mark_of(run)}
+    """Files in the run's folders that the manifest does not name.
+
+    Two are no part of it: the mark of a protected run, and the list of files that were made later.
+    """
+    known = {f"reports/{run}/{name}" for name in manifest["exported"]}
+    known |= {f"runs/{run}/manifest.json", mark_of(run), made_later(run)}
     for folder in (f"runs/{run}", f"reports/{run}"):
         yield from (path for path in lake.storage.below(folder) if path not in known)
     for partition in partitions:

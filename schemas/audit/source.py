@@ -7,8 +7,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from schemas.audit.hmda import HmdaPolicy, VintageChoice
 from schemas.bounds import Seed, Strict
-from schemas.vintages import words_of
-from schemas.years import Year
+from schemas.vintages import Year, words_of
 
 
 def _text(value: object) -> object:

@@ -20,7 +20,7 @@ from schemas.audit.source import Code, Source
 from schemas.bounds import Seed, Strict
 from schemas.errors import SpecError, nearest, raise_together
 from schemas.terms import Kind
-from schemas.years import Year
+from schemas.vintages import Year
 
 
 class Decision(Strict):
@@ -93,7 +93,6 @@ class Explain(Strict):
     decision_makers: tuple[Literal["model", "lender"], ...] = Field(
         ("model", "lender"), min_length=1, description="whose decisions the methods look at; outcomes are told of both"
     )
-
     factuals: Literal["unfavourable", "false_negatives"] = Field(
         "unfavourable", description="all unfavourable decisions, or only those whose outcome was favourable"
     )
@@ -131,8 +130,10 @@ class Threshold(Strict):
 class Disclosure(Strict):
     """What is withheld from everything published."""
 
-    profile: Literal["public", "strict"] = Field(
-        "strict", description="public: n below 5 withheld; strict: counts up to 7 withheld, the rest rounded to 5"
+    profile: Literal["internal", "public", "strict", "official"] = Field(
+        "strict",
+        description="internal: nothing withheld or rounded, not to be published; public: n below 5 withheld; strict: "
+        "counts up to 7 withheld, the rest rounded to 5; official: counts up to 10 withheld, the rest rounded to 10",
     )
 
 
@@ -214,8 +215,7 @@ class AuditSpec(Strict):
     @model_validator(mode="after")
     def _refers_to_itself(self) -> Self:
         of_columns = (*self._of_names(), *self._of_rule(), *self._of_directions(), *self._of_actions())
-        of_columns = (*of_columns, *self._of_verdicts())
-        raise_together([*of_columns, *self._of_graph(), *self.methods.faults()])
+        raise_together([*of_columns, *self._of_verdicts(), *self._of_graph(), *self.methods.faults()])
         return self
 
     def _of_names(self) -> Iterator[SpecError]:

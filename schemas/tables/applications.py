@@ -183,4 +183,39 @@ MODEL_METRICS = Table(
         Column("n", "int64", "rows behind the value", minimum=0),
     ),
     key=("protected_attribute", "group", "metric"),
+    restricted=True,
+)
+
+ANY = "any"
+"""Feature and reason in the row of the applications that lack at least one feature, for either reason."""
+
+MISSINGNESS = Table(
+    "missingness",
+    "For every feature that applications lack: how many, and their decisions beside those of all who have it.",
+    (
+        Column("feature", "string", f"name of the column; {ANY} in the row of those that lack at least one"),
+        Column(
+            "reason",
+            "string",
+            "why: missing, or missing in an application that is exempt from reporting a value",
+            codes=(Refusal.MISSING_COVARIATE, Refusal.EXEMPT_COVARIATE, ANY),
+        ),
+        Column("missing", "int64", "applications that lack it for that reason", minimum=0),
+        Column("favourable_missing", "int64", "of these, favourable decisions", minimum=0),
+        Column("present", "int64", "applications that have it", minimum=0),
+        Column("favourable_present", "int64", "of these, favourable decisions", minimum=0),
+        Column("elsewhere", "int64", "those that lack it and whose refusal names another column", minimum=0),
+        Column("favourable_elsewhere", "int64", "of these, favourable decisions", minimum=0),
+        Column(
+            "auc",
+            "double",
+            "how well all flags of missingness rank the decisions: a logistic regression, cross-validated; in the row "
+            f"{ANY} alone, and null where it cannot be told",
+            True,
+            0.0,
+            1.0,
+        ),
+    ),
+    key=("feature", "reason"),
+    restricted=True,
 )

@@ -57,6 +57,7 @@ CAUSAL_CHECKS = Table(
         Column("n", "int64", "rows behind it", minimum=0),
         Column("words", "string", "the same in words"),
     ),
+    restricted=True,
 )
 
 CAUSAL_EFFECTS = Table(
@@ -72,6 +73,7 @@ CAUSAL_EFFECTS = Table(
         Column("n", "int64", "applicants behind it", minimum=0),
         Column("clipped", "int64", "imagined values cut off at their bounds", minimum=0),
     ),
+    restricted=True,
 )
 
 TO_GROUP = Column("to_group", "string", "the group as whose member the applicant is imagined")
@@ -125,6 +127,7 @@ MEDIATOR_EFFECTS = Table(
         Column("n", "int64", "applicants who were imagined", minimum=0),
         Column("n_there", "int64", "members of the other group", minimum=0),
     ),
+    restricted=True,
 )
 
 GENERATOR_CHECKS = Table(
@@ -146,6 +149,7 @@ GENERATOR_CHECKS = Table(
         Column("n", "int64", "rows behind it", minimum=0),
         Column("doubtful", "bool", "whether it is a reason to doubt the generators"),
     ),
+    restricted=True,
 )
 
 GENERATOR_HISTORY = Table(

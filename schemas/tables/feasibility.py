@@ -32,4 +32,5 @@ FEASIBILITY_FACTS = Table(
         Column("words", "string", "the same in words"),
     ),
     key=("fact",),
+    restricted=True,
 )

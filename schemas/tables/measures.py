@@ -7,7 +7,7 @@ from schemas.terms import State
 
 MEASURES = Table(
     "measures",
-    "Every measure with its n, interval and state. The run is prepended where the table is read or exported.",
+    "Every measure with its exact n, interval and state. The run is prepended where the table is read or exported.",
     (
         Column("dataset", "string", "name of the audit"),
         Column("year", "int64", "year of the decisions"),
@@ -37,4 +37,5 @@ MEASURES = Table(
         ),
     ),
     key=("method", "decision_maker", "protected_attribute", "group", "subgroup", "measure", "parameters"),
+    restricted=True,
 )

@@ -14,6 +14,7 @@ SOURCE_READ = Table(
         Column("rows", "int64", "rows of the source, those that could not be read among them", minimum=0),
         Column("year", "int64", "year of the rows that are kept; null where no column tells it", nullable=True),
     ),
+    restricted=True,
 )
 
 DECISION_DIRECTION = Table(
@@ -45,4 +46,5 @@ def told(row: Mapping[str, Any]) -> dict[str, Any]:
 def read_words(row: Mapping[str, Any]) -> str:
     """What was read, as a manifest keeps it, in words: source, sha256, rows, year."""
     year = "year not in the rows" if row["year"] is None else f"year by the rows {row['year']}"
-    return f"{row['source']}, sha256 {row['sha256']}, {row['rows']:,} rows, {year}"
+    rows = "rows withheld" if row["rows"] is None else f"{row['rows']:,} rows"
+    return f"{row['source']}, sha256 {row['sha256']}, {rows}, {year}"

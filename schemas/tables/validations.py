@@ -16,4 +16,5 @@ VALIDATIONS = Table(
         Column("unexpected", "int64", "values that broke it", minimum=0),
         Column("quarantined", "bool", "whether the rows that broke it were set aside and the rest kept"),
     ),
+    restricted=True,
 )

@@ -58,6 +58,7 @@ VERDICTS = Table(
         Column("withheld", "bool", "whether its numbers, and its state, are withheld for few people"),
     ),
     key=("theory", "protected_attribute", "group", "decision_maker", "method", "measure", "limit", "side"),
+    restricted=True,
 )
 
 AGREEMENT = Table(
@@ -76,6 +77,7 @@ AGREEMENT = Table(
         Column("state", "string", "its state", codes=tuple(State)),
     ),
     key=("theory", "decision_maker", "protected_attribute", "group", "method", "measure"),
+    restricted=True,
 )
 
 QUESTIONS = {

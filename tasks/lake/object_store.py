@@ -159,7 +159,7 @@ class ObjectStore:
     def publish(self, draft: Path, partition: Partition, home: str) -> None:
         """Copy the files that the record names, and then the record."""
         for path in (*(artifact.path for artifact in partition.tables), *partition.files):
-            with (draft / PurePosixPath(path).name).open("rb") as file, self._writing(path) as stream:
+            with (draft / partition.within(path)).open("rb") as file, self._writing(path) as stream:
                 shutil.copyfileobj(file, stream, _CHUNK)
         self.write(f"{home}/partition.json", (draft / "partition.json").read_bytes())
         shutil.rmtree(draft)

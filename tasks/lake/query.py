@@ -43,6 +43,14 @@ def size_of(text: str) -> int:
     return size
 
 
+def untold(connection: duckdb.DuckDBPyConnection, query: str) -> list[str]:
+    """Tables that the words of a query name and that are not those made to be published."""
+    views = "SELECT view_name FROM duckdb_views() WHERE schema_name = 'main' AND NOT internal"
+    names = {str(name) for (name,) in connection.execute(views).fetchall()}
+    said = set(re.findall(r"\w+", query.lower()))
+    return sorted(name for name in names & said if not name.startswith("published_"))
+
+
 def require_reading(connection: duckdb.DuckDBPyConnection, query: str) -> None:
     """Refuse a statement that does more than read, for a clear message; the connection stops it in any case.
 

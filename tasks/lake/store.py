@@ -152,7 +152,8 @@ class Lake:
             artifacts, digests = _write(draft, self.storage.home_of(home), tables, whole)
             partition = Partition(stage=stage, key=key, tables=artifacts, files=digests)
             write_flushed(draft / "partition.json", partition.model_dump_json(indent=1).encode())
-            _flush(draft)
+            for folder in (*(path for path in draft.rglob("*") if path.is_dir()), draft):
+                _flush(folder)
             self.storage.publish(draft, partition, home)
         except OSError as error:
             raise _storage_error(error, self.location) from error
@@ -238,9 +239,16 @@ def _write(
         artifacts.append(Artifact(table=name, path=f"{home}/{path.name}", sha256=sha256_of(path), rows=table.num_rows))
     digests = {}
     for name, content in files.items():
-        write_flushed(draft / name, content)
+        write_flushed(_made_below(draft, name), content)
         digests[f"{home}/{name}"] = hashlib.sha256(content).hexdigest()
     return tuple(artifacts), digests
+
+
+def _made_below(draft: Path, name: str) -> Path:
+    """The place of a file in a draft; a name with slashes lies in folders, which are made."""
+    place = draft / name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    return place
 
 
 def _storage_error(error: OSError, location: str) -> InfrastructureError:

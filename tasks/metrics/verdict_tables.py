@@ -1,7 +1,7 @@
-"""Rows of the tables ``verdicts`` and ``agreement``: states first, then what is withheld of their numbers."""
+"""Rows of the tables ``verdicts`` and ``agreement``: exact states and numbers."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,9 +10,7 @@ import pyarrow as pa
 from schemas.audit.limits import GATE, Verdicts
 from schemas.tables.verdicts import AGREEMENT, VERDICTS
 from schemas.terms import State, Theory
-from tasks.metrics.algorithm.disclosure import Policy, rounded
-from tasks.metrics.algorithm.measures import base_name
-from tasks.metrics.algorithm.verdicts.agreement import Whose, compared, disagreeing, whose
+from tasks.metrics.algorithm.verdicts.agreement import compared, disagreeing
 from tasks.metrics.algorithm.verdicts.evidence import Estimated, Evidence, PairedDifference
 from tasks.metrics.algorithm.verdicts.judgement import Case, Rules, Verdict, judge
 from tasks.metrics.algorithm.verdicts.theory import Concluded, conclude, overall
@@ -59,21 +57,10 @@ def state_of(states: Mapping[Theory, State], settings: Verdicts) -> State:
     return overall(states, gate, named=settings.gate is not None)
 
 
-def tables(found: Judgement, hidden: Collection[tuple[str, ...]], policy: Policy) -> dict[str, pa.Table]:
-    """Both tables as they are published.
-
-    Args:
-        found: the states.
-        hidden: (decision maker, protected attribute, group) whose counts are withheld, and the same after (method,
-            measure, parameters) of a single measure that is.
-        policy: of disclosure.
-    """
-    rows = [_row(each, _is_hidden(each.case, hidden), policy) for each in found.rows]
-    gone = {(row.case.theory, whose(row.case)) for row in found.rows if _is_hidden(row.case, hidden)}
-    wholes = [
-        _whole(theory, each, {of for its, of in gone if its is theory}, _assumed(theory, rows))
-        for theory, each in found.theories.items()
-    ]
+def tables(found: Judgement) -> dict[str, pa.Table]:
+    """Both tables, with exact numbers."""
+    rows = [_row(each) for each in found.rows]
+    wholes = [_whole(theory, each, _assumed(theory, rows)) for theory, each in found.theories.items()]
     ordered = [
         row for whole in wholes for row in (whole, *(each for each in rows if each["theory"] == whole["theory"]))
     ]
@@ -82,8 +69,8 @@ def tables(found: Judgement, hidden: Collection[tuple[str, ...]], policy: Policy
         {
             **{name: getattr(each.case, name) for name in ("theory", "decision_maker", "protected_attribute", "group")},
             **{"method": each.case.method, "measure": each.case.measure},
-            "sign": "too_few" if _is_hidden(each.case, hidden) else each.sign,
-            "state": State.INSUFFICIENT_EVIDENCE if _is_hidden(each.case, hidden) else each.state,
+            "sign": each.sign,
+            "state": each.state,
         }
         for each in compared(five)
     ]
@@ -95,27 +82,20 @@ def _answers(row: Verdict) -> bool:
     return row.case.theory is not Theory.OWN and row.case.role != "watch"
 
 
-def _is_hidden(case: Case, hidden: Collection[tuple[str, ...]]) -> bool:
-    of = [(case.decision_maker, case.protected_attribute, group) for group in (case.group, case.reference_group)]
-    name, _, parameters = case.measure.partition(" ")
-    measured = case.method, base_name(name), parameters or "{}"
-    return any(key in hidden or (*measured, *key) in hidden for key in of)
-
-
 def _assumed(theory: Theory, rows: Sequence[Mapping[str, Any]]) -> str:
     """What must hold for the theory as a whole: nothing, where it need not for any of its rows."""
     own = {row["assumption"] for row in rows if row["theory"] == theory}
     return "none" if own == {"none"} else _ASSUMED.get(theory, "none")
 
 
-def _whole(theory: Theory, each: Concluded, hidden: Collection[Whose], assumed: str) -> dict[str, Any]:
+def _whole(theory: Theory, each: Concluded, assumed: str) -> dict[str, Any]:
     nothing = dict.fromkeys(column.name for column in VERDICTS.columns)
     named = dict.fromkeys(("protected_attribute", "group", "decision_maker", "method", "measure"), "")
-    said = {"theory": theory, "role": "theory", "state": each.state, "reason": each.told(hidden)}
+    said = {"theory": theory, "role": "theory", "state": each.state, "reason": each.reason}
     return {**nothing, **named, **said, "assumption": assumed, "withheld": False}
 
 
-def _row(found: Verdict, hidden: bool, policy: Policy) -> dict[str, Any]:
+def _row(found: Verdict) -> dict[str, Any]:
     case, evidence = found.case, found.case.evidence
     named = ("theory", "protected_attribute", "group", "reference_group", "decision_maker", "method", "measure", "role")
     row = {name: getattr(case, name) for name in named}
@@ -123,11 +103,8 @@ def _row(found: Verdict, hidden: bool, policy: Policy) -> dict[str, Any]:
         "limit": case.limit.value if case.limit else None,
         "side": case.limit.side if case.limit else None,
         "assumption": "none" if isinstance(evidence, PairedDifference) else _ASSUMED.get(case.theory, "none"),
-        "withheld": hidden,
+        "withheld": False,
     }
-    if hidden:
-        blank = dict.fromkeys(column.name for column in VERDICTS.columns if column.nullable and column.name not in row)
-        return {**blank, **row, "state": State.INSUFFICIENT_EVIDENCE, "reason": "withheld: it rests on few people"}
     bias = evidence.bias if isinstance(evidence, Estimated) else 0.0
     numbers = {
         **{name: getattr(found, name) for name in ("low", "high", "p_breach", "p_breach_holm", "p_within")},
@@ -137,13 +114,9 @@ def _row(found: Verdict, hidden: bool, policy: Policy) -> dict[str, Any]:
     }
     counts = dict.fromkeys(("n", "events", "n_reference", "events_reference"), None)
     if case.counts is not None:
-        counts = {name: rounded(policy, count) for name, count in case.counts._asdict().items()}
+        counts = case.counts._asdict()
     scale = None if evidence is None else "log" if evidence.logarithmic else "linear"
-    # a tenth of a point, so that an end does not seem to lie on a limit; ratios of counts to fewer digits
-    digits = 3 if isinstance(evidence, Estimated | PairedDifference) and not evidence.logarithmic else 2
-    shown = {name: _coarse(value, policy, digits) for name, value in numbers.items()}
-    if policy.round_to != 1 and shown["needed"]:  # all its digits together tell the exact counts
-        shown["needed"] = float(f"{found.needed:.1e}")
+    shown = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
     return {**row, **shown, **counts, "scale": scale, "state": found.state, "reason": found.reason}
 
 
@@ -155,13 +128,6 @@ def _plain(evidence: Evidence | None) -> dict[str, float]:
     robustness = evidence.robustness if isinstance(evidence, Estimated) else math.nan
     low, high = known.bound(0.025, upper=False), known.bound(0.025, upper=True)
     return {"plain_low": low, "plain_high": high, "robustness": robustness}
-
-
-def _coarse(value: float, policy: Policy, digits: int) -> float | None:
-    """A number as published: rounded under a policy that rounds counts, as many digits tell the counts."""
-    if not math.isfinite(value):
-        return None
-    return value if policy.round_to == 1 else round(value, digits) + 0.0  # and no minus before a zero
 
 
 def _table(table: Any, rows: Sequence[Mapping[str, Any]]) -> pa.Table:

@@ -17,8 +17,11 @@ from tasks.pipeline.given import ProblemTables
 from tasks.pipeline.planned import Form
 from tasks.pipeline.stage import Stage
 
-DECLARATION, ALGORITHM, SECTION = "method", "algorithm.detection", "report.section"
+DECLARATION, ALGORITHM = "method", "algorithm.detection"
 """Modules of every method's folder."""
+
+REPORT = "report.yaml"
+"""File of every method's folder: its question, its measures in words, and what its evidence page shows."""
 
 PROBLEM = "problem"
 """A module of the folders of methods that need more of a problem than others do."""

@@ -60,16 +60,27 @@ class Stage:
 
     def key(self, inputs: Inputs, settings: StageSettings, modules: Sequence[str] = ()) -> str:
         """Cache key: a hash of settings, inputs, reached code and versions of libraries."""
-        here = Path(__file__).parents[1]
-        files = [path for pattern in self.resources for path in here.glob(pattern)]
         said = {
             "stage": self.name,
             "settings": settings.model_dump(mode="json"),
             "inputs": {table.name: [a.sha256 for a in inputs[table.name]] for table in self.reads},
-            "code": code_digest([self.function.__module__, *modules], files),
+            "code": code_digest([self.function.__module__, *modules], self.files()),
             "versions": versions(),
         }
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:32]
+
+    def files(self) -> list[Path]:
+        """The files beside its code that decide its output."""
+        here = Path(__file__).parents[1]
+        return [path for pattern in self.resources for path in here.glob(pattern)]
+
+    def read(self, lake: Lake, inputs: Inputs) -> list[pa.Table]:
+        """The tables that the function takes, in its order; one that no stage wrote is empty.
+
+        Raises:
+            IntegrityError: a file is missing or has been altered.
+        """
+        return [_whole(lake, table, inputs[table.name]) for table in self.reads]
 
     def run(self, lake: Lake, inputs: Inputs, settings: StageSettings, modules: Sequence[str] = ()) -> Partition:
         """The stage's partition: the one in the lake if its key is there, else computed, validated and published.
@@ -90,7 +101,7 @@ class Stage:
 
     def _compute(self, lake: Lake, key: str, inputs: Inputs, settings: StageSettings, scratch: Scratch) -> Partition:
         started, clock = time.time(), time.perf_counter()
-        tables = [_whole(lake, table, inputs[table.name]) for table in self.reads]
+        tables = self.read(lake, inputs)
         try:
             own = {"scratch": scratch} if self.resumable else {}
             produced = self.function(*tables, settings=settings, **own)

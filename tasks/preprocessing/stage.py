@@ -15,8 +15,7 @@ from schemas.audit.column import ColumnSpec
 from schemas.audit.spec import AuditSpec, StageSettings
 from schemas.errors import DataQualityError, SpecError, nearest
 from schemas.table import Column
-from schemas.tables.applications import APPLICANTS, APPLICATIONS, ENCODINGS, FEATURES, REFUSALS
-from schemas.tables.missingness import ANY, MISSINGNESS
+from schemas.tables.applications import ANY, APPLICANTS, APPLICATIONS, ENCODINGS, FEATURES, MISSINGNESS, REFUSALS
 from schemas.tables.source import DECISION_DIRECTION
 from schemas.terms import Kind, Refusal
 from tasks.numerics import encoding

@@ -5,9 +5,9 @@ Here belongs looking up. Nothing is computed from measures: what is printed is w
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -26,11 +26,13 @@ from schemas.audit.spec import (
     StageSettings,
     Threshold,
 )
-from schemas.terms import DecisionMaker, Note
-from tasks.metrics.algorithm.disclosure import POLICIES, Policy
-from tasks.pipeline.registry import tables_shown
+from schemas.table import Table
+from schemas.tables.publication import PREFIX
+from schemas.tables.published import PUBLISHED_MEASURES
+from schemas.tables.verdicts import STATES
+from schemas.terms import DecisionMaker, Note, State
 
-Unit = Literal["rate", "number", "count", "points"]
+Rows = tuple[Mapping[str, Any], ...]
 S = TypeVar("S", bound=MethodSettings)
 
 
@@ -64,12 +66,9 @@ class ReportSettings(StageSettings):
     version: str
 
 
-@dataclass(frozen=True)
-class Shown:
-    """How a measure is written: its name in words and its unit."""
-
-    words: str
-    unit: Unit
+RESTRICTED = "Restricted: the profile internal withholds nothing. Not to be published or passed on."
+_OF_ENDS = {*Note, STATES[State.DESCRIPTIVE]}
+"""Parts of a note that are about the ends of an interval, or say that there is none to print."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,7 @@ class Measure:
     @property
     def bound(self) -> str:
         """What qualifies the value itself: its note without what is said of the two ends."""
-        return "; ".join(part for part in self.note.split("; ") if part not in set(Note))
+        return "; ".join(part for part in self.note.split("; ") if part not in _OF_ENDS)
 
     @property
     def of_draws(self) -> bool:
@@ -154,11 +153,6 @@ class View:
         """The groups, the reference first, then by falling size; groups without a printed size last."""
         return self.everyone or by_size(self.rows, self.reference)
 
-    @cached_property
-    def is_matched(self) -> bool:
-        """Whether the run subsampled the reference group at all."""
-        return any(m.measure.endswith("_size_matched") for m in self.rows)
-
     def named(self, group: str) -> str:
         """A group as it stands in tables and above panels."""
         return f"{group} (reference)" if group == self.reference else group
@@ -188,39 +182,33 @@ class Material:
 
     settings: ReportSettings
     measures: tuple[Measure, ...]
-    metrics: tuple[Mapping[str, Any], ...]
-    facts: tuple[Mapping[str, Any], ...]
-    causal_checks: tuple[Mapping[str, Any], ...]
-    causal_effects: tuple[Mapping[str, Any], ...]
-    missingness: tuple[Mapping[str, Any], ...] = ()
-    mediator_effects: tuple[Mapping[str, Any], ...] = ()
-    generator_checks: tuple[Mapping[str, Any], ...] = ()
-    generator_history: tuple[Mapping[str, Any], ...] = ()
-    direction: tuple[Mapping[str, Any], ...] = ()
-    """The check of the decision column: one row."""
-    source_read: tuple[Mapping[str, Any], ...] = ()
-    of_methods: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
-    """Tables that chapters of single methods read, by name."""
+    tables: Mapping[str, Rows]
+    """Every other table that the stage reads, by name."""
 
     @classmethod
-    def of(cls, settings: ReportSettings, measures: pa.Table, *others: pa.Table) -> "Material":
-        """From the tables as they are read; the others in the order of the fields, then those of methods."""
-        rows = tuple(Measure(**row) for row in measures.to_pylist())
-        read = [tuple(table.to_pylist()) for table in others]
-        names = [each.name for each in fields(cls)][2:-1]  # between the measures and the tables of methods
-        shown = [table.name for table in tables_shown()]
-        shared = dict(zip(names, read, strict=False))
-        of_methods = dict(zip(shown, read[len(names) :], strict=False))
-        return cls(settings=settings, measures=rows, of_methods=of_methods, **shared)
+    def of(cls, settings: ReportSettings, tables: Mapping[str, pa.Table]) -> "Material":
+        """From the tables as they are read, by name."""
+        rows = {name: tuple(table.to_pylist()) for name, table in tables.items()}
+        measures = rows.pop(PUBLISHED_MEASURES.name, None) or rows.pop(PUBLISHED_MEASURES.name.removeprefix(PREFIX), ())
+        return cls(settings, tuple(Measure(**row) for row in measures), rows)
 
-    @property
-    def policy(self) -> Policy:
-        """What disclosure control withholds."""
-        return POLICIES[self.settings.disclosure.profile]
+    def rows(self, table: Table) -> Rows:
+        """A table that the stage reads, by its published or its raw declaration."""
+        told = f"{PREFIX}{table.name.removeprefix(PREFIX)}"
+        return self.tables[told] if told in self.tables else self.tables[table.name]
+
+    def named(self, name: str) -> Rows:
+        """A table by its name, as it was published; empty where the run has none."""
+        return self.tables.get(f"{PREFIX}{name}") or self.tables.get(name, ())
 
     def asked(self, kind: type[S]) -> S:
         """What the audit asked of the method with settings of this kind; their defaults where it did not."""
         return self.settings.methods.of(kind) or kind()
+
+    @property
+    def restricted(self) -> str:
+        """Why no file of the run is to be passed on; empty where disclosure control protects."""
+        return RESTRICTED if self.settings.disclosure.profile == "internal" else ""
 
     @property
     def minimum(self) -> int:
@@ -242,6 +230,11 @@ class Material:
             return "the lender's own decisions"
         given = {"rule": "the rule that is audited", "file": "the model that is audited, given as a file"}
         return given.get(self.settings.model.kind, "the model of the lender's decisions")
+
+    def label(self, column: str) -> str:
+        """A column in words without its unit; its name where the spec gives none."""
+        known = self.settings.columns.get(column)
+        return (known.label if known else "").partition(" (")[0] or column
 
     def makers(self, method: str) -> tuple[str, ...]:
         """Whose decisions the method looked at, the model first."""
@@ -273,8 +266,9 @@ def by_size(rows: Iterable[Measure], reference: str) -> tuple[str, ...]:
     """The groups of ``rows``, the reference first, then by falling size; groups without a printed size last."""
     size: dict[str, int] = {}
     for m in rows:
-        if m.subgroup == 0 and m.reference_group is None:
-            size[m.group] = max(size.get(m.group, -1), -1 if m.n is None else m.n)
+        if m.subgroup == 0:
+            n = -1 if m.n is None or m.reference_group is not None else m.n
+            size[m.group] = max(size.get(m.group, -1), n)
     return tuple(sorted(size, key=lambda group: (group != reference, -size[group], group)))
 
 
@@ -290,7 +284,6 @@ def listed(words: Iterable[str]) -> str:
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else "none"
 
 
-def undrawn(groups: Iterable[str], drawn: set[str]) -> str:
-    """Whom a figure leaves out: a group must not be overlooked because its numbers are withheld."""
-    out = [group for group in groups if group not in drawn]
-    return f" Not drawn, because withheld or undefined: {listed(out)}." if out else ""
+def capital(text: str) -> str:
+    """The text with a capital at its beginning."""
+    return text[:1].upper() + text[1:]

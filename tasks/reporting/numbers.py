@@ -1,27 +1,32 @@
 """How numbers are written, once for the whole report.
 
-Rates as percent with one decimal, other numbers with three significant digits, counts with thousands separators. What
-is not there says why: withheld, undefined or not computed are three different things.
+Measures with three significant digits, shares of the data page as percent with one decimal, no zeros behind them;
+counts with thousands separators. What is not there says why: withheld, undefined and not computed are three things.
 """
 
 import math
 
 from schemas.tables.verdicts import STATES
 from schemas.terms import Note, State
-from tasks.reporting.material import Measure, Unit
+from tasks.metrics.algorithm.verdicts import thresholds
+from tasks.pipeline.registry import covering
+from tasks.reporting.charts.numbers import MINUS, number
+from tasks.reporting.declared import Form, Unit, form_of
+from tasks.reporting.material import Measure
 from tasks.reporting.section import Cell
 
 SPACE = "\N{NO-BREAK SPACE}"
-MINUS = "\N{MINUS SIGN}"
 DASH = Cell("–", "none")
 """Nothing belongs here: a measure that does not apply."""
+_ROUNDING, _TINY = 1e-9, 0.0001
+"""Shares between them, of whatever sign, are printed as less than 0.01 percent."""
 NOTED = "\N{DAGGER}"
 """Behind a number that a note qualifies: a bound is never printed as if it were the optimum."""
 
 
 def count(n: int | float) -> str:
     """A whole number with thousands separators."""
-    return f"{int(n):,}".replace("-", MINUS)
+    return number(n)
 
 
 def whole(value: float) -> str:
@@ -30,39 +35,49 @@ def whole(value: float) -> str:
 
 
 def significant(value: float) -> str:
-    """Three significant digits, never in exponents of ten unless tiny."""
-    if value == 0:
+    """Three significant digits at most: no zeros behind what was published, as 0.27 may be a rounded number.
+
+    Never in exponents of ten unless tiny; what is left of rounding is zero.
+    """
+    if abs(value) < _ROUNDING:
         return "0"
+    value = float(f"{value:.2e}") if abs(value) < 1000 else value
     if abs(value) >= 1000:
         return f"{value:,.0f}".replace("-", MINUS)
     if abs(value) < 0.0005:
         return f"{value:.1e}".replace("-", MINUS)
     digits = max(0, 2 - math.floor(math.log10(abs(value))))
-    return f"{value:.{digits}f}".replace("-", MINUS)
+    return _shorter(f"{value:.{digits}f}")
+
+
+def _shorter(text: str) -> str:
+    """Without zeros at the end of decimals."""
+    return (text.rstrip("0").removesuffix(".") if "." in text else text).replace("-", MINUS)
 
 
 def percent(value: float) -> str:
-    """A share as percent with one decimal; a sign only where it is not zero as printed."""
-    text = f"{100 * value:.1f}"
-    return ("0.0" if text == "-0.0" else text.replace("-", MINUS)) + f"{SPACE}%"
+    """A share as percent with one decimal at most; a sign only where it is not zero as printed."""
+    return _shorter(f"{100 * value:.1f}".removeprefix("-" * (abs(value) < 0.0005))) + f"{SPACE}%"
 
 
-def points(value: float) -> str:
-    """A difference of shares in percentage points, always signed."""
-    text = f"{100 * value:+.1f}"
-    return ("0.0" if text in ("+0.0", "-0.0") else text.replace("-", MINUS)) + f"{SPACE}pp"
+def written(value: float, unit: Unit, form: Form = "") -> str:
+    """A number with three significant digits and its unit; a difference has its sign."""
+    text, suffix = _parts(value, unit, form)
+    return text + suffix
 
 
-def written(value: float, unit: Unit, measure: str = "") -> str:
-    """A value in the unit of its measure, which may be a difference or a ratio of it."""
-    if measure.endswith("_ratio"):  # of whatever unit; FACE's too is a plain number
-        return significant(value)
-    if measure.endswith("_difference"):
-        sign = "+" if value > 0 else ""
-        return (
-            points(value) if unit in ("rate", "points") else sign + (whole if unit == "count" else significant)(value)
-        )
-    return {"rate": percent, "number": significant, "count": whole, "points": points}[unit](value)
+def _parts(value: float, unit: Unit, form: Form) -> tuple[str, str]:
+    if form == "ratio":
+        return significant(value), ""
+    if unit == "p" and not form.endswith("difference"):
+        return p_text(value), ""
+    signed = unit == "points" or form.endswith("difference")
+    share = unit in ("rate", "points")
+    text = (whole if unit == "count" else significant)(100 * value if share else value)
+    suffix = f"{SPACE}pp" if signed else f"{SPACE}%"
+    if share and _ROUNDING < abs(value) < _TINY:
+        text, signed = f"<{SPACE}{100 * _TINY}", False
+    return "+" * (signed and value > 0 and text != "0") + text, suffix * share
 
 
 def missing_words(m: Measure | None) -> str:
@@ -72,39 +87,34 @@ def missing_words(m: Measure | None) -> str:
     return "withheld" if m.withheld else "undefined"
 
 
-def value(m: Measure | None, unit: Unit, interval: bool = True) -> str:
-    """A measure with its interval, or why there is none."""
-    if m is None or m.value is None:
-        return missing_words(m)
-    text = written(m.value, unit, m.measure)
-    ends = interval_text(m, unit) if interval else ""
-    return f"{text} {ends}" if ends else text
+def covers(measure: str) -> bool:
+    """Whether intervals of a measure cover as often as they say: no other is printed."""
+    return thresholds.covers(measure, covering())
 
 
-def interval_of(low: float | None, high: float | None) -> str:
-    """The interval of a difference of shares in brackets, in percentage points; empty where there is none."""
-    if low is None or high is None:
+def ends(low: float, high: float, unit: Unit, form: Form = "") -> str:
+    """Both ends of an interval in brackets, their unit said once by the value before them."""
+    return f"[{_parts(low, unit, form)[0]}, {_parts(high, unit, form)[0]}]"
+
+
+def interval(m: Measure, unit: Unit, form: Form = "") -> str:
+    """A range of draws in round brackets, an interval that covers in square ones; no other."""
+    if not m.of_draws and not covers(m.measure):
         return ""
-    ends = (points(end).removesuffix(f"{SPACE}pp") for end in (low, high))
-    return f"[{', '.join(ends)}]"
-
-
-def interval_text(m: Measure, unit: Unit) -> str:
-    """The interval in brackets, its unit said once by the value before it; a range of draws is written as one."""
-    if m.low is None or m.high is None:
+    if m.low is None:
         return f"({Note.NO_SPREAD})" if Note.NO_SPREAD in m.note else ""
-    low, high = (
-        written(x, unit, m.measure).removesuffix(f"{SPACE}%").removesuffix(f"{SPACE}pp") for x in (m.low, m.high)
-    )
-    return f"({low} to {high})" if m.of_draws else f"[{low}, {high}]"
+    if m.high is None:
+        return f"[{_parts(m.low, unit, form)[0]}, \N{INFINITY})" if Note.NO_UPPER_END in m.note else ""
+    text = ends(m.low, m.high, unit, form)
+    return f"({text[1:-1].replace(', ', ' to ')})" if m.of_draws else text
 
 
-def value_cell(m: Measure | None, unit: Unit, interval: bool = True) -> Cell:
-    """A measure as a cell."""
+def value_cell(m: Measure | None, unit: Unit) -> Cell:
+    """A measure as a cell, with its interval."""
     if m is None or m.value is None:
         return Cell(missing_words(m), "none")
-    text = value(m, unit, interval=False) + NOTED * bool(m.bound)
-    return Cell(text, "number", detail=interval_text(m, unit) if interval else "")
+    form = form_of(m.measure)
+    return Cell(written(m.value, unit, form) + NOTED * bool(m.bound), "number", detail=interval(m, unit, form))
 
 
 def n_cell(m: Measure | None) -> Cell:
@@ -114,18 +124,14 @@ def n_cell(m: Measure | None) -> Cell:
     return Cell(count(m.n), "number")
 
 
+def p_text(p: float) -> str:
+    """A p or q with at most three decimals, two at least; published ones below 0.001 are told as 0.001."""
+    return f"≤{SPACE}0.001" if p <= 0.001 else f"{p:.3f}".removesuffix("0")
+
+
 def p_cell(p: float | None) -> Cell:
     """A p or q as a cell."""
-    if p is None:
-        return Cell("–", "none")
-    return Cell(f"<{SPACE}0.001" if p < 0.001 else f"{p:.3f}", "number")
-
-
-def difference_cells(m: Measure | None, unit: Unit, reference: bool = False) -> tuple[Cell, Cell, Cell]:
-    """A difference from the reference group with its p and q; dashes where the row is the reference group's own."""
-    if reference:
-        return (DASH, DASH, DASH)
-    return value_cell(m, unit), p_cell(m.p if m else None), p_cell(m.q if m else None)
+    return DASH if p is None else Cell(p_text(p), "number")
 
 
 def number_cell(text: str) -> Cell:

@@ -1,11 +1,13 @@
 """Parts of a section of the report: words, figures and tables, all plain text until the template escapes it.
 
-Scope: shapes. How numbers are written: ``numbers``. How charts are drawn: ``charts``.
+Scope: shapes. How numbers are written: ``numbers``. How charts are drawn: ``charts``. Files: ``pages``.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
+
+from tasks.reporting.charts.element import Chart
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,6 @@ class Cell:
 
 K = TypeVar("K")
 Row = tuple[Cell, ...]
-Span = Literal["third", "half", "full"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,11 @@ class TableView:
     rows: tuple[Row, ...]
     note: str = ""
     folded: bool = False
-    """Whether it is the long form of a figure and stays closed until asked for."""
+    """Whether it stays closed until asked for."""
+    whole: int = 0
+    """Rows of the whole table where ``rows`` are the first of them by size of effect; 0: these are all."""
+    rest: str = ""
+    """Where what is not printed stands; empty: in the files that have all measures."""
 
     @classmethod
     def of(
@@ -58,37 +63,11 @@ class TableView:
 
 
 @dataclass(frozen=True)
-class Panel:
-    """One chart: its Vega-Lite spec for a browser with scripts and its SVG for everyone else."""
-
-    title: str
-    label: str
-    """What a screen reader says."""
-    spec: Mapping[str, Any]
-    svg: str
-    span: Span = "third"
-    """How much of the page's width it takes."""
-
-
-@dataclass(frozen=True)
-class Swatch:
-    """One entry of a legend: colour and dash of a line, or colour and shape of a point."""
-
-    text: str
-    colour: str
-    dash: str = ""
-    shape: str = ""
-    """Of a point: circle, square, triangle, triangle-down, diamond or cross; a line has none."""
-
-
-@dataclass(frozen=True)
 class Figure:
-    """Charts under one title, with a caption that says what they show and no more."""
+    """A chart with a caption that says what it shows and no more; its title is the chart's."""
 
-    title: str
-    panels: tuple[Panel, ...]
-    caption: str
-    legend: tuple[Swatch, ...] = ()
+    chart: Chart
+    caption: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,6 +77,25 @@ class Notice:
     title: str
     text: str
     points: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Text that keeps its lines, such as a spec or a command."""
+
+    title: str
+    text: str
+    folded: bool = True
+    """Whether it stays closed until asked for."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """Words, and the page or file of the run that they lead to."""
+
+    words: str
+    address: str
+    """From the folder of the run, such as ``method.html#gap``."""
 
 
 @dataclass(frozen=True)
@@ -112,4 +110,7 @@ class Section:
     notices: tuple[Notice, ...] = ()
     figures: tuple[Figure, ...] = ()
     tables: tuple[TableView, ...] = ()
+    listings: tuple[Listing, ...] = ()
+    links: tuple[Link, ...] = ()
+    """Where to read on; they stand below the words."""
     parts: tuple["Section", ...] = ()

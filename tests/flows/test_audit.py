@@ -19,10 +19,23 @@ import pytest
 from conftest import PROFILE, REPOSITORY, environment, evenhand, evenhand_process, loans
 from openpyxl import load_workbook
 
+from flows.audit import about
 from flows.supervision.flow_runs import of_lake
 from tasks.lake.store import Lake
 
-STAGES = ("ingest", "preprocess", "score", "connect", "generate", "adjust", "ablate", "detect", "measure", "report")
+STAGES = (
+    "ingest",
+    "preprocess",
+    "score",
+    "connect",
+    "generate",
+    "adjust",
+    "ablate",
+    "detect",
+    "measure",
+    "publish",
+    "report",
+)
 PARTITIONS = tuple(
     stage for stage in STAGES for _ in range(3 if stage == "detect" else 1)
 )  # the ladder, FGCE and CST detect
@@ -58,31 +71,42 @@ def finished(tmp_path_factory: pytest.TempPathFactory, server: str) -> tuple[Pat
 def test_an_audit_leaves_report_manifest_and_measures(finished: tuple[Path, dict[str, object]]) -> None:
     place, said = finished
     home = Path(str(said["report"])).parent
-    assert {p.name for p in home.iterdir()} == {"report.html", "quality.html", "report.json", "measures.parquet"}
     manifest = json.loads((place / "lake" / "runs" / str(said["run"]) / "manifest.json").read_text())
+    assert {p.relative_to(home).as_posix() for p in home.rglob("*") if p.is_file()} == {*manifest["exported"]}
+    assert {*manifest["exported"]} > {"report.html", "pages/quality.html", "evidence/outcomes.html", "method.html"}
+    assert {*manifest["exported"]} > {"report.json", "measures.xlsx", "measures.parquet"}
     assert [p["stage"] for p in manifest["partitions"]] == list(PARTITIONS)
     assert all(line["rows"]["in"] is not None and line["seconds"] >= 0 for line in manifest["lineage"])
     digest = sha256((place / "loans.csv").read_bytes()).hexdigest()[:12]
     read = {"source": "loans.csv", "sha256": digest, "rows": 500, "year": None}
-    assert manifest["read"] == said["read"] == json.loads((home / "report.json").read_text())["read"] == read
-    page = (home / "report.html").read_text()
-    assert "<dt>Rows read</dt><dd>500</dd>" in page
-    assert "<dt>Year by the rows</dt><dd>not in the rows</dd>" in page
+    assert manifest["read"] == said["read"] == read
+    told = json.loads((home / "report.json").read_text())
+    assert told["source"] == {
+        "name": "loans.csv",
+        "sha256": digest,
+        "rows": {"value": 500, "shown": "500"},
+        "year": None,
+    }
+    assert {*told["pages"]} <= {*manifest["exported"]}
     measures = pq.read_table(home / "measures.parquet").to_pandas()
     assert set(measures["run"]) == {said["run"]}
     rate = measures[(measures["measure"] == "approval_rate") & (measures["decision_maker"] == "lender")].set_index(
         "group"
     )
     truth = loans().assign(approved=lambda f: f["approved"] == "yes").groupby("race")["approved"].mean()
-    assert rate.loc["white", "value"] == pytest.approx(truth["w"])
-    assert rate.loc["Black", "value"] == pytest.approx(truth["b"])
-    assert rate.loc["(missing)", "value"] == pytest.approx(truth[""])
+    assert rate.loc["white", "value"] == pytest.approx(truth["w"], abs=5e-3)
+    assert rate.loc["Black", "value"] == pytest.approx(truth["b"], abs=5e-3)
+    assert rate.loc["(missing)", "value"] == pytest.approx(truth[""], abs=5e-3)
 
 
 def test_rows_in_are_rows_out_and_rows_refused(finished: tuple[Path, dict[str, object]]) -> None:
     place, said = finished
     manifest = json.loads((place / "lake" / "runs" / str(said["run"]) / "manifest.json").read_text())
-    balanced = [line for line in manifest["lineage"] if line["stage"] not in ("adjust", "ablate", "measure", "report")]
+    balanced = [
+        line
+        for line in manifest["lineage"]
+        if line["stage"] not in ("adjust", "ablate", "measure", "publish", "report")
+    ]
     assert all(line["rows"]["in"] == line["rows"]["out"] + line["rows"]["refused"] for line in balanced)
 
 
@@ -129,8 +153,8 @@ def test_a_changed_setting_recomputes_only_what_depends_on_it(
     done = evenhand(*arguments, "--set", "bootstrap.draws=250", server=server)
     assert done.returncode in RAN, done.stderr
     assert (
-        json.loads(done.stdout)["computed"] == 5
-    )  # detect, by three methods, of which two resample what they find; measure and report
+        json.loads(done.stdout)["computed"] == 6
+    )  # detect, by three methods, of which two resample what they find; measure, publish and report
 
 
 def test_the_server_saw_the_run_and_its_artifacts_hold_aggregates_only(
@@ -159,8 +183,13 @@ def test_results_are_read_back_by_the_commands(finished: tuple[Path, dict[str, o
     rates = json.loads(evenhand("measures", *lake, *run, "--measure", "approval_rate", "--json").stdout)
     assert {row["group"] for row in rates} == {"white", "Black", "(missing)"}
     counted = json.loads(evenhand("findings", *lake, *run, "--json").stdout)
-    assert {row["verdict"] for row in counted if row["method"] == "fgce"} <= {"feasible", "infeasible"}
-    assert {row["verdict"] for row in counted if row["method"] == "cst"} <= {"detected", "not_detected", "not_tested"}
+    assert {row["verdict"] for row in counted if row["method"] == "fgce"} <= {"feasible", "infeasible", "withheld"}
+    assert {row["verdict"] for row in counted if row["method"] == "cst"} <= {
+        "detected",
+        "not_detected",
+        "not_tested",
+        "withheld",
+    }
     query = f"SELECT count(*) AS n FROM applications WHERE run = '{said['run']}'"
     assert json.loads(evenhand("sql", query, *lake, "--json").stdout) == [{"n": 500}]
     assert "n\n500" in evenhand("sql", query, *lake, "--format", "csv").stdout
@@ -209,6 +238,15 @@ def test_a_file_pack_holds_the_whole_file_of_the_strongest_complainants(
         told = chosen.set_index("row_id").loc[row_id]
         assert refused["control"] == pytest.approx(told["refused_in_control_group"])
         assert refused["test"] == pytest.approx(told["refused_in_test_group"])
+    of = ("--attribute", "race", "--group", "Black", "--denied", "--decision-maker", "lender")
+    asked = evenhand("findings", "--file-pack", "20", *of, "--lake", str(copy))
+    assert asked.returncode == 0, asked.stderr
+    _, complainants, files = (Path(line) for line in asked.stdout.split())
+    chosen, rows = pd.read_csv(complainants), pd.read_csv(files)
+    own = rows[rows["pack: role"] == "complainant"]
+    assert len(chosen) == len(own) == 20
+    assert set(chosen["group"]) == {"Black"}
+    assert not own["pack: decided favourably"].astype(bool).any()
     unknown = evenhand("findings", "--file-pack", "2", "--attribute", "height", "--lake", str(copy))
     assert (unknown.returncode, "no findings of CST by height" in unknown.stderr) == (2, True)
 
@@ -392,10 +430,9 @@ def test_hostile_names_are_escaped_quoted_and_confined(tmp_path: Path, server: s
     done = evenhand("audit", str(tmp_path / "loans.yaml"), "--lake", str(lake), "--json", server=server)
     assert done.returncode in RAN, done.stderr
     said = json.loads(done.stdout)
-    for name in ("report.html", "quality.html"):
-        page = (Path(said["report"]).parent / name).read_text()
-        assert "<script>alert" not in page
-    assert "&lt;script&gt;alert(1)" in Path(said["report"]).read_text()
+    pages = {path: path.read_text() for path in Path(said["report"]).parent.rglob("*.html")}
+    assert [path for path, page in pages.items() if "<script" in page] == []
+    assert any("&lt;script&gt;alert(1)" in page for page in pages.values())
     assert {p.name for p in tmp_path.iterdir()} == {"loans.csv", "loans.yaml", "home"}
     assert {p.name for p in (tmp_path / "home").iterdir()} == {"lake"}
     groups = json.loads(evenhand("measures", "--lake", str(lake), "--measure", "approval_rate", "--json").stdout)
@@ -477,8 +514,13 @@ def test_small_counts_of_findings_are_withheld(finished: tuple[Path, dict[str, o
     assert set(exact["method"]) == {"fgce", "cst"}
     small = exact.groupby(["method", "decision_maker", "group", "verdict"]).size()
     for of, cells in small.groupby(level=[0, 1, 2]):
-        shown = rows.set_index(["method", "decision_maker", "group"]).loc[of, "findings"]
-        assert shown.isna().all() if cells.min() < 5 else shown.sum() == cells.sum()
+        shown = rows.set_index(["method", "decision_maker", "group"]).loc[[of]]
+        if cells.min() < 5:
+            assert (list(shown["verdict"]), shown["findings"].isna().all()) == (["withheld"], True)
+        if (shown["verdict"] != "withheld").all():
+            assert shown["findings"].sum() == pytest.approx(cells.sum(), abs=10)
+    assert (rows["verdict"] == "withheld").any()
+    assert (rows["verdict"] != "withheld").any()
 
 
 def test_a_fault_of_ours_does_not_end_like_a_breach(tmp_path: Path) -> None:
@@ -543,3 +585,10 @@ def test_reading_makes_no_lake(tmp_path: Path) -> None:
     told = evenhand("measures", "--lake", str(tmp_path / "nowhere"))
     assert (told.returncode, "no lake at" in told.stderr) == (2, True)
     assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"), [(0, "0"), (5, "< 100"), (99, "< 100"), (147, "150"), (1989, "2,000"), (1984, "2,000")]
+)
+def test_a_log_does_not_tell_how_few_were_refused(rows: int, said: str) -> None:
+    assert about(rows) == said

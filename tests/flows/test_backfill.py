@@ -123,10 +123,11 @@ def test_the_record_of_an_earlier_version_tells_the_digest(copied):
 def test_the_report_of_a_year_says_what_the_year_lacks(finished):
     place, done = finished
     runs = {year["year"]: year["run"] for year in json.loads(done.stdout)["years"]}
-    pages = {year: (place / "lake" / "reports" / runs[year] / "report.html").read_text() for year in (WITHIN, LACKING)}
     sentence = f"The data of {LACKING} do not have history, which the audit asks for."
-    assert sentence in pages[LACKING]
-    assert "which the audit asks for" not in pages[WITHIN]
+    for page in ("report.html", "pages/quality.html"):
+        pages = {year: (place / "lake" / "reports" / runs[year] / page).read_text() for year in (WITHIN, LACKING)}
+        assert sentence in pages[LACKING], page
+        assert "which the audit asks for" not in pages[WITHIN], page
 
 
 def test_a_back_fill_that_is_done_computes_nothing_and_starts_no_prefect(copied):
@@ -225,7 +226,7 @@ def test_without_a_server_the_embedded_api_serves_and_that_of_a_killed_run_is_en
     record.write_text(json.dumps({"pid": orphan.pid, "began": psutil.Process(orphan.pid).create_time()}))
     done = evenhand_process("backfill", str(place / "yearly.yaml"), "--years", str(WITHIN), "--lake", str(home))
     assert done.returncode == ExitCode.WITHIN, done.stderr
-    assert latest(Lake(home), "yearly", WITHIN).computed == 2
+    assert latest(Lake(home), "yearly", WITHIN).computed == 3
     assert orphan.wait(timeout=60) == -signal.SIGTERM
     assert not record.exists()
 

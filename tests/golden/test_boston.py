@@ -1,13 +1,20 @@
 """Known figures of real data: Boston 1990 from its package, and Texas 2022 where the shared folder is there."""
 
+import json
+
 import pandas as pd
+import pyarrow as pa
 import pytest
 from conftest import REPOSITORY, SHARED
+from jsonschema import Draft202012Validator
 
+from schemas.report import schema
 from tasks.pipeline.registry import METHODS
 from tasks.pipeline.specs import read_spec
-from tasks.plan import plan
+from tasks.plan import Step, plan
 from tasks.proof.plain import call_plainly
+from tasks.reporting.exports.single import single
+from tasks.reporting.pages.budgets import SINGLE, lines
 
 
 def spec_file(name: str, **overrides: str):  # type: ignore[no-untyped-def]
@@ -16,10 +23,24 @@ def spec_file(name: str, **overrides: str):  # type: ignore[no-untyped-def]
 
 
 @pytest.fixture(scope="module", params=["fgce", pytest.param("all methods", marks=pytest.mark.slow)])
-def boston(request: pytest.FixtureRequest) -> dict[str, pd.DataFrame]:
+def run(request: pytest.FixtureRequest) -> tuple[Step, dict[str, list[pa.Table]]]:
+    """The last step of the audit, and all tables."""
     left_out = {f"methods__{name}": "null" for name in METHODS if request.param == "fgce" != name}
-    tables = call_plainly(plan(spec_file("boston1990.yaml", bootstrap__draws="200", **left_out)).steps)
-    return {name: pd.concat([t.to_pandas() for t in parts]) for name, parts in tables.items()}
+    steps = plan(spec_file("boston1990.yaml", bootstrap__draws="200", **left_out)).steps
+    return steps[-1], call_plainly(steps)
+
+
+@pytest.fixture(scope="module")
+def boston(run: tuple[Step, dict[str, list[pa.Table]]]) -> dict[str, pd.DataFrame]:
+    return {name: pd.concat([t.to_pandas() for t in parts]) for name, parts in run[1].items()}
+
+
+def test_every_file_of_the_report_is_within_its_budget(run: tuple[Step, dict[str, list[pa.Table]]]) -> None:
+    step, tables = run
+    given = [pa.concat_tables(tables.get(table.name) or [table.empty()]) for table in step.stage.reads]
+    files = step.stage.function(*given, settings=step.settings).files
+    assert {line.path: line.over for line in lines({**files, SINGLE: single(files)}) if line.over} == {}
+    Draft202012Validator(schema()).validate(json.loads(files["report.json"]))
 
 
 def test_approval_rates_of_boston(boston: dict[str, pd.DataFrame]) -> None:

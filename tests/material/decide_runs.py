@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from schemas.terms import State, Theory
-from tasks.reporting.chapters.decide.facts import AssumedEdge, Benchmark, Files, Group, LeftOut, Row, Run
+from tasks.reporting.chapters.decide.facts import Benchmark, Files, Group, LeftOut, Row, Run
 
 OUTSIDE, INSIDE, LITTLE = State.BREACH, State.WITHIN, State.INSUFFICIENT_EVIDENCE
 NO_LIMIT, NOT_RUN = State.NO_LIMIT, State.NOT_RUN
@@ -19,7 +19,7 @@ MEASURES = {
     Theory.RECOURSE: "recourse_cost_reference_over_group",
     Theory.REASONS: "cec_above_own_group",
 }
-WHITE = 0.91
+WHITE = 0.908
 RACE = {"protected_attribute": "race", "reference_group": "white", "decision_maker": "lender"}
 
 
@@ -150,7 +150,3 @@ def texas() -> Run:
         public=True,
         lenders=900,
     )
-
-
-EDGE = AssumedEdge("race", "income", State.INSUFFICIENT_EVIDENCE)
-"""An assumed effect without which the state of the assumed graph would be another."""

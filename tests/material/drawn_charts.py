@@ -4,13 +4,13 @@ import math
 import re
 from xml.etree import ElementTree
 
-from tasks.reporting.charts.drawings.element import element, style
-from tasks.reporting.charts.drawings.forest import Forest
-from tasks.reporting.charts.drawings.marks import Mark, State
-from tasks.reporting.charts.drawings.matrix import Cell, Matrix, Row
-from tasks.reporting.charts.drawings.numbers import OF_100, PERCENT, POINTS, RATIO, WITHHELD, Unit
-from tasks.reporting.charts.drawings.steps import Steps
-from tasks.reporting.charts.drawings.trend import Point, Series, Trend
+from tasks.reporting.charts.element import element, style
+from tasks.reporting.charts.forest import Forest
+from tasks.reporting.charts.marks import Mark, State
+from tasks.reporting.charts.matrix import Cell, Matrix, Row
+from tasks.reporting.charts.numbers import OF_100, PERCENT, POINTS, RATIO, WITHHELD, Unit
+from tasks.reporting.charts.steps import Steps
+from tasks.reporting.charts.trend import Point, Series, Trend
 
 HOSTILE = "<script>alert('x')</script> & \"quoted\" ]]> --> \x00\u202e"
 HEBREW = "קבוצת המבקשים מן העיר העתיקה (אזור 12)"

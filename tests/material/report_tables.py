@@ -1,248 +1,59 @@
-"""Synthetic tables of a run, as the stages before the report would leave them. No numbers here mean anything."""
+"""What the report stage is given, without a lake: the tables of a run of ``decide_runs``, and its settings.
 
-import json
-import math
-from dataclasses import dataclass, field
+Verdicts and approvals are those of the run; every other table is empty unless a test fills it.
+"""
 
-import numpy as np
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from typing import Any
+
 import pyarrow as pa
-import report_fgce
+from decide_runs import boston
 
 from schemas.audit.spec import AuditSpec
-from schemas.tables.applications import ENCODINGS, MEMBERSHIPS, MODEL_METRICS, REFUSALS
-from schemas.tables.counterfactuals import (
-    CAUSAL_CHECKS,
-    CAUSAL_EFFECTS,
-    GENERATOR_CHECKS,
-    GENERATOR_HISTORY,
-    MEDIATOR_EFFECTS,
-)
-from schemas.tables.feasibility import FEASIBILITY_FACTS
-from schemas.tables.measures import MEASURES
-from schemas.tables.missingness import ANY, MISSINGNESS
-from schemas.tables.source import DECISION_DIRECTION, SOURCE_READ
-from schemas.tables.validations import VALIDATIONS
-from tasks.metrics import verdict_tables
-from tasks.metrics.algorithm.disclosure import POLICIES
-from tasks.metrics.algorithm.measures import Family, Statistic
-from tasks.metrics.theories import Gathered
-from tasks.pipeline.registry import tables_shown
+from schemas.tables.publication import PREFIX
+from schemas.tables.published import PUBLISHED_MEASURES, PUBLISHED_VERDICTS
 from tasks.pipeline.specs import validated
-from tasks.reporting.material import ReportSettings
-from tasks.reporting.stage import report
+from tasks.reporting import stage
+from tasks.reporting.chapters.decide.facts import Run
+from tasks.reporting.material import Material, ReportSettings
 
-REFERENCE = "white"
-HOSTILE = ("<script>alert(1)</script>", "'; DROP TABLE x; --")
-NOBODY = "Pacific Islander"
-"""A group with applications in the graph, and without factuals."""
-APPROVAL = {REFERENCE: 0.86, HOSTILE[0]: 0.61, HOSTILE[1]: 0.79, "Asian": 0.8}
-SIZES = {REFERENCE: 4200, HOSTILE[0]: 610, HOSTILE[1]: 240, "Asian": 20}
-
-
-@dataclass
-class Rows:
-    """Rows of MEASURES under construction."""
-
-    year: int = 1990
-    rows: list[dict] = field(default_factory=list)
-
-    def add(self, method, maker, group, measure, value, *, spread=0.05, reference=None, subgroup=0, n=None, **more):
-        parameters = more.pop("parameters", {})
-        missing = value is None
-        self.rows.append(
-            {
-                "dataset": "example",
-                "year": self.year,
-                "method": method,
-                "decision_maker": maker,
-                "protected_attribute": "race",
-                "group": group,
-                "reference_group": reference,
-                "subgroup": subgroup,
-                "measure": measure,
-                "parameters": json.dumps(parameters, sort_keys=True),
-                "value": value,
-                "low": None if missing or spread is None else value - spread,
-                "high": None if missing or spread is None else value + spread,
-                "n": n,
-                "events": None,
-                "p": None,
-                "q": None,
-                "state": "not_run",
-                "reason": "no threshold set",
-                "note": "",
-                **more,
-            }
-        )
+HOSTILE = {
+    "white": "A & B <b>reference</b>",
+    "Black": "<script>alert(1)</script>",
+    "Hispanic": "קבוצת המבקשים מן העיר העתיקה",
+}
+"""Names of groups that break pages which do not escape or isolate them."""
+UNBROKEN = {"Black": "X" * 80}
+RUN = "example-1990-0a1b2c3d"
+_METHODS = {"approval_rate_ratio": "outcomes", "adjusted_effect": "adjusted", "cec_above_own_group": "cec"}
+_METHODS |= {"st_effect": "cst", "cst_effect": "cst", "recourse_cost_reference_over_group": "raguel"}
+_COLUMNS = {
+    "income": {"type": "continuous", "constraint": "up", "label": "income (thousands of dollars)"},
+    "public_record": {"type": "binary", "order": ["no", "yes"], "label": "public record"},
+}
 
 
-def _outcomes(rows, maker, approval):
-    for group, n in SIZES.items():
-        rate = approval[group]
-        rows.add("outcomes", maker, group, "approval_rate", rate, n=n, spread=2 * math.sqrt(rate * (1 - rate) / n))
-        rows.add("outcomes", maker, group, "denial_rate", 1 - rate, n=n, spread=0.03)
-        if group == REFERENCE:
-            continue
-        for name, own, other in (
-            ("approval_rate", rate, approval[REFERENCE]),
-            ("denial_rate", 1 - rate, 1 - approval[REFERENCE]),
-        ):
-            compared = {"reference": REFERENCE, "n": n, "p": 0.0004, "q": 0.003}
-            rows.add("outcomes", maker, group, f"{name}_difference", own - other, **compared)
-            state = {}
-            if name == "approval_rate":
-                few = n < 30
-                verdict = "insufficient_evidence" if few else "breach" if own / other < 0.8 else "within"
-                why = (
-                    "20 units, 30 are needed for a verdict"
-                    if few
-                    else "the whole interval lies on one side of [0.8, inf]"
-                )
-                state = {"state": verdict, "reason": why}
-            rows.add("outcomes", maker, group, f"{name}_ratio", own / other, **compared, **state)
-
-
-def _refusals():
-    lines = [
-        ("ingest", "decision_not_audited", "action_taken", 300, None),
-        ("ingest", "malformed_line", None, 3, None),
-        ("ingest", "missing_decision", "action_taken", 40, None),
-        ("preprocess", "missing_covariate", "debt_to_income", 220, 0.35),
-        ("preprocess", "missing_covariate", "loan_to_value", 90, 0.36),
-        ("score", "failed_expectation", "income", 12, 0.5),
-    ]
-    rng = np.random.default_rng(7)
-    names = list(SIZES)
-    out, members = [], []
-    for stage, reason, column, n, rate in lines:
-        for _ in range(n):
-            row_id = f"r{len(out)}"
-            favourable = None if rate is None else bool(rng.random() < rate)
-            out.append((row_id, len(out) + 1, stage, reason, column, None, favourable))
-            if reason != "malformed_line":
-                members.append((row_id, names[rng.choice(4, p=[0.78, 0.15, 0.06, 0.01])]))
-    for group, size in SIZES.items():
-        members += [(f"{len(members)}-kept", group) for _ in range(size)]
-    fields = [c.name for c in REFUSALS.columns]
-    refusals = REFUSALS.build(**{name: [row[i] for row in out] for i, name in enumerate(fields)})
-    ids, groups = zip(*members, strict=True)
-    memberships = MEMBERSHIPS.build(row_id=ids, protected_attribute=["race"] * len(ids), group=groups)
-    return refusals, memberships
-
-
-def _validations():
-    rows = []
-    for stage, table in (("ingest", "applications"), ("preprocess", "features"), ("score", "decisions")):
-        for name, column in (
-            ("expect_column_values_to_not_be_null", "row_id"),
-            ("expect_column_values_to_be_between", "income"),
-        ):
-            bad = stage == "score" and column == "income"
-            rows.append(
-                (stage, table, name, column, '{"max_value": null, "min_value": 0}', not bad, 5070, 12 * bad, bad)
-            )
-    fields = [c.name for c in VALIDATIONS.columns]
-    return VALIDATIONS.build(**{name: [row[i] for row in rows] for i, name in enumerate(fields)})
-
-
-def _encodings():
-    income = {"encoded": "income", "kind": "continuous", "low": 12.0, "high": 480.0, "bins": 11, "clipped": 101}
-    sex = {"encoded": "sex", "kind": "binary", "categories": '["Female", "Male"]', "constraint": "immutable"}
-    purpose = {"kind": "nominal", "categories": '["buy", "refinance"]', "transitions": '{"buy": []}'}
-    rows = [
-        {"feature": "income", "feature_index": 0, **income, "constraint": "up", "implausible": 14},
-        {"feature": "sex", "feature_index": 1, **sex},
-        {"feature": "purpose", "feature_index": 2, **purpose, "encoded": "purpose=buy", "category": "buy"},
-        {"feature": "purpose", "feature_index": 2, **purpose, "encoded": "purpose=refinance", "category": "refinance"},
-    ]
-    usual = {"clipped": 0, "implausible": 0, "roles": "feature", "constraint": "free"}
-    return ENCODINGS.build(**{c.name: [(usual | row).get(c.name) for row in rows] for c in ENCODINGS.columns})
-
-
-def _metrics():
-    rows = [
-        (group, metric, None if group == "Asian" and metric == "auc" else 0.8 - 0.03 * i, size)
-        for i, (group, size) in enumerate(SIZES.items())
-        for metric in ("accuracy", "auc", "predicted_denial_rate", "true_positive_rate", "false_positive_rate")
-    ]
-    groups, metrics, values, n = zip(*rows, strict=True)
-    return MODEL_METRICS.build(
-        protected_attribute=["race"] * len(rows), group=groups, metric=metrics, value=values, n=n
-    )
-
-
-def missingness(auc=0.6123, **changes):
-    """Who lacks what, as the refusals have it: 40 of 130 without a loan-to-value ratio lack the debt ratio too."""
-    rows = {
-        "debt_to_income": (220, 77, 0, 0),
-        "loan_to_value": (130, 46, 40, 14),
-        ANY: (310, 109, 310, 109),
-    } | changes
-    each = [(name, *counts) for name, counts in rows.items()]
-    names, missing, favourable, elsewhere, approved = zip(*each, strict=True)
-    return MISSINGNESS.build(
-        feature=names,
-        reason=[ANY if name == ANY else "missing_covariate" for name in names],
-        missing=missing,
-        favourable_missing=favourable,
-        present=[5392 - n for n in missing],
-        favourable_present=[4321 - n for n in favourable],
-        elsewhere=elsewhere,
-        favourable_elsewhere=approved,
-        auc=[auc if name == ANY else None for name in names],
-    )
-
-
-def with_tables(approval: dict[str, float] | None = None, **own: pa.Table) -> tuple[pa.Table, ...]:
-    """The tables of the synthetic run, with some of them, by name, replaced."""
-    names = [table.name for table in report.reads]
-    assert set(own) <= set(names), "no such table"
-    return tuple(own.get(name, table) for name, table in zip(names, tables(approval), strict=True))
-
-
-def source_read() -> pa.Table:
-    """What was read."""
-    return SOURCE_READ.build(source=["applications.csv"], sha256=["ab" * 32], rows=[5395], year=[None])
-
-
-def direction(auc: float | None = 0.6951, high: float | None = 0.727) -> pa.Table:
-    """The check of the decision column."""
-    return DECISION_DIRECTION.build(
-        decided_by=["none" if auc is None else "columns"],
-        columns=["" if auc is None else "income +, debt_to_income -"],
-        n=[5392],
-        auc=[auc],
-        high=[high],
-        reversed=[high is not None and high < 0.5],
-    )
-
-
-def spec() -> AuditSpec:
-    """The audit spec of the synthetic run."""
-    return validated(
-        AuditSpec,
-        {
-            "name": "example",
-            "title": "Mortgage applications, an example",
-            "year": 1990,
-            "source": {"kind": "csv", "path": "/srv/secret place/applications.csv"},
-            "decision": {"column": "action_taken", "favourable": [1, 2], "unfavourable": [3]},
-            "protected": [{"name": "race", "columns": ["race"], "reference": REFERENCE}],
-            "columns": {
-                "income": {"type": "continuous", "constraint": "up", "label": "Income, thousands"},
-                "sex": {"type": "binary", "constraint": "immutable"},
-                "purpose": {"type": "nominal"},
-            },
-            "thresholds": [{"measure": "approval_rate_ratio", "minimum": 0.8}],
-        },
-    )
+def spec(**changes: Any) -> AuditSpec:
+    """An audit of race; ``changes`` replace whole parts of it."""
+    raw = {
+        "name": "example",
+        "title": "Mortgage applications, an example",
+        "year": 1990,
+        "source": {"kind": "csv", "path": "/srv/secret place/applications.csv"},
+        "decision": {"column": "action_taken", "favourable": [1, 2], "unfavourable": [3]},
+        "protected": [{"name": "race", "columns": ["race"], "reference": "white"}],
+        "columns": _COLUMNS,
+        "methods": {"adjusted": {}, "cst": {"ks": [15, 30], "k": 15}},
+    }
+    return validated(AuditSpec, raw | changes)
 
 
 def settings(audit: AuditSpec | None = None) -> ReportSettings:
-    """The report's settings of the synthetic run."""
+    """The report's settings of a run."""
     return ReportSettings.of(
         audit or spec(),
-        run="example-1990-0a1b2c3d",
+        run=RUN,
         source_sha256="ab" * 32,
         code="cd" * 16,
         effective_spec="name: example\nyear: 1990\n",
@@ -250,57 +61,57 @@ def settings(audit: AuditSpec | None = None) -> ReportSettings:
     )
 
 
-def verdicts(audit: AuditSpec | None = None) -> pa.Table:
-    """The verdicts on the lender's approvals; no method has anything to say of the other theories."""
-    said = audit or spec()
-    denied = [
-        Statistic(
-            Family("outcomes", "lender", "race", "denial_rate", "{}"),
-            group,
-            np.array([0.0, 1.0]),
-            np.array([round(n * APPROVAL[group]), n - round(n * APPROVAL[group])]),
-            headline=True,
+def renamed(run: Run, names: dict[str, str]) -> Run:
+    """A run with other names of groups."""
+    rows = tuple(
+        replace(
+            row,
+            group=names.get(row.group, row.group),
+            reference_group=row.reference_group and names.get(row.reference_group, row.reference_group),
         )
-        for group, n in SIZES.items()
-    ]
-    gathered = Gathered.of(denied, (), said.protected, (), said.verdicts, {})
-    found = verdict_tables.judged(gathered, [], said.verdicts)
-    return verdict_tables.tables(found, set(), POLICIES["public"])["verdicts"]
+        for row in run.rows
+    )
+    return replace(run, rows=rows, groups=tuple(replace(g, name=names.get(g.name, g.name)) for g in run.groups))
 
 
-def tables(approval: dict[str, float] | None = None) -> tuple[pa.Table, ...]:
-    """The tables that the report reads, in its order; of an audit without a causal graph."""
-    rows = Rows()
-    for maker in ("model", "lender"):
-        _outcomes(rows, maker, approval or APPROVAL)
-        report_fgce.add(rows, maker, SIZES, REFERENCE, NOBODY)
-    names = [c.name for c in MEASURES.columns]
-    measures = MEASURES.build(**{name: [row[name] for row in rows.rows] for name in names})
-    facts = FEASIBILITY_FACTS.build(
-        fact=["epsilon", "nodes"],
-        value=[0.524, 43916.0],
-        words=[
-            "one feasible step reaches 0.524 in encoded units",
-            "43,916 distinct rows stand for 51,002 applications",
-        ],
-    )
-    refusals, memberships = _refusals()
-    return (
-        measures,
-        verdicts(),
-        refusals,
-        _validations(),
-        memberships,
-        _encodings(),
-        _metrics(),
-        facts,
-        CAUSAL_CHECKS.empty(),
-        CAUSAL_EFFECTS.empty(),
-        missingness(),
-        MEDIATOR_EFFECTS.empty(),
-        GENERATOR_CHECKS.empty(),
-        GENERATOR_HISTORY.empty(),
-        direction(),
-        source_read(),
-        *(table.empty() for table in tables_shown()),
-    )
+def built(table: Any, rows: list[dict[str, Any]]) -> pa.Table:
+    """A table by its declaration; what a row does not say is null."""
+    return table.build(**{column.name: [row.get(column.name) for row in rows] for column in table.columns})
+
+
+def verdicts(run: Run) -> pa.Table:
+    """The verdicts of a run."""
+    own = [{"method": _METHODS.get(row.measure, ""), "assumption": "none"} | asdict(row) for row in run.rows]
+    return built(PUBLISHED_VERDICTS, own)
+
+
+def measures(run: Run) -> pa.Table:
+    """Approvals of the lender by group, and nothing else."""
+    return built(PUBLISHED_MEASURES, list(_approvals(run)))
+
+
+def _approvals(run: Run) -> Iterator[dict[str, Any]]:
+    whose = {"dataset": "example", "year": 1990, "method": "outcomes", "decision_maker": "lender", "subgroup": 0}
+    for group in run.groups:
+        row = {**whose, "protected_attribute": group.attribute, "group": group.name, "n": group.n}
+        row |= {"measure": "approval_rate", "parameters": "{}", "state": "no_limit", "reason": "", "note": ""}
+        value = group.approval
+        ends = (None, None) if value is None else (max(value - 0.05, 0.0), min(value + 0.05, 1.0))
+        yield {**row, "value": value, "low": ends[0], "high": ends[1]}
+
+
+def tables(run: Run, **own: pa.Table) -> dict[str, pa.Table]:
+    """Every table that the stage reads, by name; ``own`` are in place of empty ones, without their prefix."""
+    known = {table.name: table.empty() for table in stage.READ}
+    more = {f"{PREFIX}{name.removeprefix(PREFIX)}": table for name, table in own.items()}
+    missing = set(more) - set(known)
+    assert not missing, f"the stage reads no {missing}"
+    return {**known, PUBLISHED_MEASURES.name: measures(run), PUBLISHED_VERDICTS.name: verdicts(run), **more}
+
+
+def material(run: Run | None = None, audit: AuditSpec | None = None, **own: pa.Table) -> Material:
+    """What files are made of; of Boston if no run is given."""
+    run = run or boston()
+    reference = next((group.name for group in run.groups if group.reference), "white")
+    audit = audit or spec(protected=[{"name": "race", "columns": ["race"], "reference": reference}])
+    return Material.of(settings(audit), tables(run, **own))

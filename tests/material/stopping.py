@@ -214,7 +214,6 @@ def _serve() -> None:
     for library in ("flows.audit", "flows.cli.main", "great_expectations", "skops.io", "torch"):
         import_module(library)
     plan = import_module("tasks.plan").plan
-    import_module("tasks.reporting.charts.vega").bundle()
     plan(load_spec(None, {}).spec)  # so that the modules of all stages are parsed
 
     for line in sys.stdin:

@@ -10,7 +10,7 @@ from schemas.audit.file import SpecFile
 from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
 from schemas.terms import ExitCode
-from schemas.years import latest_year
+from schemas.vintages import latest_year
 from tasks.metrics.limits import faults
 from tasks.pipeline.specs import checked, read_spec, validated
 

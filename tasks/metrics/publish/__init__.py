@@ -1,4 +1,5 @@
 """What is published of a run: which numbers are shown, rounded, given as a range or withheld.
 
-Scope: the arithmetic is in ``algorithm``. Measures are made by ``tasks.metrics.stage``.
+Scope: reading tables and writing the published ones; the arithmetic is in ``algorithm``. Measures are made by
+``tasks.metrics.stage``.
 """

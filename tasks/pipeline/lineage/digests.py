@@ -17,7 +17,7 @@ from tasks.pipeline.lineage.sources import Sources
 
 DECIDES_RESULTS = (
     "numpy", "scipy", "scikit-learn", "numba", "pandas", "pyarrow", "duckdb", "networkx",
-    "altair", "vl-convert-python", "jinja2", "pulp", "torch", "fairlearn", "skops", "onnx",
+    "jinja2", "pulp", "torch", "fairlearn", "skops", "onnx", "xlsxwriter",
 )  # fmt: skip
 
 

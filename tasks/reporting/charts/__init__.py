@@ -1,4 +1,5 @@
-"""Charts as Vega-Lite specifications, and the rows behind them.
+"""Drawings: charts of four kinds as static SVG, each with a description and a table of the same numbers.
 
-Charts of one method are in its folder, under ``report``.
+Forest, steps, trend and matrix take plain numbers and text and give HTML. They use no charting library and no script,
+and read no table and no file of a run. The caller decides what is drawn. Pages: ``tasks.reporting.pages``.
 """

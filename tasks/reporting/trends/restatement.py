@@ -1,23 +1,23 @@
 """Restatement: what a later edition of a year's data changed, in rows and in every headline measure.
 
-Both columns are what the two reports print, withheld where they withhold; a difference is made of printed values only,
-so that the page tells nothing that could not be had from the two reports.
+Both columns are what the two runs published, withheld where they withhold; a difference is made of published values
+only, so that the page tells nothing that could not be had from the two reports.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 
 from schemas.tables.trends import RESTATEMENT, Told
-from schemas.tables.verdicts import STATES
 from schemas.terms import State
-from tasks.metrics.algorithm.disclosure import Policy, complement, rounded, small
-from tasks.reporting.chapters.measure_names import names
-from tasks.reporting.material import Measure, Shown
-from tasks.reporting.numbers import MINUS, count, number_cell, value_cell, written
+from tasks.reporting.charts.numbers import MINUS
+from tasks.reporting.declared import Unit, names
+from tasks.reporting.material import Measure, anchor
+from tasks.reporting.numbers import count, number_cell, state_cell, value_cell, written
 from tasks.reporting.section import Cell, Row, Section, TableView
+from tasks.reporting.trends.fitting import largest, left_out
 from tasks.reporting.trends.trend import RANGES, Series, YearResult, all_series, found, told
 
 SOURCE = "in the source"
@@ -29,8 +29,9 @@ class Edition:
     """One run of the year, and how many rows went where."""
 
     result: YearResult
-    counts: Mapping[str, int]
-    """Rows of the source (``SOURCE``), and its parts: rows used, and rows refused by reason."""
+    counts: Mapping[str, int | None]
+    """Rows of the source (``SOURCE``), and its parts: rows used, and rows refused by reason. None: withheld. Empty
+    where the run published none."""
 
 
 def restatement(audit: str, old: Edition, new: Edition) -> pa.Table:
@@ -39,29 +40,23 @@ def restatement(audit: str, old: Edition, new: Edition) -> pa.Table:
     return RESTATEMENT.build(**{column.name: [row[column.name] for row in rows] for column in RESTATEMENT.columns})
 
 
-def restated_rows(old: Edition, new: Edition, policy: Policy) -> list[dict[str, object]]:
-    """Rows of the source, used and refused by reason, by both editions; a count is withheld in both or in none.
-
-    With a small one goes another, so that it cannot be had from the rows of the source, which are their sum.
-    """
-    parts = [name for name in dict.fromkeys([*old.counts, *new.counts]) if name != SOURCE]
-    pairs = np.array([[edition.counts.get(name, 0) for edition in (old, new)] for name in parts], np.int64)
-    hidden = np.array([any(small(policy, int(n)) for n in pair) for pair in pairs], dtype=np.bool_)
-    for column in (0, 1, 0, 1):  # what is withheld for one edition may need another one for the other
-        hidden = complement(hidden, pairs[:, column], policy.smallest)
-    rows = [_count_row(SOURCE, (old.counts[SOURCE], new.counts[SOURCE]), False, policy)]
-    return rows + [_count_row(*row, policy) for row in zip(parts, pairs.tolist(), hidden, strict=True)]
+def restated_rows(old: Edition, new: Edition) -> list[dict[str, object]]:
+    """Rows of the source, used and refused by reason, as both editions published them."""
+    lines = dict.fromkeys([*old.counts, *new.counts])
+    return [
+        _count_row(line, *(each.counts.get(line, 0 if each.counts else None) for each in (old, new))) for line in lines
+    ]
 
 
-def section(old: Edition, new: Edition, policy: Policy, known: Mapping[str, Shown]) -> Section:
+def section(old: Edition, new: Edition) -> Section:
     """The two tables of a restatement, with the editions named."""
     year = new.result.year
     words = (
         f"Earlier: {old.result.vintage}; run {old.result.run}.",
         f"Later: {new.result.vintage}; run {new.result.run}.",
     )
-    tables = (_counts_table(year, old, new, policy), _measures_table(year, old.result, new.result, known))
-    return Section(f"Restatement of {year}", f"restatement-{year}", words, tables=tables)
+    tables = (_counts_table(year, old, new), _measures_table(year, old.result, new.result))
+    return Section(f"Restatement of {year}", anchor("restatement", str(year)), words, tables=tables)
 
 
 def _measure_row(audit: str, old: YearResult, new: YearResult, series: Series) -> dict[str, object]:
@@ -88,14 +83,11 @@ def _measure_row(audit: str, old: YearResult, new: YearResult, series: Series) -
     }
 
 
-def _count_row(name: str, counts: Sequence[int], hidden: bool, policy: Policy) -> dict[str, object]:
-    if hidden:
-        return {"rows": name, "old": None, "new": None, "difference": None}
-    old, new = (rounded(policy, n) for n in counts)
-    return {"rows": name, "old": old, "new": new, "difference": new - old}
+def _count_row(line: str, old: int | None, new: int | None) -> dict[str, object]:
+    return {"rows": line, "old": old, "new": new, "difference": None if old is None or new is None else new - old}
 
 
-def _counts_table(year: int, old: Edition, new: Edition, policy: Policy) -> TableView:
+def _counts_table(year: int, old: Edition, new: Edition) -> TableView:
     def cell(n: object, signed: bool = False) -> Cell:
         if not isinstance(n, int):
             return Cell("withheld", "none")
@@ -103,41 +95,54 @@ def _counts_table(year: int, old: Edition, new: Edition, policy: Policy) -> Tabl
 
     rows = tuple(
         (Cell(str(row["rows"])), cell(row["old"]), cell(row["new"]), cell(row["difference"], signed=True))
-        for row in restated_rows(old, new, policy)
+        for row in restated_rows(old, new)
     )
-    return TableView(f"Rows of {year}", ("Rows", "Earlier", "Later", "Difference"), rows)
+    note = "" if old.counts and new.counts else "A run of an earlier version published no counts: they read withheld."
+    return TableView(f"Rows of {year}", ("Rows", "Earlier", "Later", "Difference"), rows, note)
 
 
-def _measures_table(year: int, old: YearResult, new: YearResult, known: Mapping[str, Shown]) -> TableView:
-    rows: Sequence[Row] = [_cells(old, new, one, known) for one in all_series((old, new))]
-    header = ("Measure", "Decisions of", "Group", "Earlier", "Later", "Difference", "Check, earlier", "Check, later")
-    note = "Intervals are of each edition by itself: most rows are in both, so that they are no test of the difference."
-    if any(m.of_draws for edition in (old, new) for m in edition.measures):
-        note += f" {RANGES}"
-    return TableView(f"Measures of {year}", header, tuple(rows), note)
+def _measures_table(year: int, old: YearResult, new: YearResult) -> TableView:
+    series = all_series((old, new))
+    shown = largest(series, lambda one: _effect(found(old, one), found(new, one)))
+    header = ("Measure", "Decisions of", "Group", "Earlier", "Later", "Difference", "State, earlier", "State, later")
+    notes = [
+        "Intervals are of each edition by itself: most rows are in both, so that they are no test of the difference.",
+        RANGES * any(m.of_draws for edition in (old, new) for m in edition.measures),
+        left_out(len(shown), len(series), "measures", f"`evenhand restatement {year}` gives all."),
+    ]
+    rows = tuple(_cells(old, new, one) for one in shown)
+    return TableView(f"Measures of {year}", header, rows, " ".join(filter(None, notes)))
 
 
-def _cells(old: YearResult, new: YearResult, series: Series, known: Mapping[str, Shown]) -> Row:
+def _effect(old: Measure | None, new: Measure | None) -> float:
+    """How far a measure moved, in widths of its later interval, else as a part of it; infinite if it came or went."""
+    before, after = old.value if old else None, new.value if new else None
+    if new is None or before is None or after is None:
+        return 0.0 if before is after else math.inf
+    width = new.high - new.low if new.low is not None and new.high is not None else abs(after)
+    return abs(after - before) / (width or 1.0)
+
+
+def _cells(old: YearResult, new: YearResult, series: Series) -> Row:
     _, maker, attribute, group, measure = series
-    said, shown = names(measure, known)
+    said, unit = names(measure)
     before, after = found(old, series), found(new, series)
     return (
         Cell(said),
         Cell(maker),
         Cell(f"{group} ({attribute})"),
-        value_cell(before, shown.unit),
-        value_cell(after, shown.unit),
-        _difference(before, after, shown, measure),
-        *(Cell(STATES[State(m.state)], "state", m.state) if m else Cell("–") for m in (before, after)),
+        value_cell(before, unit),
+        value_cell(after, unit),
+        _difference(before, after, unit, measure),
+        *(state_cell(m.state) if m else Cell("–", "none") for m in (before, after)),
     )
 
 
-def _difference(old: Measure | None, new: Measure | None, shown: Shown, measure: str) -> Cell:
+def _difference(old: Measure | None, new: Measure | None, unit: Unit, measure: str) -> Cell:
     if old is None or new is None or old.value is None or new.value is None:
         return Cell("–", "none")
-    base = f"{measure}_difference" if not measure.endswith("_difference") else measure
-    text = written(new.value - old.value, "number" if measure.endswith("_ratio") else shown.unit, base)
-    return number_cell(text)
+    unit = "number" if measure.endswith("_ratio") else unit
+    return number_cell(written(new.value - old.value, unit, "difference"))
 
 
 def changed(table: pa.Table) -> int:

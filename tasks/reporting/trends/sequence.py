@@ -1,23 +1,22 @@
 """The chapter of the years against their limits: the band of the years so far, year by year, and the changes.
 
-What is said is decided in ``monitoring``; here it is written and drawn.
+What is said is decided in ``monitoring``; here it is written. How it is drawn: ``charts``.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
-from typing import Any
 
-from schemas.tables.verdicts import STATES
-from schemas.terms import ChangeState, State
+from schemas.tables.verdicts import QUESTIONS
+from schemas.terms import ChangeState, Theory
 from tasks.metrics.algorithm.monitoring.monitored import Monitored
 from tasks.metrics.algorithm.monitoring.years import MonitoringRule, limit_words
-from tasks.reporting.chapters.measure_names import names
-from tasks.reporting.charts import vega
-from tasks.reporting.material import Shown, Unit, anchor
-from tasks.reporting.numbers import interval_of, number_cell, p_cell, significant, written
-from tasks.reporting.section import Cell, Figure, Row, Section, Swatch, TableView
-from tasks.reporting.trends import charts as trend_charts
+from tasks.reporting.declared import Unit, names
+from tasks.reporting.material import anchor, capital
+from tasks.reporting.numbers import ends, number_cell, p_cell, p_text, significant, state_cell, written
+from tasks.reporting.section import Cell, Figure, Row, Section, TableView
+from tasks.reporting.trends import charts
+from tasks.reporting.trends.fitting import CHARTS, POINTS, fitting, largest, left_out
 from tasks.reporting.trends.monitoring import Followed, said_by_theory
 
 RULES = {
@@ -26,8 +25,8 @@ RULES = {
     "theory. It takes the true effect as the same in all years; where they differ by more than sampling, the band is "
     "wider.",
     "bonferroni": "Each year is tested alone at an equal part of the error of {years} planned years.",
-    "none": "Each year is tested alone, and nothing counts how often one looks: an honest lender is in breach in some "
-    "year of eight with probability 0.34.",
+    "none": "Each year is tested alone, and nothing counts how often one looks: a lender exactly at its limit is "
+    "outside it in some year of eight with probability 0.34.",
 }
 CHANGES = (
     "A year has changed if it lies outside what four or more comparable years before it let expect, which takes into "
@@ -35,9 +34,17 @@ CHANGES = (
     "cannot tell a change from wandering. What is not measured alike is not compared, and begins another sequence."
 )
 _CAPTION = (
-    "Dots are the pooled estimate of the years so far, bars their band, the dashed line across the limit. A verdict "
-    "needs the whole bar on one side. × is a year without an estimate; a line ends there and where years are not "
+    "Marks are the pooled estimate of the years so far, bars their band. A state needs the whole bar "
+    "on one side of the limit. A cross is a year without an estimate; a line ends there and where years are not "
     "comparable."
+)
+_HEADER = (
+    *("Group", "Year", "Against the limit", "Changed", "Change"),
+    *("Smallest seen", "Slope a year", "Since", "q", "Why"),
+)
+_NOTE = (
+    "Change with its 95 % interval; of a ratio, change and slope are ratios too. Smallest seen: with a power of 80 %. "
+    "q: p after Benjamini-Hochberg over all groups and measures of the year."
 )
 _CHANGE_STATES = {
     ChangeState.CHANGED: "changed",
@@ -48,114 +55,78 @@ _CHANGE_STATES = {
 }
 
 
-def chapter(
-    followed: Followed, rule: MonitoringRule, references: Mapping[str, str], known: Mapping[str, Shown]
-) -> list[Section]:
+def chapter(followed: Followed, rule: MonitoringRule) -> list[Section]:
     """The chapter; none where no year has verdicts.
 
     Args:
         followed: in the order of series and years.
         rule: how years were held against the limit.
-        references: protected attribute -> its reference group.
-        known: how measures are written.
     """
     if not followed:
         return []
     said = RULES[rule.rule].format(level=f"{1 - rule.alpha:.2f}", years=rule.years)
-    parts = [_part(list(rows), references, known) for _, rows in groupby(sorted(followed, key=_place), key=_place)]
-    points = tuple(said_by_theory(followed))
-    return [Section("Years against their limits", "monitoring", (said, CHANGES), points, parts=tuple(parts))]
+    ordered = sorted(followed, key=lambda one: (list(Theory).index(Theory(one.of.theory)), _place(one)))
+    alike = [list(rows) for _, rows in groupby(ordered, key=_place)]
+    drawn = fitting({place: len(rows) for place, rows in enumerate(alike)}, CHARTS, POINTS)
+    parts = tuple(_part(rows, place in drawn) for place, rows in enumerate(alike))
+    points = tuple(said_by_theory(ordered))
+    return [Section("Years against their limits", "monitoring", (said, CHANGES), points, parts=parts)]
 
 
 def _place(one: Monitored) -> tuple[str, str, str, str]:
     return one.of.theory, one.of.attribute, one.of.measure, one.of.decision_maker
 
 
-def _part(rows: Sequence[Monitored], references: Mapping[str, str], known: Mapping[str, Shown]) -> Section:
-    """One measure of a theory, by one attribute: its figure, its sequence and its last changes."""
+def _part(rows: Sequence[Monitored], drawn: bool) -> Section:
+    """One measure of a theory, by one attribute: its chart or else its sequence as a table, and its last changes."""
     theory, attribute, measure, maker = _place(rows[0])
-    words, shown = names(measure, known)
-    groups = list(dict.fromkeys(one.of.group for one in rows))
-    title = f"{theory}: {words} ({maker}), by {attribute}"
-    drawn = _drawn(rows, groups, shown.unit)
-    figures: tuple[Figure, ...] = ()
-    if any(row["what"] == "dot" for row in drawn):
-        swatches = vega.palette(groups, references.get(attribute, ""))
-        limits = [one.of.limit for one in rows if not math.isnan(one.of.limit)]
-        broken = {one.of.year: one.change.reason for one in rows if one.change.state is ChangeState.NOT_COMPARABLE}
-        share = rows[0].of.scale == "linear" and shown.unit in ("rate", "points")
-        panel = trend_charts.panel(title, drawn, swatches, {_SO_FAR: "circle"}, broken, share, limits[-1:])
-        figures = (Figure(title, (panel,), _CAPTION, _legend(swatches, drawn, limits)),)
-    tables = (_sequence(title, rows, groups, shown.unit), _changes(rows, groups, shown.unit))
-    return Section(title, anchor("monitoring", theory, attribute, measure, maker), figures=figures, tables=tables)
+    words, unit = names(measure)
+    title = f"{QUESTIONS[Theory(theory)]} {capital(words)} ({maker}), by {attribute}"
+    last = {one.of.group: one for one in rows if one.of.usable}
+    groups = largest(dict.fromkeys(one.of.group for one in rows), lambda group: _effect(last.get(group)))
+    chart = charts.so_far(title, rows, groups) if drawn else None
+    limits = list(dict.fromkeys(limit_words(one.of) for one in rows))
+    figures = (Figure(chart, _CAPTION + _earlier(limits, rows[-1])),) if chart else ()
+    tables = () if chart else (_sequence(title, rows, groups, unit, limits),)
+    changes = tuple(_change_row(last[group], unit) for group in groups if group in last)
+    more = left_out(len(groups), len({one.of.group for one in rows}))
+    return Section(
+        title,
+        anchor("monitoring", theory, attribute, measure, maker),
+        (more,) if more else (),
+        figures=figures,
+        tables=(*tables, TableView("The last year and its changes", _HEADER, changes, _NOTE)),
+    )
 
 
-_SO_FAR = "years so far"
+def _earlier(limits: Sequence[str], last: Monitored) -> str:
+    """The limits of earlier years; the chart shows that of the last one."""
+    others = [limit for limit in limits if limit != limit_words(last.of)]
+    return f" Limit in earlier years: {', then '.join(others)}." if others else ""
 
 
-def _legend(
-    swatches: Mapping[str, Swatch], drawn: Sequence[Mapping[str, Any]], limits: Sequence[float]
-) -> tuple[Swatch, ...]:
-    known = trend_charts.legend(swatches, {}, drawn)
-    return (*known, *(Swatch(f"limit {limit:g}", vega.REFERENCE, "8 4") for limit in limits[-1:]))
+def _effect(one: Monitored | None) -> float:
+    """How far the years so far are from no effect; of a ratio in either direction."""
+    if one is None or math.isnan(one.pooled):
+        return 0.0
+    return abs(math.log(one.pooled)) if one.of.scale == "log" and one.pooled > 0 else abs(one.pooled)
 
 
-def _drawn(rows: Sequence[Monitored], groups: Sequence[str], unit: Unit) -> list[dict[str, Any]]:
-    """A dot with its band for every year that has one, a mark for every other; a line ends at either break."""
-    out, segment = [], 0
-    for place, group in enumerate(groups):
-        segment += 1
-        for one in (each for each in rows if each.of.group == group):
-            gap = math.isnan(one.pooled)
-            segment += gap or one.change.state is ChangeState.NOT_COMPARABLE
-            row = {"group": group, "year": one.of.year, "edition": _SO_FAR, "segment": str(segment)}
-            row["x"] = one.of.year + trend_charts.beside(place, len(groups))
-            if gap:
-                out.append(row | {"what": "gap", "shown": one.reason})
-            else:
-                ends = {"value": one.pooled, "low": one.pooled_low, "high": one.pooled_high}
-                out.append(row | {"what": "dot", "shown": f"{_band(one, unit)}, {_state(one)}"} | ends)
-            segment += gap
-    return out
-
-
-def _sequence(title: str, rows: Sequence[Monitored], groups: Sequence[str], unit: Unit) -> TableView:
+def _sequence(
+    title: str, rows: Sequence[Monitored], groups: Sequence[str], unit: Unit, limits: Sequence[str]
+) -> TableView:
     """The band and state of every group in every year."""
     by = {(one.of.group, one.of.year): one for one in rows}
     years = sorted({one.of.year for one in rows})
-    lines = tuple((Cell(group), *(_cell(by.get((group, year)), unit) for year in years)) for group in groups)
-    limits = dict.fromkeys(limit_words(one.of) for one in rows)
+    lines = [(Cell(group), *(_cell(by.get((group, year)), unit) for year in years)) for group in groups]
     note = f"Limit: {', then '.join(limits)}. The estimate of the years so far [its band], and the state."
-    return TableView(f"{title}: year by year", ("Group", *map(str, years)), lines, note, folded=True)
+    return TableView(f"{title}: year by year", ("Group", *map(str, years)), tuple(lines), note, folded=True)
 
 
 def _cell(one: Monitored | None, unit: Unit) -> Cell:
     if one is None or math.isnan(one.pooled):
-        return Cell(_state(one) if one else "–", "none")
-    return Cell(f"{_state(one)}: {_band(one, unit)}", "state", one.state)
-
-
-def _changes(rows: Sequence[Monitored], groups: Sequence[str], unit: Unit) -> TableView:
-    """The last year of every group beside those before it."""
-    last = {one.of.group: one for one in rows if one.of.usable}
-    lines = tuple(_change_row(last[group], unit) for group in groups if group in last)
-    header = (
-        "Group",
-        "Year",
-        "Against the limit",
-        "Changed",
-        "Change",
-        "Smallest seen",
-        "Slope a year",
-        "Since",
-        "q",
-        "Why",
-    )
-    note = (
-        "Change with its 95 % interval; of a ratio, change and slope are ratios too. Smallest seen: with a power of "
-        "80 %. q: p after Benjamini-Hochberg over all groups and measures of the year."
-    )
-    return TableView("The last year and its changes", header, lines, note)
+        return state_cell(one.state) if one else Cell("–", "none")
+    return Cell(state_cell(one.state).text, "state", one.state, _band(one, unit))
 
 
 def _change_row(one: Monitored, unit: Unit) -> Row:
@@ -166,11 +137,11 @@ def _change_row(one: Monitored, unit: Unit) -> Row:
             return Cell("–", "none")
         return Cell(_moved(value, unit, ratio), "number", detail=_ends(low, high, unit, ratio))
 
-    since = "–" if change.since_year is None else f"{change.since_year} (p {change.since_p:.3f})"
+    since = "–" if change.since_year is None else f"{change.since_year} (p {p_text(change.since_p)})"
     return (
         Cell(one.of.group),
         number_cell(str(one.of.year)),
-        Cell(_state(one), "state", one.state),
+        state_cell(one.state),
         Cell(_CHANGE_STATES[change.state], "state", change.state),
         cell(change.change, change.low, change.high),
         cell(change.minimal),
@@ -181,25 +152,17 @@ def _change_row(one: Monitored, unit: Unit) -> Row:
     )
 
 
-def _state(one: Monitored) -> str:
-    state = State(one.state)
-    return STATES.get(state, state.value.replace("_", " "))
-
-
 def _band(one: Monitored, unit: Unit) -> str:
     kind: Unit = "number" if one.of.scale == "log" else unit
-    value, low, high = (written(x, kind) for x in (one.pooled, one.pooled_low, one.pooled_high))
-    return f"{value} [{low}, {high}]"
+    return f"{written(one.pooled, kind)} {ends(one.pooled_low, one.pooled_high, kind)}"
 
 
 def _moved(value: float, unit: Unit, ratio: bool) -> str:
     """A difference between years: a factor, points, or a signed number."""
-    return f"× {significant(value)}" if ratio else written(value, unit, "_difference")
+    return f"× {significant(value)}" if ratio else written(value, unit, "difference")
 
 
 def _ends(low: float, high: float, unit: Unit, ratio: bool) -> str:
     if math.isnan(low):
         return ""
-    if not ratio and unit in ("rate", "points"):
-        return interval_of(low, high)
-    return f"[{significant(low)}, {significant(high)}]"
+    return ends(low, high, "number") if ratio else ends(low, high, unit, "difference")

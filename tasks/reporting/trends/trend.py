@@ -6,6 +6,7 @@ withheld here. A year without a run, and a measure that rests on too few people,
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import pyarrow as pa
@@ -40,6 +41,11 @@ class YearResult:
     """Fewer units than this give no verdict."""
     measures: tuple[Measure, ...] = ()
 
+    @cached_property
+    def by_series(self) -> dict[Series, Measure]:
+        """What it measures, by what that is of."""
+        return {series_of(m): m for m in self.measures}
+
 
 def trend(audit: str, years: Sequence[YearResult]) -> pa.Table:
     """Every measure of every year, in the shape of ``TREND``; ``(measures * years,)`` rows."""
@@ -60,7 +66,7 @@ def series_of(m: Measure) -> Series:
 
 def found(year: YearResult, series: Series) -> Measure | None:
     """The measure of a year, if it has it."""
-    return next((m for m in year.measures if series_of(m) == series), None)
+    return year.by_series.get(series)
 
 
 def told(m: Measure | None, minimum_n: int) -> Told:

@@ -14,6 +14,7 @@ from conftest import REPOSITORY, environment, evenhand
 from flows.cli import results
 from schemas.errors import InfrastructureError, SpecError
 from tasks.lake import views
+from tasks.lake.query import untold
 from tasks.lake.store import Lake
 
 
@@ -30,7 +31,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["PIVOT measures ON value USING count(*)"], 0, ""),
+        (["PIVOT measures ON value USING count(*)"], 0, "restricted: not for publication"),
         (
             ["WITH x AS (COPY measures TO 'out.csv' (USE_TMP_FILE false)) FROM x"],
             2,
@@ -63,6 +64,22 @@ def test_a_query_ends_with_its_exit_code(lake: Path, words: list[str], code: int
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_a_query_of_published_tables_is_not_called_restricted(tmp_path: Path) -> None:
+    lake = Lake(tmp_path / "lake")
+    tables = {name: pa.table({"value": [0.5]}) for name in ("measures", "published_measures")}
+    partition = lake.publish("publish", "0" * 32, tables, {}, {})
+    lake.write_file(
+        "runs/first/manifest.json", json.dumps({"partitions": [partition.model_dump(mode="json")]}).encode()
+    )
+    with views.open_views(lake) as connection:
+        asked = (
+            "SHOW TABLES",
+            "FROM published_measures",
+            "SELECT * FROM Measures JOIN published_measures USING (value)",
+        )
+        assert [untold(connection, query) for query in asked] == [[], [], ["measures"]]
 
 
 def test_a_question_that_cannot_be_answered_ends_in_a_sentence(lake: Path) -> None:

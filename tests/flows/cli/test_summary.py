@@ -32,6 +32,7 @@ def printed(headline: list[dict[str, Any]], verdicts: list[dict[str, Any]], *, v
         read={"source": "loans.csv", "sha256": "0123456789ab", "rows": 30, "year": None},
         computed=1,
         warnings=[],
+        withheld="0 of 12 populations withheld",
         unchecked="",
     )
     console = Console(file=io.StringIO(), width=400)

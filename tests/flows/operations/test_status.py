@@ -24,7 +24,7 @@ from schemas.terms import ExitCode
 from tasks.lake.store import Lake
 from tasks.pipeline.lineage.sources import FIRST_PARTY, Sources
 
-STAGES = ["ingest", "preprocess", "score", "measure", "report"]
+STAGES = ["ingest", "preprocess", "score", "measure", "publish", "report"]
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def standing_of(lake, year):
 def test_a_finished_year_has_nothing_left(place, lake):
     found = planned(place, lake, WITHIN)
     assert [stage.stage for stage in found.stages] == STAGES
-    assert states(found) == ["ok"] * 5
+    assert states(found) == ["ok"] * len(STAGES)
     assert (found.cost.rows, found.cost.about, found.cost.seconds, found.cost.bytes) == (
         len(year_of_loans(WITHIN)),
         False,
@@ -68,14 +68,14 @@ def test_a_finished_year_has_nothing_left(place, lake):
         0,
     )
     told = standing_of(lake, WITHIN)
-    assert (told.state, states(told), told.attempts) == ("within", ["ok"] * 5, 1)
+    assert (told.state, states(told), told.attempts) == ("within", ["ok"] * len(STAGES), 1)
 
 
 def test_a_year_that_was_never_run_is_missing_and_costs_what_others_did(place, lake):
     found = planned(place, lake, LACKING)
-    assert states(found) == ["missing"] * 5
+    assert states(found) == ["missing"] * len(STAGES)
     assert found.stages[0].reason == "never run"
-    assert [stage.reason for stage in found.stages[1:]] == ["after ingest"] * 4
+    assert [stage.reason for stage in found.stages[1:]] == ["after ingest"] * len(STAGES[1:])
     assert found.lacking == ("history",)
     donor, rows = last_run(lake, "yearly", WITHIN), found.cost.rows
     assert found.cost.about
@@ -95,13 +95,13 @@ def test_nothing_is_guessed_where_nothing_is_known(place, tmp_path):
 def test_other_data_make_a_year_stale(place, lake, tmp_path):
     year_of_loans(WITHIN).iloc[:-30].to_csv(tmp_path / f"loans_{WITHIN}.csv", index=False)
     found = planned(tmp_path, lake, WITHIN)
-    assert states(found) == ["stale input"] * 5
+    assert states(found) == ["stale input"] * len(STAGES)
     assert "the data are now sha256" in found.stages[0].reason
 
 
 def test_another_spec_makes_the_stages_stale_that_depend_on_it(place, lake):
     found = planned(place, lake, WITHIN, bootstrap__draws="150")
-    assert states(found) == ["ok", "ok", "ok", "stale spec", "stale spec"]
+    assert states(found) == ["ok", "ok", "ok", *["stale spec"] * 3]
     assert found.stages[3].reason == "the spec has changed: bootstrap"
 
 
@@ -113,7 +113,7 @@ def test_other_code_makes_the_stages_stale_that_it_reaches(place, lake, tmp_path
     other = Sources(tmp_path)
     monkeypatch.setattr("tasks.pipeline.lineage.digests.sources", lambda: other)
     found = planned(place, lake, WITHIN)
-    assert states(found) == ["ok", "ok", "ok", "stale code", "stale code"]
+    assert states(found) == ["ok", "ok", "ok", *["stale code"] * 3]
     told = standing_of(lake, WITHIN)
     assert (told.state, states(told)) == ("stale", states(found))
 
@@ -122,7 +122,7 @@ def test_another_library_makes_a_year_stale(place, lake, monkeypatch):
     monkeypatch.setattr("tasks.pipeline.stage.versions", lambda: {"numpy": "0.1"})
     monkeypatch.setattr(standing, "versions", lambda: {"numpy": "0.1"})
     found = planned(place, lake, WITHIN)
-    assert states(found) == ["stale code"] * 5
+    assert states(found) == ["stale code"] * len(STAGES)
     assert "numpy" in found.stages[0].reason
 
 
@@ -140,9 +140,9 @@ def test_a_run_whose_spec_this_version_does_not_know_says_so(place, tmp_path):
 
 def test_a_year_with_nothing_to_compare_is_insufficient_and_no_pass(place, lake):
     told = standing_of(lake, ONE_SIDED)
-    assert (told.state, states(told)) == ("insufficient", ["insufficient", *["missing"] * 4])
+    assert (told.state, states(told)) == ("insufficient", ["insufficient", *["missing"] * len(STAGES[1:])])
     assert "nothing to compare" in told.message
-    assert states(planned(place, lake, ONE_SIDED)) == ["insufficient", *["missing"] * 4]
+    assert states(planned(place, lake, ONE_SIDED)) == ["insufficient", *["missing"] * len(STAGES[1:])]
 
 
 def test_a_year_that_cannot_be_read_is_failed_and_blocks(place, lake):
@@ -157,9 +157,9 @@ def test_a_year_at_work_is_running_while_its_lock_is_held_and_not_after(place, t
     with recorded(lake, "yearly", WITHIN) as recorder:
         recorder.tell(stages=tuple(STAGES), stage="score")
         told = standing_of(lake, WITHIN)
-        assert (told.state, states(told)) == ("running", ["ok", "ok", "running", "missing", "missing"])
+        assert (told.state, states(told)) == ("running", ["ok", "ok", "running", *["missing"] * 3])
     told = standing_of(lake, WITHIN)  # nobody wrote how it ended
-    assert (told.state, states(told)) == ("interrupted", ["ok", "ok", "failed", "missing", "missing"])
+    assert (told.state, states(told)) == ("interrupted", ["ok", "ok", "failed", *["missing"] * 3])
     assert latest(lake, "yearly", WITHIN).state is YearState.INTERRUPTED
 
 
@@ -233,7 +233,7 @@ def test_the_protected_run_is_the_one_whose_standing_is_told(place, tmp_path):
     for _ in range(2):
         found = standing_of(lake, WITHIN)
         assert (found.run, found.protected, found.state) == (published, True, "within")
-        assert states(found) == ["ok"] * 5
+        assert states(found) == ["ok"] * len(STAGES)
         audit_year(yearly_spec(tmp_path), WITHIN, lake)  # left alone
 
 
@@ -243,7 +243,7 @@ def test_a_year_whose_former_data_came_back_is_whole(place, tmp_path):
         year.iloc[:rows].to_csv(file, index=False)
         audited = audit_year(yearly_spec(tmp_path), WITHIN, lake)
     found = standing_of(lake, WITHIN)
-    assert (found.run, found.state, states(found)) == (audited.run, "within", ["ok"] * 5)
+    assert (found.run, found.state, states(found)) == (audited.run, "within", ["ok"] * len(STAGES))
 
 
 def test_a_year_without_anybody_to_compare_blocks_as_insufficient(tmp_path):

@@ -11,7 +11,7 @@ from loans_by_year import BREACH, LACKING, WITHIN, write_years, year_of_loans, y
 
 from flows.partitions.years import given_years, parse_years, spec_of_year
 from schemas.errors import InfrastructureError, SpecError, TooFewError
-from schemas.years import FIRST_YEAR, latest_year
+from schemas.vintages import FIRST_YEAR, latest_year
 from tasks.ingest.registry import check_columns
 from tasks.lake.store import Lake
 from tasks.methods.adjusted.adjust.settings import settings_of

@@ -50,7 +50,7 @@ def rewritten(lake: Lake, run: str, old: str, new: str) -> None:
 def test_the_same_input_gives_the_same_tables(ran: tuple[Lake, str]) -> None:
     lake, run = ran
     steps = replay_run(lake.root, run)
-    assert [s["step"] for s in steps] == ["ingest", "preprocess", "score", "measure", "report"]
+    assert [s["step"] for s in steps] == ["ingest", "preprocess", "score", "measure", "publish", "report"]
     assert all(s["equal"] and s["compared"] >= 3 and not s["changed"] and not s["input_changed"] for s in steps)
     assert list((lake.root / "tmp").iterdir()) == []
 
@@ -64,7 +64,7 @@ def test_another_result_is_named_with_its_table_and_ends_with_6(ran: tuple[Lake,
     done = evenhand("replay", run, "--lake", str(lake.root), "--json")
     assert done.returncode == 6, done.stderr
     changed = {s["step"]: s["changed"] for s in json.loads(done.stdout)}
-    assert changed == {"ingest": "", "preprocess": "", "score": "", "measure": "measures", "report": ""}
+    assert changed == {"ingest": "", "preprocess": "", "score": "", "measure": "measures", "publish": "", "report": ""}
 
 
 def test_other_code_is_told_as_the_likely_cause(ran: tuple[Lake, str]) -> None:

@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from thresholds_judged import judge
 
 from schemas.terms import Note, State
-from tasks.metrics.algorithm import publication
-from tasks.metrics.algorithm.disclosure import POLICIES
 from tasks.metrics.algorithm.measures import Drawn, Family, Given, Measure, Plan, Statistic, summarise
 from tasks.metrics.algorithm.verdicts.thresholds import Threshold as Limit
 from tasks.numerics.statistics import compared_intervals, proportions
@@ -127,41 +125,3 @@ def test_an_aggregate_whose_resamples_do_not_differ_has_no_interval() -> None:
     (judged,) = judge([found], [Limit("k0", None, None, -math.inf, 5)], 30)
     assert judged.state is State.INSUFFICIENT_EVIDENCE
     assert "sampling error" in judged.reason
-
-
-@st.composite
-def statistics(draw: st.DrawFn) -> list[Statistic]:
-    """A family in two groups: a share, an area between 0 and 1, or costs; values may be missing or all alike."""
-    share = draw(st.booleans())
-    values = draw(
-        st.sampled_from([[0.0, 1.0], [0.0, 0.25, 1.0], [0.4], [0.0], [1.0], [0.3, np.nan], [0.2, 1.0, np.nan]])
-    )
-    counts = st.lists(st.integers(0, 40), min_size=len(values), max_size=len(values))
-    return [
-        Statistic(FAMILY, group, np.array(values), np.array(draw(counts)), True, share=share)
-        for group in ("white", "Black")
-    ]
-
-
-@settings(deadline=None, max_examples=examples(150))
-@given(statistics(), st.lists(st.sampled_from([0.0, 0.4, 1.0]), min_size=0, max_size=5), st.sampled_from([*POLICIES]))
-def test_no_interval_of_a_finite_value_is_without_width(
-    made: list[Statistic], draws: list[float], profile: str
-) -> None:
-    policy = POLICIES[profile]
-    drawn = {(FAMILY, "Black"): Drawn(np.array(draws))} if draws else {}
-    made = [s for s in (publication.coarsened(s, policy) for s in made) if s.counts.sum()]
-    found = publication.published(summarise(made, drawn, PLAN), set(), policy)
-    for m in found:
-        if math.isfinite(m.value) and Note.RANGE not in m.note:
-            assert math.isnan(m.low) == math.isnan(m.high), m
-            assert math.isnan(m.low) or m.low < m.high, m
-            assert math.isnan(m.low) or m.low <= m.value + 0.0051 <= m.high + 0.0102, m
-        assert not math.isinf(m.low)
-        assert not math.isinf(m.high)
-
-
-def test_two_decimals_take_no_interval_its_width() -> None:
-    nearly = Measure(FAMILY, "Black", "white", 0.1213, 0.1211, 0.1219, 100)
-    (shown,) = publication.published([nearly], set(), POLICIES["strict"])
-    assert (shown.value, shown.low, shown.high) == (0.12, 0.12, 0.13)

@@ -53,7 +53,7 @@ def audit(tmp_path_factory: pytest.TempPathFactory) -> tuple[AuditSpec, pd.DataF
     place: Path = tmp_path_factory.mktemp("loans")
     loans(300).to_csv(place / "loans.csv", index=False)
     spec = asked(place)
-    return spec, call_plainly(plan(spec).steps[:-1])["measures"][0].to_pandas().query("subgroup == 0")
+    return spec, call_plainly(plan(spec).steps[:-2])["measures"][0].to_pandas().query("subgroup == 0")
 
 
 def asked(place: Path, **overrides: str) -> AuditSpec:
@@ -127,7 +127,8 @@ def test_what_is_never_judged_was_planned_so(audit: tuple[AuditSpec, pd.DataFram
         for _, row in once.iterrows()
         if not any(form.unjudged for form in fitting(plan_of, row))
     }
-    assert {measure for _, measure in hoped - taken} <= TOO_FEW
+    described = {measure for _, measure in hoped if measure.endswith(("_size_matched_difference", "_null_difference"))}
+    assert {measure for _, measure in hoped - taken} <= TOO_FEW | described, "a limit on them is told as descriptive"
 
 
 TOO_FEW = {

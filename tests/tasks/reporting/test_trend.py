@@ -1,7 +1,7 @@
 """Measures over years: nothing is lost, nothing withheld is told, and a gap is never drawn as a value."""
 
-import json
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from schemas.tables.trends import TREND, Told
 from schemas.terms import State
+from tasks.reporting.charts.numbers import WITHHELD
 from tasks.reporting.material import Measure
-from tasks.reporting.section import Swatch
-from tasks.reporting.trends import charts as charts_of_years
+from tasks.reporting.numbers import covers, interval
+from tasks.reporting.trends import charts
+from tasks.reporting.trends.fitting import CHARTS, POINTS, ROWS, TABLES, fitting, largest, left_out
 from tasks.reporting.trends.page import trend_page
 from tasks.reporting.trends.trend import HMDA_BREAK, RANGES, YearResult, all_series, breaks, told, trend
 
@@ -75,46 +77,79 @@ def test_hmda_breaks_at_2018_and_other_data_where_columns_come_or_go():
     assert breaks([YEARS[2], YEARS[1]], hmda=False) == {2017: "from 2017 without ltv"}
 
 
-def drawn(broken):
-    series = [("outcomes", "lender", "race", group, "approval_rate") for group in ("white", HOSTILE)]
-    return charts_of_years.drawn(YEARS, series, "rate", broken)
+SERIES = [("outcomes", "lender", "race", group, "approval_rate") for group in ("white", HOSTILE)]
 
 
-def test_what_has_no_value_to_draw_is_a_mark_and_holds_no_number():
-    rows = drawn({})
-    assert len(rows) == 2 * len(YEARS)
-    mine = {row["year"]: row for row in rows if row["group"] == HOSTILE}
-    assert [number for number, row in mine.items() if row["what"] == "dot"] == [2016, 2021]
-    gaps = [row for row in rows if row["what"] == "gap"]
-    assert len(gaps) == 5
-    assert all("value" not in row and "low" not in row for row in gaps)
-    assert mine[2018]["shown"] == "too few"
+def chart(broken=(), years=YEARS, series=SERIES):
+    return charts.by_year("Approval", years, series, "white", dict(broken))
 
 
-def segments(rows, group):
-    """The years of each line that is drawn."""
-    lines = {}
-    for row in rows:
-        if row["group"] == group and row["what"] == "dot":
-            lines.setdefault(row["segment"], []).append(row["year"])
-    return list(lines.values())
+def test_a_year_without_a_value_is_a_gap_and_holds_no_number():
+    white, other = chart().series
+    assert [line.reference for line in (white, other)] == [True, False]
+    assert [point.year for point in other.points if point.point is not None] == [2016, 2021]
+    gaps = {point.year: point for point in other.points if point.point is None}
+    assert {year: point.value for year, point in gaps.items()} == {2017: WITHHELD, 2018: None, 2019: None, 2020: None}
+    assert all((point.low, point.high, point.n) == (None, None, None) for point in gaps.values())
+    assert [gaps[number].sentence for number in (2017, 2018, 2019, 2020)] == [
+        *("Withheld.", "Too few people for a value.", "Could not be audited.", "Undefined."),
+    ]
 
 
-def test_lines_end_at_gaps_and_at_breaks():
-    assert segments(drawn({}), "white") == [[2016, 2017, 2018], [2020, 2021]]
-    assert segments(drawn({2018: "another rule"}), "white") == [[2016, 2017], [2018], [2020, 2021]]
-    assert segments(drawn({2018: "another rule"}), HOSTILE) == [[2016], [2021]]
+def test_shares_are_drawn_in_percent_with_their_interval_and_people():
+    drawn = chart()
+    (point,) = [point for point in drawn.series[1].points if point.year == 2016]
+    assert drawn.unit.name == "percent"
+    assert (point.value, point.low, point.high) == pytest.approx((60, 50, 70))
+    assert point.n == 100
 
 
-def test_the_break_and_the_editions_are_drawn():
-    shapes = charts_of_years.editions(YEARS)
-    assert shapes == {"historic": "circle", "snapshot": "square"}
-    swatches = {"white": Swatch("white", "#000"), HOSTILE: Swatch(HOSTILE, "#00f", "1 1")}
-    panel = charts_of_years.panel("Approval", drawn({}), swatches, shapes, {2018: "another rule"}, share=True)
-    assert [row["x"] for row in panel.spec["datasets"]["rows"] if row["what"] == "break"] == [2017.5]
-    (rule,) = [layer for layer in panel.spec["layer"] if "break" in json.dumps(layer.get("transform", ""))]
-    assert rule["mark"]["type"] == "rule"
-    assert "svg" in panel.svg
+def test_a_check_gives_its_state_and_no_check_none():
+    checked = year(2022, measure("white", 0.7, 300, state=State.BREACH), measure(HOSTILE, 0.7, 300, state="no_limit"))
+    assert [line.points[-1].state for line in chart(years=(*YEARS, checked)).series] == ["breach", ""]
+
+
+def test_a_break_is_drawn_in_its_year():
+    assert chart().breaks == ()
+    assert chart({2018: "another rule"}).breaks == ((2018, "another rule"),)
+
+
+def test_without_an_interval_to_draw_there_is_no_chart():
+    assert chart(years=[YEARS[3]]) is None
+    assert chart(years=of_draws(), series=all_series(of_draws())) is None
+    other = [replace(YEARS[0], measures=(measure("white", 0.2, 300, name="burden", method="fgce"),))]
+    assert chart(years=other, series=all_series(other)) is None
+
+
+@pytest.mark.parametrize(
+    ("unit", "values", "name", "said", "places", "factor"),
+    [
+        ("rate", [0.2], "approval_rate", "percent", 1, 100),
+        ("rate", [0.2], "approval_rate_difference", "percentage points", None, 100),
+        ("points", [0.2], "st_effect", "percentage points", None, 100),
+        ("rate", [0.9], "approval_rate_ratio", "ratio", 2, 1),
+        ("count", [1234.0], "people", "value", 0, 1),
+        ("number", [0.034, 0.01, float("nan")], "cost", "value", 4, 1),
+        ("number", [3e-9], "cost", "value", 6, 1),
+        ("number", [], "cost", "value", 0, 1),
+    ],
+)
+def test_a_chart_counts_in_the_unit_of_its_measure(unit, values, name, said, places, factor):
+    found, times = charts.scale(unit, values, name)
+    assert (found.name, found.places, times) == (said, places, factor)
+
+
+@pytest.mark.parametrize("name", ["approval_rate", "st_effect", "approval_rate_difference", "denial_rate_ratio"])
+def test_an_interval_that_covers_is_printed(name):
+    assert covers(name)
+    assert interval(measure("white", 0.5, 300, name=name), "rate").startswith("[")
+
+
+@pytest.mark.parametrize("name", ["burden", "cec", "infeasible_share_difference", "st_effect_null", "cst_effect_x"])
+def test_an_interval_that_does_not_cover_is_not_printed_but_a_range_of_draws_is(name):
+    assert not covers(name)
+    assert interval(measure("white", 0.5, 300, name=name), "rate") == ""
+    assert interval(measure("white", 0.5, 300, name=name, note="range"), "rate").startswith("(")
 
 
 @pytest.fixture(scope="module")
@@ -123,28 +158,32 @@ def page():
 
 
 def test_the_page_shows_every_year_and_escapes_names(page):
-    assert HOSTILE not in re.sub(
-        r"<script.*?</script>", lambda m: "" if "alert" not in m[0] else m[0], page, flags=re.S
-    )
+    assert HOSTILE not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     body = page.split("<main", 1)[1]
     for year_of in YEARS:
         assert str(year_of.year) in body
     assert HMDA_BREAK[1] in body
-    assert "could not be audited" in body
-    assert "too few" in body
+    assert "Could not be audited." in body
+    assert "Too few people" in body
     assert "withheld" in body
 
 
-def test_the_page_asks_the_network_for_nothing(page):
-    own = re.sub(r"<script>.*?</script>", "", page, flags=re.S)
-    assert not re.findall(r"""(?:src|href)=["']https?:""", own)
-    assert "default-src 'none'" in own
+def test_the_page_asks_the_network_for_nothing_and_runs_no_script(page):
+    assert not re.findall(r"""(?:src|href)=["']https?:""", page)
+    assert "<script" not in page
+    assert "default-src 'none'" in page
+
+
+def test_ids_of_the_page_are_unique(page):
+    ids = re.findall(r' id="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'href="#([^"]+)"', page)) <= set(ids)
 
 
 def test_a_value_of_too_few_is_in_the_table_of_no_page(page):
-    assert "50.0\N{NO-BREAK SPACE}%" not in page  # 0.5 of 12 people in 2018
-    assert "60.0\N{NO-BREAK SPACE}%" in page
+    assert "<td>50</td>" not in page  # 0.5 of 12 people in 2018
+    assert "<td>60</td>" in page
 
 
 def of_draws():
@@ -162,24 +201,82 @@ def test_a_range_of_draws_is_told_as_one_in_the_table():
     assert {row["note"] for row in trend("a", YEARS).to_pylist()} == {""}
 
 
-def bars(years):
-    """The intervals in the figure of the first series of some years."""
-    series = charts_of_years.drawn(years, all_series(years)[:1], "rate", {})
-    shapes = charts_of_years.editions(years)
-    svg = charts_of_years.panel("A", series, {"white": Swatch("white", "#000")}, shapes, {}, share=True).svg
-    return re.findall(r"<line ", svg.split("layer_1_marks", 1)[1].split("</g>", 1)[0])
-
-
-def test_a_range_of_draws_is_no_bar_in_the_figure():
-    assert not bars(of_draws())
-    assert len(bars([year(2016, measure("white", 0.7, 300))])) == 1
-
-
 def test_a_page_with_ranges_of_draws_says_what_they_are(page):
-    drawn_page = trend_page("Loans", of_draws(), {"race": "white"}, False, []).decode()
-    assert "(10.0 to 30.0)" in drawn_page
-    assert "[10.0, 30.0]" not in drawn_page
-    assert "Dots, without the ranges of draws, which are no intervals" in drawn_page
-    assert RANGES in drawn_page
+    ranged = trend_page("Loans", of_draws(), {"race": "white"}, False, []).decode()
+    assert "(10 to 30)" in ranged
+    assert "[10.0, 30.0]" not in ranged
+    assert RANGES in ranged
+    assert "<svg" not in ranged
     assert RANGES not in page
-    assert "Dots with intervals" in page
+    assert "<svg" in page
+
+
+def many(measures, groups):
+    """Two years of measures with intervals, of decision makers by the dozen so that there are many charts."""
+    names = [f"group {i:02}" for i in range(groups)]
+    return [
+        year(
+            n,
+            *(
+                measure(g, 0.5 + i / 100, 300, maker=f"maker {k:02}")
+                for k in range(measures)
+                for i, g in enumerate(names)
+            ),
+        )
+        for n in (2016, 2017)
+    ]
+
+
+def test_a_page_has_room_for_so_many_charts_and_tables_and_says_what_is_left():
+    years = many(CHARTS + TABLES + 3, 2)
+    html = trend_page("Loans", years, {"race": "group 00"}, False, []).decode()
+    assert html.count('class="wide"') == CHARTS
+    assert html.count('<details class="folded">') == TABLES
+    assert "3 more are in the JSON file beside this page." in html
+    assert trend("a", years).num_rows == 2 * 2 * (CHARTS + TABLES + 3)
+
+
+def test_a_page_of_eighteen_years_stays_small():
+    names = [f"group {i}" for i in range(12)]
+    years = [
+        year(n, *(measure(g, 0.5, 300, maker=f"m{k}") for k in range(30) for g in names)) for n in range(2007, 2025)
+    ]
+    html = trend_page("Loans", years, {"race": "group 0"}, False, [])
+    assert html.count(b'class="wide"') == POINTS // (12 * 18)
+    assert len(html) < 1_800_000
+
+
+@given(st.lists(st.integers(0, 50)), st.integers(0, 10), st.integers(0, 100))
+def test_what_fits_is_no_more_than_there_is_room_for_and_nothing_else_would_fit(sizes, most, room):
+    kept = fitting(dict(enumerate(sizes)), most, room)
+    left = room - sum(sizes[i] for i in kept)
+    assert len(kept) <= most
+    assert left >= 0
+    assert len(kept) == most or all(sizes[i] > left for i in range(len(sizes)) if i not in kept)
+
+
+def test_judged_measures_are_drawn_first():
+    late = measure("white", 0.5, 300, name="denial_rate_difference", maker="zz", state=State.BREACH)
+    fill = many(CHARTS + 1, 1)[0].measures
+    plain = tuple(replace(m, measure="denial_rate", state="no_limit") for m in fill)
+    html = trend_page("Loans", [year(2016, *plain, late)], {"race": "white"}, False, []).decode()
+    drawn = re.findall(r'<svg class="wide"[^>]*>\s*<title[^>]*>([^<]*)', html)
+    assert len(drawn) == CHARTS
+    assert sum("(zz)" in title for title in drawn) == 1
+
+
+def test_groups_beyond_the_room_are_left_to_the_file_and_the_page_says_so():
+    html = trend_page("Loans", many(1, ROWS + 2), {"race": "group 00"}, False, []).decode()
+    assert f"These are the {ROWS} groups with the largest effects, of {ROWS + 2}." in html
+    for name, shown in (("group 00", True), ("group 01", False), ("group 02", False), ("group 03", True)):
+        assert (f"<bdi>{name}" in html) == shown, name  # the reference group stays, those nearest to it go
+
+
+@given(st.lists(st.floats(0, 1), max_size=60))
+def test_the_largest_stay_and_keep_their_order(sizes):
+    kept = largest(range(len(sizes)), lambda i: sizes[i])
+    assert kept == sorted(kept)
+    assert len(kept) == min(len(sizes), ROWS)
+    gone = set(range(len(sizes))) - set(kept)
+    assert max((sizes[i] for i in gone), default=0) <= min((sizes[i] for i in kept), default=0)
+    assert bool(left_out(len(kept), len(sizes))) == bool(gone)

@@ -13,7 +13,7 @@ from schemas.tables.trends import MONITORING
 from schemas.terms import State
 from tasks.metrics.algorithm.monitoring.years import Conditions, MonitoringRule
 from tasks.reporting.trends.monitoring import YearVerdicts, breaches, changed, era, follow, said_by_theory, table
-from tasks.reporting.trends.page import trend_page, words
+from tasks.reporting.trends.page import trend_page
 from tasks.reporting.trends.sequence import chapter
 from tasks.reporting.trends.trend import HMDA_BREAK
 
@@ -112,7 +112,7 @@ def test_only_the_last_year_counts_as_changed():
 
 
 def page_of(years, rule=RULE):
-    chapters = chapter(follow(years, rule), rule, {"race": "white"}, words())
+    chapters = chapter(follow(years, rule), rule)
     return trend_page("Loans", [trend_year(2016), trend_year(2019)], {"race": "white"}, False, [], chapters).decode()
 
 
@@ -125,16 +125,38 @@ def test_the_page_draws_the_band_against_the_limit_and_escapes_names():
 
 
 def test_the_figure_holds_no_number_for_a_gap_and_the_limit_as_a_line():
-    (section,) = chapter(follow(YEARS, RULE), RULE, {"race": "white"}, words())
-    spec = section.parts[0].figures[0].panels[0].spec
-    rows = spec["datasets"]["rows"]
-    gaps = [row for row in rows if row["what"] == "gap"]
-    assert len(gaps) == 4
-    assert all("value" not in row for row in gaps)
-    assert [row["value"] for row in rows if row["what"] == "limit"] == [0.02]
-    assert any("limit" in json.dumps(layer.get("transform", "")) for layer in spec["layer"])
-    black = [row["segment"] for row in rows if row.get("group") == "Black" and row["what"] == "dot"]
-    assert len(set(black)) == 2  # the line is cut at the gap
+    (section,) = chapter(follow(YEARS, RULE), RULE)
+    chart = section.parts[0].figures[0].chart
+    points = {(line.label, point.year): point for line in chart.series for point in line.points}
+    gaps = {key for key, point in points.items() if point.point is None}
+    assert gaps == {("Black", 2017), ("Black", 2018), (HOSTILE, 2018), (HOSTILE, 2019)}
+    assert all((points[key].value, points[key].low) == (None, None) for key in gaps)
+    assert points["Black", 2018].sentence == "Never audited."
+    assert (chart.limit, chart.side) == (0.02, "at_most")
+    assert points["Black", 2019].state == "breach"
+    assert "earlier" not in section.parts[0].figures[0].caption
+
+
+def test_a_limit_that_was_another_before_is_named():
+    years = [year_of(2016 + t, verdict("Black", 0.05, 0.01, limit=limit)) for t, limit in enumerate((0.03, 0.02))]
+    figure = chapter(follow(years, RULE), RULE)[0].parts[0].figures[0]
+    assert figure.chart.limit == 0.02
+    assert "Limit in earlier years: at most 0.03." in figure.caption
+
+
+def test_a_break_of_the_sequence_is_drawn():
+    years = [year_of(2016 + t, verdict("Black", 0.05, 0.01), conditions=Conditions(version=str(t))) for t in range(2)]
+    (section,) = chapter(follow(years, RULE), RULE)
+    ((year, words),) = section.parts[0].figures[0].chart.breaks
+    assert year == 2017
+    assert "another version of the method" in words
+
+
+def test_without_an_estimate_the_sequence_is_a_table():
+    (section,) = chapter(follow([year_of(2016, verdict("Black", None, None))], RULE), RULE)
+    (part,) = section.parts
+    assert part.figures == ()
+    assert [cell.text for cell in part.tables[0].rows[0]] == ["Black", "too little to say"]
 
 
 def test_a_ratio_is_written_as_one_and_its_change_as_a_factor():
@@ -152,13 +174,13 @@ def test_other_rules_are_named(rule):
 
 
 def test_without_verdicts_there_is_no_chapter():
-    assert chapter(follow([YearVerdicts(2016, why="no verdicts")], RULE), RULE, {}, words()) == []
+    assert chapter(follow([YearVerdicts(2016, why="no verdicts")], RULE), RULE) == []
     assert "Years against their limits" in page_of(YEARS)
 
 
 def test_18_years_of_12_groups_are_a_page_in_three_seconds():
     years = many_years(18, [f"group {i}" for i in range(12)])
-    page_of(YEARS)  # the script bundle is made once a process
+    page_of(YEARS)  # templates and declarations are read once a process
     begun = time.process_time()
     html = page_of(years)
     assert time.process_time() - begun < 3

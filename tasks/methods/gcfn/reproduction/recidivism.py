@@ -19,7 +19,8 @@ from tasks.methods.gcfn.algorithm.fair_prediction.training import train
 from tasks.methods.gcfn.reproduction import measures
 from tasks.methods.gcfn.reproduction.people import Defendants
 from tasks.methods.gcfn.reproduction.printed import FAIR, SCORE, WHOLE_FILE
-from tasks.metrics.algorithm.disclosure import POLICIES, complement
+from tasks.metrics.publish.algorithm.families import complement
+from tasks.metrics.publish.algorithm.profiles import POLICIES
 from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.proof.lines import Cell, Value
 

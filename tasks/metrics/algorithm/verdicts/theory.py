@@ -1,6 +1,6 @@
 """The state of a theory of harm from those of its rows, and of an audit from those of its theories."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from schemas.terms import State, Theory
@@ -19,13 +19,7 @@ class Concluded(NamedTuple):
     @property
     def reason(self) -> str:
         """Why, in words, with every group named."""
-        return self.told()
-
-    def told(self, hidden: Collection[Whose] = ()) -> str:
-        """Why, in words. Groups that are withheld are not named: their state would be told."""
-        named = [f"{group}{more}" for (*_, group), more in (each for each in self.about if each[0] not in hidden)]
-        gone = sum(each in hidden for each in dict.fromkeys(of for of, _ in self.about))
-        named = [*dict.fromkeys(named), *([f"{gone} withheld"] if gone else [])]
+        named = dict.fromkeys(f"{group}{more}" for (*_, group), more in self.about)
         return f"{self.words}: {', '.join(named)}" if named else self.words
 
 

@@ -122,7 +122,7 @@ def _problem(m: Measure, covering: Collection[str], minimum_n: int) -> str:
         return "the measure or its interval is not defined"
     if m.note:
         return "the value is no more than a bound"
-    return "" if base_name(m.family.measure) in covering else DESCRIPTIVE
+    return "" if covers(m.family.measure, covering) else DESCRIPTIVE
 
 
 def _headlines(measures: Iterable[Measure]) -> set[tuple[str, str]]:
@@ -133,6 +133,16 @@ def _headlines(measures: Iterable[Measure]) -> set[tuple[str, str]]:
 def known_names(bases: Sequence[str]) -> list[str]:
     """Every name that a limit can have, given the measures that methods make."""
     return sorted({*bases, *(base + suffix for base in bases for suffix in SUFFIXES)})
+
+
+def covers(measure: str, covering: Collection[str]) -> bool:
+    """Whether the intervals of a measure, or of its difference or ratio, cover as often as they say.
+
+    Args:
+        measure: what it is called.
+        covering: names of measures of which that is known; of what was drawn beside them it is not.
+    """
+    return any(measure.removesuffix(suffix) in covering for suffix in ("", "_difference", "_ratio"))
 
 
 def unlimited(m: Measure, covering: Collection[str]) -> tuple[State, str]:

@@ -4,8 +4,8 @@ Scope: arithmetic on arrays. Reading tables and writing the published tables is 
 
 - ``populations``: whom a number is about (``Population``), counts of them, and the rows of ``People``.
 - ``profiles``, ``digits``: thresholds and rounding of counts; digits of other numbers.
-- ``column_tree``, ``cells``: counts as sums of the smallest sets of people that they tell apart.
-- ``programme``, ``auditor``: what a reader can tell of a count, by linear and integer programmes.
+- ``audit.column_tree``, ``audit.cells``: counts as sums of the smallest sets of people that they tell apart.
+- ``audit.programme``, ``audit.auditor``: what a reader can tell of a count, by linear and integer programmes.
 - ``primary``, ``losses``, ``ledger``, ``suppression``: what is withheld for its own size, and what with it.
 - ``outcome``: the request, and the fate of every number.
 

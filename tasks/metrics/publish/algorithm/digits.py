@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from tasks.metrics.publish.algorithm.profiles import Policy, rounded
+from tasks.metrics.publish.algorithm.profiles import Policy
 from tasks.numerics.arrays import Floats
 
 SIGNIFICANT = 3
@@ -27,15 +27,9 @@ class End(StrEnum):
     LARGEST = "largest"
 
 
-def share(policy: Policy, events: int, n: int, base: int = 0) -> float:
-    """A share as published: of rounded counts, with as many decimals as its n has digits; NaN of nobody.
-
-    ``base`` is what the counts are rounded to, 0 for the profile's own.
-    """
-    if not policy.protects:
-        return events / n if n else math.nan
-    events, n = rounded(policy, events, base), rounded(policy, n, base)
-    return round(min(events / n, 1.0), decimals(n)) if n else math.nan
+def share(events: int, n: int) -> float:
+    """A share as published, of counts as they are printed: as many decimals as ``n``, one or more, has digits."""
+    return round(min(events / n, 1.0), decimals(n))
 
 
 def decimals(n: int) -> int:
@@ -43,11 +37,9 @@ def decimals(n: int) -> int:
     return len(str(max(n, 1)))
 
 
-def fraction(policy: Policy, value: float, n: int) -> float:
-    """An end of a share's interval, or a difference of shares, as published: as many decimals as ``n`` has digits."""
-    if not policy.protects or not math.isfinite(value):
-        return value
-    return round(value, decimals(rounded(policy, n)))
+def blunt(n: int) -> int:
+    """Decimals with which a share is one of every number near ``n``: a step of the last is one person or more."""
+    return math.floor(math.log10(n))
 
 
 def significant(policy: Policy, value: float, digits: int = SIGNIFICANT) -> float:
@@ -55,16 +47,11 @@ def significant(policy: Policy, value: float, digits: int = SIGNIFICANT) -> floa
     return float(f"{value:.{digits}g}") if policy.protects and math.isfinite(value) else value
 
 
-def p_value(policy: Policy, p: float) -> tuple[float, str]:
-    """A p-value as published, as a number and in words: two digits, and below 0.001 no more than that."""
-    if math.isnan(p):
-        return p, ""
-    if not policy.protects:
-        return p, f"{p:g}"
-    if p < LEAST_P:
-        return LEAST_P, f"< {LEAST_P:g}"
-    value = significant(policy, p, P_DIGITS)
-    return value, f"{value:g}"
+def p_value(policy: Policy, p: float) -> float:
+    """A p-value as published: two digits, and below 0.001 no more than that."""
+    if math.isnan(p) or not policy.protects:
+        return p
+    return LEAST_P if p < LEAST_P else significant(policy, p, P_DIGITS)
 
 
 def extreme(policy: Policy, values: Floats, end: End) -> float:

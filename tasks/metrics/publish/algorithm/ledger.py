@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tasks.metrics.publish.algorithm.auditor import Auditor
-from tasks.metrics.publish.algorithm.cells import cells_of
+from tasks.metrics.publish.algorithm.audit.auditor import Auditor
+from tasks.metrics.publish.algorithm.audit.cells import cells_of
 from tasks.metrics.publish.algorithm.outcome import Entry, Fate, Request
 from tasks.metrics.publish.algorithm.populations import Count, Place, Population, Published, rests
 from tasks.metrics.publish.algorithm.primary import Subject, Target, subjects_of, targets_of, told, withheld
@@ -40,22 +40,51 @@ class Ledger:
         counts = list(dict.fromkeys(every))
         self.auditor = Auditor(cells_of(people, counts), counts)
         self.withheld = {each for each, subject in self.subjects.items() if subject.small}
-        self.bases: dict[Place, int] = {}
-        """What counts are rounded to, in places where secondary control asks for more than the profile."""
-        self._limits: dict[tuple[Population, int], Limits] = {}
+        self.bases: dict[tuple[Place, str], int] = {}
+        """What n (the empty event) and events are rounded to, in places where more is asked for than the profile."""
+        self._limits: dict[tuple[Population, frozenset[tuple[str, int]] | None], Limits] = {}
         self.fixed: list[Limits] = []
         """What is published beside the populations: by earlier runs, and of merged groups."""
         self.targets = self._targets([*self.subjects.values(), *hidden])
 
-    def base(self, population: Population) -> int:
-        """What the counts of a population are rounded to, were it shown."""
-        return self.bases.get(population.place, self.request.policy.round_to)
+    def base(self, population: Population, event: str = "") -> int:
+        """What n of a population, or those with an event, are rounded to, were it shown.
+
+        The same people in two places have one number: two roundings of one count would narrow it.
+        """
+        places = self._places.get((population, event), (population.place,))
+        return max(self.bases.get((place, event), self.request.policy.round_to) for place in places)
+
+    @cached_property
+    def _places(self) -> Mapping[tuple[Population, str], Sequence[Place]]:
+        """Places in which a group has as many people, or as many with an event; alone where it has none."""
+        alike: dict[tuple[object, ...], list[Place]] = {}
+        out: dict[tuple[Population, str], list[Place]] = {}
+        for each, subject in self.subjects.items():
+            for event, size in (("", subject.n), *subject.events.items()):
+                whose = Count(each, event).happening if event else None
+                key = (each.attribute, each.group, each.part, whose, size, each.place if size == 0 else None)
+                out[each, event] = alike.setdefault(key, [])
+                out[each, event].append(each.place)
+        return out
 
     def coarser(self, place: Place) -> int | None:
         """The next coarser base of a place; None where there is none."""
         bases = self.request.policy.bases
-        following = bases.index(self.bases.get(place, bases[0])) + 1
+        following = bases.index(self.bases.get((place, ""), bases[0])) + 1
         return bases[following] if following < len(bases) else None
+
+    def coarsen(self, place: Place, base: int) -> None:
+        """Round all counts of a place to a base."""
+        self.bases.update({(place, event): base for event in ("", *self._events[place])})
+
+    @cached_property
+    def _events(self) -> dict[Place, set[str]]:
+        """Events that are printed of each place."""
+        out: dict[Place, set[str]] = {}
+        for population, subject in self.subjects.items():
+            out.setdefault(population.place, set()).update(subject.events)
+        return out
 
     def bounds(self) -> tuple[Floats, Floats]:
         """Bounds of the auditor's rows that a reader knows, infinite where there are none."""
@@ -108,7 +137,7 @@ class Ledger:
             return Entry(count, Fate.WITHHELD_SMALL if subject.small else Fate.WITHHELD_WITH, None, "")
         if count.event in subject.ranges:
             return Entry(count, Fate.RANGE, None, subject.ranges[count.event].text)
-        base = self.base(population)
+        base = self.base(population, count.event)
         number = rounded(self.request.policy, subject.size(count), base)
         return Entry(count, Fate.ROUNDED if base > 1 else Fate.SHOWN, number, "")
 
@@ -116,10 +145,13 @@ class Ledger:
         subject = self.subjects[population]
         if population in self.withheld:
             return [withheld(subject)]
-        return list(told(self.request.policy, subject, self.base(population)))
+        return list(told(self.request.policy, subject, self._rounding(population)))
+
+    def _rounding(self, population: Population) -> dict[str, int]:
+        return {event: self.base(population, event) for event in ("", *self.subjects[population].events)}
 
     def _learned(self, population: Population) -> Limits:
-        key = population, 0 if population in self.withheld else self.base(population)
+        key = population, None if population in self.withheld else frozenset(self._rounding(population).items())
         if key not in self._limits:
             self._limits[key] = self.limits(self._published(population))
         return self._limits[key]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from tasks.metrics.publish.algorithm.auditor import Interval
+from tasks.metrics.publish.algorithm.audit.auditor import Interval
 from tasks.metrics.publish.algorithm.losses import Losses
 from tasks.metrics.publish.algorithm.populations import Count, People, Population, Published
 from tasks.metrics.publish.algorithm.profiles import Policy
@@ -22,6 +22,8 @@ class Fate(StrEnum):
     RANGE = "range"
     WITHHELD_SMALL = "withheld_small"
     WITHHELD_WITH = "withheld_with"
+    WITHHELD_UNAUDITED = "withheld_unaudited"
+    """With its whole attribute: to audit all that is linked with it would take too long."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +76,8 @@ class Outcome:
 
     entries: tuple[Entry, ...]
     merged: tuple[Merged, ...]
-    bases: Mapping[Population, int]
-    """What the counts of each shown population are rounded to."""
+    bases: Mapping[Count, int]
+    """What each count of a shown population is rounded to."""
     intervals: tuple[Interval, ...]
     """What can be told of the n of each withheld population, and of each other protected count: at least this wide."""
     closed: tuple[Interval, ...]

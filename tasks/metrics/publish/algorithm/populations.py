@@ -1,6 +1,6 @@
 """Populations: whom a published number is about, and what is known of each person.
 
-A count is a population with or without an event (denied by the model, say). It is a sum of cells: module ``cells``.
+A count is a population with or without an event (denied by the model, say). It is a sum of cells: ``audit.cells``.
 Source: rule 2 of the disclosure pass, decision 0034.
 """
 
@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from schemas.terms import EVERYBODY
 from tasks.numerics.arrays import Bools, Longs
 
-ALL = "All"
+ALL = EVERYBODY
 """Group of everybody."""
 REST = "(none of the groups)"
 """Group of those who are of no group of an attribute."""
@@ -144,9 +145,13 @@ class People:
 
     def of(self, population: Population) -> Bools:
         """Which rows are of the population, ``(rows,)``."""
-        inside = self.bases[population.place]
+        return self.bases[population.place] & self.of_group(population)
+
+    def of_group(self, population: Population) -> Bools:
+        """Which rows are of the population's group and part, wherever they are, ``(rows,)``."""
+        inside = np.ones_like(self.bases[population.place])
         if population.group != ALL:
-            inside = inside & (self.attribute(population.attribute).codes == self.code(population))
+            inside = self.attribute(population.attribute).codes == self.code(population)
         if population.part:
             parts = self.parts[population.attribute, population.decision_maker]
             inside = inside & (parts == max(population.part, 0))

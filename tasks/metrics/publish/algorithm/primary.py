@@ -5,6 +5,7 @@ Source: rules 3 and 4 of the disclosure pass; decision 0034.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -67,10 +68,10 @@ def _subject(
     return Subject(population, n, events, told, small(policy, n))
 
 
-def told(policy: Policy, subject: Subject, base: int = 0) -> Iterator[Published]:
-    """What a reader learns of a population that is shown, its counts rounded to ``base`` (0: the profile's)."""
+def told(policy: Policy, subject: Subject, bases: Mapping[str, int] = MappingProxyType({})) -> Iterator[Published]:
+    """What a reader learns of a population that is shown, n and events rounded to ``bases``, else the profile's."""
     people = Count(subject.population)
-    yield Published(people, *learned(policy, subject.n, base, never_small=policy.protects))
+    yield Published(people, *learned(policy, subject.n, bases.get("", 0), never_small=policy.protects))
     for event, having in subject.events.items():
         if event in subject.ranges:
             each = subject.ranges[event]
@@ -78,7 +79,8 @@ def told(policy: Policy, subject: Subject, base: int = 0) -> Iterator[Published]
             if each.sizes is not None:
                 yield Published(people, *each.sizes)
             continue
-        yield Published(Count(subject.population, event), *learned(policy, having, base, policy.events_too))
+        span = learned(policy, having, bases.get(event, 0), policy.events_too)
+        yield Published(Count(subject.population, event), *span)
         if policy.events_too:
             # a range would stand there if a few were without the event
             without = subject.n - having

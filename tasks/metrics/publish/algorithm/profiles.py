@@ -45,6 +45,9 @@ POLICIES = {
     "official": Policy(smallest=11, events_too=True, round_to=10),
 }
 
+MOST_MOVED = 0.1
+"""Of a share: what rounding beyond the profile's own may move its events by. 12 of 28 by twenties are 20 of 20."""
+
 CERTAIN = (0.95, 0.9, 0.8, 0.75)
 """Limits that stand for the share of a group in which everybody was denied."""
 LEAST, FEW = 5, 100
@@ -68,6 +71,11 @@ def rounded(policy: Policy, count: int, base: int = 0) -> int:
     """The count as published, rounded to ``base`` (0: that of the profile); a tie goes to the even multiple."""
     base = base or policy.round_to
     return round(count / base) * base
+
+
+def is_coarse(policy: Policy, base: int, n: int) -> bool:
+    """Whether secondary control rounds to ``base``, by which a share of ``n`` people could be any other one."""
+    return base > policy.round_to and base / 2 > MOST_MOVED * n
 
 
 def learned(policy: Policy, count: int, base: int = 0, never_small: bool = True) -> Span:

@@ -5,17 +5,20 @@ at least loss. They go, and the next count is looked at. Afterwards each of them
 the auditor still calls all counts open. Source: rules 6 and 7 of the disclosure pass; decision 0034.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from tasks.metrics.publish.algorithm.audit.auditor import Interval
+from tasks.metrics.publish.algorithm.audit.cells import cells_of
+from tasks.metrics.publish.algorithm.audit.programme import SpentError
 from tasks.metrics.publish.algorithm.ledger import Ledger
 from tasks.metrics.publish.algorithm.losses import Loss
-from tasks.metrics.publish.algorithm.outcome import Merged, Outcome, Request
+from tasks.metrics.publish.algorithm.outcome import Entry, Fate, Merged, Outcome, Request
 from tasks.metrics.publish.algorithm.populations import ALL, Count, Place, Population, Published
-from tasks.metrics.publish.algorithm.primary import Target
+from tasks.metrics.publish.algorithm.primary import Target, subjects_of, targets_of, withheld
 from tasks.metrics.publish.algorithm.profiles import learned, ranged, rounded, small
 from tasks.numerics.arrays import Floats, Longs
 
@@ -37,22 +40,101 @@ class Sacrifice(NamedTuple):
 
 
 EFFORT = 1_200_000
-"""Cells of programmes (half a minute) after which nothing more is put back or merged: less is shown, never more."""
+"""Work (half a minute) after which nothing more is put back or merged: less is shown, never more."""
+PROTECT = 600_000
+"""Work (a quarter of a minute) after which whole attributes are withheld, in place of what closes each count."""
+CEILINGS = (np.inf, 1000, 200, 0)
+"""Most cells that the attributes tell apart, one ceiling tried after another; 0 leaves everybody alone."""
 STEEP = 6.0
 """A sum of this many counts is given up rather than one of the next step of loss."""
 
 
 def suppress(request: Request) -> Outcome:
     """Decide what is published, so that no small count is told. ValueError where ``beside`` contradicts the people."""
-    ledger = Ledger(request)
-    closed, told = protect(ledger), 0
-    if request.beside:
-        ledger.fixed.append(ledger.limits(request.beside))
-        told = len(list(_told(ledger, [])))
+    tried: list[Sequence[Count]] = []
+    for ceiling in CEILINGS:
+        kept = _audited(request, ceiling)
+        if kept not in tried:
+            tried.append(kept)
+            outcome = _suppressed(request, kept, last=not ceiling)
+            if outcome is not None:
+                return outcome
+    raise AssertionError("everybody alone is always audited")
+
+
+def _audited(request: Request, ceiling: float) -> Sequence[Count]:
+    """The counts of everybody, and of as many attributes, in their order, as leave no more cells than a ceiling."""
+    if ceiling == np.inf:
+        return request.counts
+    names = set[str]()
+    for attribute in request.people.attributes if ceiling else ():
+        more = names | {attribute.name}
+        if cells_of(request.people, _of(request.counts, more)).size <= ceiling:
+            names = more
+    return _of(request.counts, names)
+
+
+def _of(counts: Sequence[Count], attributes: Collection[str]) -> list[Count]:
+    return [each for each in counts if each.population.group == ALL or each.population.attribute in attributes]
+
+
+def _suppressed(request: Request, kept: Sequence[Count], last: bool) -> Outcome | None:
+    """The outcome where all counts but those kept are withheld unaudited; None where that takes too long or tells one.
+
+    The ``last`` takes what it takes, and withholds everything where that tells one.
+    """
+    ledger = Ledger(replace(request, counts=kept))
+    ledger.auditor.allow(np.inf if last else PROTECT)
+    told = 0
+    try:
         closed = protect(ledger)
+        if request.beside:
+            ledger.fixed.append(ledger.limits(request.beside))
+            told = len(list(_told(ledger, [])))
+            closed = protect(ledger)
+    except SpentError:
+        return None
+    ledger.auditor.allow(np.inf if last else EFFORT)
     restore(ledger, closed)
     merged = merge(ledger, closed)
-    return _outcome(ledger, merged, closed, told)
+    unsaid = _unsaid(ledger, request, kept)
+    if unsaid is None and not last:
+        return None
+    if unsaid is None:
+        ledger.withheld.update(ledger.subjects)
+        merged, unsaid = [], {}
+    return _beside(_outcome(ledger, merged, closed, told), request, kept, unsaid)
+
+
+def _unsaid(ledger: Ledger, request: Request, kept: Sequence[Count]) -> dict[Count, Interval] | None:
+    """What can be told of the counts that are withheld unaudited; None where that is too much of one of them."""
+    gone = subjects_of(request.people, request.policy, _left(request, kept), request.adverse)
+    bounds, out = ledger.bounds(), dict[Count, Interval]()
+    for target in (target for subject in gone.values() for target in targets_of(request.policy, subject)):
+        try:
+            found = ledger.auditor.unsaid(target.count, *bounds)
+        except (KeyError, SpentError):
+            return None
+        if found.width < target.wanted:
+            return None
+        out[target.count] = found
+    return out
+
+
+def _left(request: Request, kept: Sequence[Count]) -> list[Count]:
+    shown = set(kept)
+    return [each for each in request.counts if each not in shown]
+
+
+def _beside(outcome: Outcome, request: Request, kept: Sequence[Count], unsaid: dict[Count, Interval]) -> Outcome:
+    """An outcome together with the counts that are withheld unaudited."""
+    gone = subjects_of(request.people, request.policy, _left(request, kept), request.adverse)
+    counts = [count for subject in gone.values() for count in subject.counts if not count.rest]
+    entries = [Entry(each, Fate.WITHHELD_UNAUDITED, None, "") for each in counts]
+    return replace(
+        outcome, entries=(*outcome.entries, *entries), intervals=(*outcome.intervals, *unsaid.values()),
+        published=(*outcome.published, *(withheld(each) for each in gone.values())),
+    )  # fmt: skip
 
 
 def protect(ledger: Ledger) -> list[Target]:
@@ -60,6 +142,8 @@ def protect(ledger: Ledger) -> list[Target]:
 
     All are looked at again until nothing more is given up: a coarser base can tell what a finer one left open.
     """
+    if not ledger.targets:
+        return []
     ledger.auditor.explore(_rows(ledger, ledger.targets), *ledger.bounds())
     closed: list[Target] = []
     changed = True
@@ -81,7 +165,8 @@ def _opened(ledger: Ledger, target: Target, closed: list[Target]) -> bool:
         changed = True
         for each in sacrifices:
             ledger.withheld.update(each.populations)
-            ledger.bases.update(each.bases)
+            for place, base in each.bases:
+                ledger.coarsen(place, base)
     return changed
 
 
@@ -127,15 +212,16 @@ def restore(ledger: Ledger, closed: Sequence[Target]) -> None:
         ledger.withheld.remove(each)
         if _tells(ledger, closed):
             ledger.withheld.add(each)
-    for place in sorted(ledger.bases):
-        _sharpen(ledger, place, closed)
+    for key in sorted(ledger.bases, key=lambda each: (not each[1], each)):  # events first: shares are made of few
+        if ledger.auditor.effort <= EFFORT:
+            _sharpen(ledger, key, closed)
 
 
-def _sharpen(ledger: Ledger, place: Place, closed: Sequence[Target]) -> None:
-    """Round the counts of a place no more than it takes."""
-    chosen = ledger.bases[place]
+def _sharpen(ledger: Ledger, key: tuple[Place, str], closed: Sequence[Target]) -> None:
+    """Round n, or the events, of a place no more than it takes."""
+    chosen = ledger.bases[key]
     for base in ledger.request.policy.bases:
-        ledger.bases[place] = base
+        ledger.bases[key] = base
         if base == chosen or not _tells(ledger, closed):
             return
 
@@ -169,7 +255,7 @@ def _merged(ledger: Ledger, groups: Sequence[Population]) -> Merged | None:
         having = sum(each.events[event] for each in subjects)
         if ranged(policy, sizes[""], having, event in ledger.request.adverse) is None:
             sizes[event] = having
-    base = ledger.base(groups[0])
+    base = max(ledger.base(groups[0], event) for event in sizes)
     published = []
     for event, size in sizes.items():
         first, *more = (Count(each, event) for each in groups)
@@ -184,7 +270,10 @@ def _tells(ledger: Ledger, closed: Sequence[Target]) -> bool:
 
     That target is asked about first the next time, since it is likely to be told again.
     """
-    told = next(_told(ledger, closed), None)
+    try:
+        told = next(_told(ledger, closed), None)
+    except SpentError:
+        return True
     if told is not None:
         ledger.targets.remove(told)
         ledger.targets.insert(0, told)
@@ -204,16 +293,25 @@ def _rows(ledger: Ledger, targets: Sequence[Target]) -> Longs:
     return np.array([ledger.auditor.rows[each.count] for each in targets], dtype=np.int64)
 
 
+def _interval(ledger: Ledger, count: Count, low: Floats, high: Floats) -> Interval:
+    """What can be told of a count, to its ends while work is left for it."""
+    try:
+        return ledger.auditor.interval(count, low, high, ledger.request.exact)
+    except SpentError:
+        return ledger.auditor.interval(count, low, high, exact=False)
+
+
 def _outcome(ledger: Ledger, merged: Sequence[Merged], closed: Sequence[Target], told: int) -> Outcome:
     low, high = ledger.bounds()
     gone = [each for each in ledger.subjects if each in ledger.withheld]
     asked = dict.fromkeys([*(Count(each) for each in gone), *(each.count for each in ledger.targets)])
-    intervals = {each: ledger.auditor.interval(each, low, high, ledger.request.exact) for each in asked}
-    shown = [each for each in ledger.subjects if each not in ledger.withheld]
+    intervals = {each: _interval(ledger, each, low, high) for each in asked}
+    entries = tuple(ledger.entries())
+    shown = [each.count for each in entries if each.count.population not in ledger.withheld]
     return Outcome(
-        entries=tuple(ledger.entries()),
+        entries=entries,
         merged=tuple(merged),
-        bases={each: ledger.base(each) for each in shown},
+        bases={each: ledger.base(*each[:2]) for each in shown},
         intervals=tuple(intervals.values()),
         closed=tuple(intervals[each.count] for each in closed),
         beside=told,

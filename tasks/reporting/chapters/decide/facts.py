@@ -103,6 +103,8 @@ class Group:
     shown: str = ""
     """The share of 100 in words, where only a range is published: ``more than 95``."""
     reference: bool = False
+    decision_maker: str = field(default="", compare=False)
+    """Whose decisions; empty where that is not known."""
 
     @property
     def key(self) -> Key:
@@ -145,12 +147,12 @@ class Files:
 
 
 @dataclass(frozen=True)
-class AssumedEdge:
-    """An assumed effect of an attribute on a column, without which the theory ``total`` has another state."""
+class GraphTests:
+    """Tests of the assumed graph on the data."""
 
-    attribute: str
-    column: str
-    state: State
+    n: int
+    against: int
+    """That speak against it after correction for their number."""
 
 
 @dataclass(frozen=True)
@@ -173,15 +175,19 @@ class Run:
     """Adjusted difference of denial of a group, rung by rung from the raw one."""
     strongest: Mapping[Key, Benchmark] = field(default_factory=dict)
     files: Mapping[Key, Files] = field(default_factory=dict)
-    assumed: tuple[AssumedEdge, ...] = ()
+    graph_tests: GraphTests | None = None
     left_out: LeftOut | None = None
+    year: int = 0
+    """Of the data."""
+    lacking: tuple[str, ...] = ()
+    """Columns that the audit asks for and the data of the year do not have."""
     public: bool = False
     """Whether the data are a public file and not the lender's own."""
-    lenders: int = 1
-    """Lenders in the data."""
+    lenders: int | None = 1
+    """Lenders in the data; None where a file says nothing of their number."""
     sampled: bool = False
     years_old: int | None = None
-    """Age of the data at the time of the run; None where it does not matter."""
+    """Age of the data in the year of this version; None where it does not matter."""
 
     def theory(self, theory: Theory) -> Row | None:
         """The row of a theory as a whole; None where the run has none."""

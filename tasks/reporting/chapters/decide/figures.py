@@ -8,13 +8,19 @@ for all groups judged.
 from collections.abc import Callable
 from typing import NamedTuple
 
+from schemas.tables import verdicts
 from schemas.tables.verdicts import STATES
 from schemas.terms import State, Theory
 from tasks.reporting.chapters.decide.facts import Key, Row
 from tasks.reporting.chapters.decide.groups import DECIMALS, Groups, Standing
-from tasks.reporting.chapters.decide.numbers import WITHHELD, count, digits, interval, points
+from tasks.reporting.chapters.decide.numbers import interval, points
 from tasks.reporting.chapters.decide.result import Comparison, Figures, Interval
-from tasks.reporting.chapters.decide.sentences import capital, forms, said
+from tasks.reporting.chapters.decide.sentences import forms, said
+from tasks.reporting.charts.forest import Forest
+from tasks.reporting.charts.marks import Mark
+from tasks.reporting.charts.numbers import MINUS, POINTS, WITHHELD, places_of
+from tasks.reporting.material import capital
+from tasks.reporting.numbers import count
 
 NEAREST = "st_effect"
 """The second method of ``direct``, which compares each applicant with the nearest of the reference group."""
@@ -33,7 +39,7 @@ def figures(groups: Groups) -> Figures:
     chosen = choice(groups)
     if chosen.key is None:
         title, caption = forms("figures", "no_group")[0], forms("figures", "no_group_caption")[0]
-        empty = (_missing(name, label, "", State.NOT_RUN) for name, label in _labels(groups).items())
+        empty = (_missing(name, label, "", _of_nobody(name, groups)) for name, label in _labels(groups).items())
         return Figures(title, caption, tuple(empty))
     attribute, group = chosen.key
     label, reference = groups.label(chosen.key), groups.reference_label(attribute)
@@ -43,6 +49,42 @@ def figures(groups: Groups) -> Figures:
         title, _caption(chosen, groups), _comparisons(chosen.key, groups), attribute, group, key[1] if key else "",
         chosen.among,
     )  # fmt: skip
+
+
+def _of_nobody(name: str, groups: Groups) -> State:
+    """How a comparison stands where no group has enough people: computed for some, it says too little."""
+    if name == "nearest":
+        found = [row.state for row in groups.run.rows if row.measure == NEAREST]
+    else:
+        whole = groups.run.theory(Theory.OUTCOME if name == "all" else Theory.DIRECT)
+        found = [] if whole is None else [whole.state]
+    if not found or set(found) == {State.NOT_RUN}:
+        return State.NOT_RUN
+    return State.NO_LIMIT if set(found) == {State.NO_LIMIT} else State.INSUFFICIENT_EVIDENCE
+
+
+def forest(shown: Figures) -> Forest:
+    """The three comparisons as they are drawn, each with its own limit."""
+    kinds = {each.interval for each in shown.comparisons if each.interval}
+    name = "95 % interval" if kinds == {"plain"} else "verdict interval"
+    return Forest(title=shown.title, unit=POINTS, rows=tuple(_mark(each) for each in shown.comparisons), interval=name)
+
+
+def _mark(each: Comparison) -> Mark:
+    """A comparison without a number says why in the place of its mark."""
+    hidden = each.shown == WITHHELD
+    lacks = "interval" if each.value is not None else "figure"
+    note = "" if each.low is not None or hidden else f"{capital(each.state_words)}: no {lacks}."
+    return Mark(
+        label=each.label,
+        detail=each.detail,
+        value=WITHHELD if hidden else each.value,
+        low=each.low,
+        high=each.high,
+        note=note,
+        state=verdicts.WITHHELD if hidden else str(each.state),
+        limit=float(each.shown_limit.replace(MINUS, "-")) if each.shown_limit else None,
+    )
 
 
 def choice(groups: Groups) -> Chosen:
@@ -93,7 +135,9 @@ def _comparisons(key: Key, groups: Groups) -> tuple[Comparison, ...]:
     one, several = forms("figures", "columns")
     by = "" if columns is None else (one if columns == 1 else several).format(n=columns)
     return (
-        _comparison("all", labels, n, gap, people, lambda ratio: groups.gap_points(gap.row, ratio)),
+        _comparison(
+            "all", labels, n, gap, people, lambda ratio: groups.gap_points(gap.row, ratio), groups.gap_decimals
+        ),
         _comparison("adjusted", labels, ", ".join(filter(None, (by, n))), adjusted, people, _of_approval),
         _comparison("nearest", labels, n, nearest, people, _of_approval),
     )
@@ -105,7 +149,13 @@ def _of_approval(effect: float) -> float:
 
 
 def _comparison(
-    name: str, labels: dict[str, str], detail: str, standing: Standing, n: int | None, unit: InPoints
+    name: str,
+    labels: dict[str, str],
+    detail: str,
+    standing: Standing,
+    n: int | None,
+    unit: InPoints,
+    gap_decimals: int = 0,
 ) -> Comparison:
     """A figure in points of approval, with its interval and limit in the same unit."""
     row, label = standing.row, labels[name]
@@ -118,7 +168,7 @@ def _comparison(
     plain_low, plain_high = _sorted((row.plain_low, row.plain_high), unit)
     limit = None if row.limit is None else unit(row.limit)
     kind: Interval = "" if ends is None else "verdict" if row.low is not None and row.high is not None else "plain"
-    decimals = digits(low, high)
+    decimals = places_of(POINTS, low, high)
     return Comparison(
         name,  # type: ignore[arg-type]
         label,
@@ -135,7 +185,7 @@ def _comparison(
         n,
         points(value, decimals),
         "" if low is None or high is None else interval(low, high, decimals),
-        "" if limit is None else _limit(limit, decimals if name == "all" else 1),
+        "" if limit is None else _limit(limit, gap_decimals if name == "all" else 1),
     )
 
 

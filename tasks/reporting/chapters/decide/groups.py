@@ -11,7 +11,9 @@ from functools import cached_property
 
 from schemas.terms import DecisionMaker, State, Theory
 from tasks.reporting.chapters.decide.facts import Group, Key, Row, Run
-from tasks.reporting.chapters.decide.sentences import forms, listed, said
+from tasks.reporting.chapters.decide.sentences import forms, said
+from tasks.reporting.charts.numbers import POINTS, places_of
+from tasks.reporting.material import listed
 
 WORST = (State.BREACH, State.INSUFFICIENT_EVIDENCE, State.WITHIN, State.NO_LIMIT, State.DESCRIPTIVE, State.NOT_RUN)
 """States, that which decides first."""
@@ -19,6 +21,10 @@ MOST_WORDS = 6
 """Of a name; longer ones are cut."""
 DECIMALS = 3
 """Of points, so that a change of unit adds no digits to what was published."""
+UNSEEN_NAME = "(blank name)"
+"""Of a group whose name leaves no mark on the page."""
+_BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+"""Letters and signs that are drawn as a space."""
 _RIGHT_TO_LEFT = {"R", "AL", "AN", "RLE", "RLO", "RLI"}
 _ISOLATED = ("\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}")
 
@@ -125,6 +131,8 @@ class Groups:
     def gap_points(self, row: Row | None, ratio: float | None = None) -> float | None:
         """A ratio of approvals in points at the reference group's rate as published; None where one is withheld.
 
+        The value of a row is the difference of both rates as published: so it agrees with the rates beside it.
+
         Args:
             row: of the theory ``outcome``.
             ratio: its end, its limit, or the ratio that it would have found; its value if None.
@@ -134,7 +142,26 @@ class Groups:
         reference, ratio = self.reference(row.protected_attribute), row.value if ratio is None else ratio
         if reference is None or reference.approval is None or ratio is None:
             return None
-        return round(100 * reference.approval * (ratio - 1), DECIMALS) + 0.0
+        share = self._own_rate(row) if ratio == row.value else None
+        share = reference.approval * ratio if share is None else share
+        # nobody is approved more often than always
+        return round(100 * (min(share, 1.0) - reference.approval), DECIMALS) + 0.0
+
+    def _own_rate(self, row: Row) -> float | None:
+        """The group's rate as published, of the row's decision maker, if it lies on the row's side of the limit."""
+        group, reference = self._published.get(row.key), self.reference(row.protected_attribute)
+        if group is None or reference is None or not group.approval or not reference.approval or row.value is None:
+            return None
+        if group.decision_maker != row.decision_maker:
+            return None
+        same_side = row.limit is None or (group.approval / reference.approval < row.limit) == (row.value < row.limit)
+        return group.approval if same_side else None
+
+    @cached_property
+    def gap_decimals(self) -> int:
+        """Decimals of a limit on the ratio of approvals in points: those of the narrowest interval beside it."""
+        ends = ([self.gap_points(row, end) for end in row.ends or ()] for row in self.run.rows)
+        return max((places_of(POINTS, min(pair), max(pair)) for pair in map(_known, ends) if pair), default=0)
 
     def detectable_points(self, row: Row) -> float | None:
         """The smallest difference that a row would have found in four of five such audits, in points of approval."""
@@ -161,7 +188,7 @@ class Groups:
     def _labels(self) -> dict[Key, str]:
         references = [self.reference_key(attribute) for attribute in {attribute for attribute, _ in self.order}]
         keys = sorted({*self.order, *self._published, *filter(None, references)})
-        plain = {key: " ".join(key[1].split()) for key in keys}
+        plain = {key: " ".join(key[1].split()) if is_seen(key[1]) else UNSEEN_NAME for key in keys}
         twice = Counter(plain.values())
         whole = {k: f"{name} ({short(k[0], 2)})" if twice[name] > 1 else name for k, name in plain.items()}
         cut = {key: short(name) for key, name in whole.items()}
@@ -173,10 +200,20 @@ class Groups:
         return {key: _isolated(text) for key, text in own.items()}
 
 
+def is_seen(name: str) -> bool:
+    """Whether a name has any letter, digit or sign that leaves a mark on the page."""
+    return any(unicodedata.category(letter)[0] in "LNPS" and letter not in _BLANK for letter in name)
+
+
 def short(text: str, most: int = MOST_WORDS) -> str:
     """A text of at most so many words, cut with an ellipsis; underscores are spaces in a name without any."""
     split = text.split() if " " in text else text.replace("_", " ").split()
     return " ".join(split) if len(split) <= most else " ".join(split[:most]).rstrip(",;") + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def _known(pair: Sequence[float | None]) -> tuple[float, ...]:
+    """Both ends; none where one is not known."""
+    return tuple(end for end in pair if end is not None) if None not in pair else ()
 
 
 def _makers(rows: Iterable[Row]) -> list[str]:

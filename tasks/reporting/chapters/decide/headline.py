@@ -12,7 +12,8 @@ from tasks.reporting.chapters.decide.facts import Key
 from tasks.reporting.chapters.decide.groups import Groups, short
 from tasks.reporting.chapters.decide.numbers import some_points
 from tasks.reporting.chapters.decide.result import Headline
-from tasks.reporting.chapters.decide.sentences import capital, fitting, forms, listed, said, sentences
+from tasks.reporting.chapters.decide.sentences import fitting, forms, said, sentences
+from tasks.reporting.material import capital, listed
 
 MOST_WORDS = 25
 MOST_WORDS_OF_WARNING = 12

@@ -5,26 +5,16 @@ Every number is handed in as it was published; here it is only written.
 
 import math
 
-MINUS = "\N{MINUS SIGN}"
-WITHHELD = "withheld"
-WHOLE_FROM = 2.0
-"""Half the length of an interval, in points, from which its value is printed without a decimal."""
+from tasks.reporting.charts.numbers import number, shortest
+
 MOST, LITTLE = 0.75, 0.25
 HALF = (0.35, 0.65)
 """Ends of "about half"; both count."""
 
 
-def digits(low: float | None, high: float | None) -> int:
-    """Decimals of a number of points with this interval: none if it is wide, or if there is none."""
-    if low is None or high is None:
-        return 0
-    return 0 if (high - low) / 2 >= WHOLE_FROM else 1
-
-
 def points(value: float, decimals: int = 0) -> str:
-    """A signed number of points; no sign where it is zero as printed."""
-    text = f"{value:+.{decimals}f}"
-    return text[1:] if float(text) == 0 else text.replace("-", MINUS)
+    """A signed number of points, without zeros behind it; no sign where it is zero as printed."""
+    return shortest(value, decimals, signed=True)
 
 
 def in_points(value: float) -> str:
@@ -49,15 +39,10 @@ def of_100(rate: float) -> str:
     return f"{100 * rate:.0f}"
 
 
-def count(n: float) -> str:
-    """A whole number with thousands separators."""
-    return f"{round(n):,}"
-
-
 def forecast(n: float) -> str:
     """A number of applications to two digits, rounded up: it is no more than a forecast."""
     step = 10 ** max(math.floor(math.log10(n)) - 1, 0) if n >= 1 else 1
-    return count(math.ceil(n / step - 1e-9) * step)
+    return number(math.ceil(n / step - 1e-9) * step)
 
 
 def percent(share: float) -> str:
@@ -72,9 +57,9 @@ def whole_percent(share: float) -> str:
 
 
 def part(share: float) -> str:
-    """A part in words, by fixed ranges; else as a number of 100."""
+    """A part in words, by fixed ranges; else as percent."""
     if share > MOST:
         return "most"
     if HALF[0] <= share <= HALF[1]:
         return "about half"
-    return "little" if share < LITTLE else f"{of_100(share)} of 100"
+    return "little" if share < LITTLE else f"{of_100(share)} %"

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any, TypeVar
 
-from tasks.reporting.chapters.decide.advice import cannot_tell, files_of, next_steps
-from tasks.reporting.chapters.decide.changes import View, changes
+from tasks.reporting.chapters.decide.advice.changes import View, changes
+from tasks.reporting.chapters.decide.advice.steps import cannot_tell, files_of, next_steps
 from tasks.reporting.chapters.decide.facts import Run
 from tasks.reporting.chapters.decide.figures import figures
 from tasks.reporting.chapters.decide.groups import Groups
@@ -14,8 +15,8 @@ from tasks.reporting.chapters.decide.questions import questions
 from tasks.reporting.chapters.decide.result import Decision, Line, Question
 from tasks.reporting.chapters.decide.sentences import words
 
-MOST_WORDS = 260
-"""Of all texts of the run; the page has 300, and its headings, signatures and heads of tables need the rest."""
+MOST_WORDS = 234
+"""Of all texts below the headline; the page has 300 there, and headings, signatures and axes need the rest."""
 R = TypeVar("R", Question, Line)
 Ruled = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -57,7 +58,7 @@ def _fitted(
 
     The last step goes before the last line of what would change it; what the page cannot tell stays whole.
     """
-    while words(*page.texts()) > MOST_WORDS:
+    while below_headline(page) > MOST_WORDS:
         at, form = _shorter([row.sentence for row in page.questions], asked)
         if form:
             page = replace(page, questions=_exchanged(page.questions, at, sentence=form))
@@ -76,6 +77,11 @@ def _fitted(
         else:
             break
     return page
+
+
+def below_headline(page: Decision) -> int:
+    """Words of all texts but the first."""
+    return words(*islice(page.texts(), 1, None))
 
 
 def _shorter(now: Sequence[str], forms: Sequence[tuple[str, ...]]) -> tuple[int, str]:

@@ -8,23 +8,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from schemas.tables.verdicts import QUESTIONS, STATES
-from schemas.terms import State, Theory
+from schemas.terms import DecisionMaker, State, Theory
 from tasks.reporting.chapters.decide.facts import Group, Row
 from tasks.reporting.chapters.decide.groups import WORST, Groups, Standing
-from tasks.reporting.chapters.decide.numbers import WITHHELD, count, in_points, of_100, part, points
+from tasks.reporting.chapters.decide.numbers import in_points, of_100, part, points
 from tasks.reporting.chapters.decide.result import Question
-from tasks.reporting.chapters.decide.sentences import capital, fitting, forms, listed, said, sentences, words
+from tasks.reporting.chapters.decide.sentences import fitting, forms, said, sentences, words
+from tasks.reporting.charts.numbers import WITHHELD
+from tasks.reporting.declared import PAGES
+from tasks.reporting.material import capital, listed
+from tasks.reporting.numbers import count
 
 MOST_WORDS = 16
-PAGES = {
-    Theory.OUTCOME: "gap",
-    Theory.DIRECT: "similar",
-    Theory.TOTAL: "otherwise",
-    Theory.RECOURSE: "routes",
-    Theory.REASONS: "reasons",
-    Theory.OWN: "",
-}
-"""Theories in the order of the rows, each with the page that answers it; the last only where the spec has limits."""
 
 
 def questions(groups: Groups) -> tuple[tuple[Question, tuple[str, ...]], ...]:
@@ -109,6 +104,9 @@ def _effects(state: State, standings: Sequence[Standing], groups: Groups) -> Ite
     def told(those: Sequence[Standing], parts: bool) -> str:
         return "; ".join(_effect(each, each is first, state, groups, parts) for each in those)
 
+    shares = {_part(each, groups) if each.state is State.BREACH and not each.disagree else "" for each in ordered}
+    if len(ordered) > 1 and len(shares) == 1 and "" not in shares and all(each.state is state for each in ordered):
+        yield f"{told(ordered, False)}; {said('questions', 'gap_left_each', part=shares.pop())[0]}."
     for parts in (True, False):
         yield f"{told(ordered, parts)}."
     same = [each for each in ordered if each.state is state and not each.withheld]
@@ -139,11 +137,16 @@ def _effect(each: Standing, first: bool, state: State, groups: Groups, parts: bo
 
 
 def _part(each: Standing, groups: Groups) -> str:
-    """How much of the gap is left among similar records, in words; empty where it is no part of it."""
+    """How much of the gap is left among similar records, in words; empty where it is no part of it.
+
+    The gap is the first rung of the ladder, which is about the same applicants; without a ladder that of the rates.
+    """
     if each.row is None or each.row.theory is not Theory.DIRECT or each.row.value is None:
         return ""
+    steps = groups.run.ladder.get(each.key, ())
     gap = groups.gap_points(groups.standing(Theory.OUTCOME, each.key).row)
-    share = -100 * each.row.value / gap if gap is not None and gap < 0 else 0.0
+    whole = steps[0] if len(steps) > 1 else -(gap or 0.0) / 100
+    share = each.row.value / whole if whole > 0 else 0.0
     return part(share) if 0 < share <= 1 else ""
 
 
@@ -155,8 +158,10 @@ def _ways(state: State, standings: Sequence[Standing], groups: Groups) -> Iterat
     if state is State.INSUFFICIENT_EVIDENCE:
         known = [(each, each.row.events) for each in standings if each.row is not None and not each.withheld]
         denied = [f"{count(n)} {groups.label(each.key)}" for each, n in known if n is not None]
+        makers = {each.row.decision_maker for each, _ in known if each.row is not None}
         if denied and len(denied) == len(standings):
-            yield said("questions", "denials", denials=listed(denied))[0]
+            name = "denials_of_model" if makers == {DecisionMaker.MODEL} else "denials"
+            yield said("questions", name, denials=listed(denied))[0]
         return
     yield said("questions", "costs", costs="; ".join(_cost(each, state, groups) for each in _ordered(standings)))[0]
 

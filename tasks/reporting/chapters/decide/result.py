@@ -4,8 +4,8 @@ Scope: shapes. Templates escape the texts; names of groups in them are the users
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from schemas.terms import State, Theory
 
@@ -110,16 +110,3 @@ class Decision:
             yield from (each.label, each.detail, each.shown, each.shown_interval)
         for line in (*self.change, *self.next, *self.cannot):
             yield from (line.words, line.command)
-
-    def as_json(self) -> dict[str, Any]:
-        """The same as lists, dicts, strings and numbers."""
-        return _plain(asdict(self))  # type: ignore[no-any-return]
-
-
-def _plain(value: Any) -> Any:
-    """Tuples as lists and terms as their names, all the way down."""
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, tuple | list):
-        return [_plain(each) for each in value]
-    return str(value) if isinstance(value, State | Theory) else value

@@ -69,13 +69,3 @@ def fitting(candidates: Sequence[str], most: int) -> tuple[str, ...]:
         if words(each) <= most and (not found or words(each) < words(found[-1])):
             found.append(each)
     return tuple(found) or (min(candidates, key=words),)
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names with commas, and "and" before the last."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def capital(text: str) -> str:
-    """The text with a capital at its beginning."""
-    return text[:1].upper() + text[1:]

@@ -1,6 +1,5 @@
 """Ablate: the baseline is what detect finds, rules are lifted feature by feature, and the tables keep their word."""
 
-import dataclasses
 import json
 import re
 from pathlib import Path
@@ -15,14 +14,9 @@ from tasks.feasibility_graph.rows import rules_of
 from tasks.methods.fgce.ablate import searches
 from tasks.methods.fgce.ablate import stage as ablate
 from tasks.methods.fgce.algorithm.ablation.connectivity import MEASURES  # noqa: F401 by name in a query
-from tasks.methods.fgce.report import ablation
-from tasks.methods.fgce.report import connectivity as connectivity_report
 from tasks.pipeline.stage import Produced, hold
 from tasks.plan import plan
 from tasks.proof.plain import call_plainly
-from tasks.reporting.chapters import builder
-from tasks.reporting.material import Measure, View
-from tasks.reporting.numbers import percent
 
 FEATURES = ["income", "amount", "purpose", "history"]
 WITHOUT = ["nothing", *FEATURES, "epsilon", "every constraint", "every constraint and epsilon"]
@@ -175,119 +169,3 @@ def test_no_model_and_no_constraint(place: Path) -> None:
     tallies = found.tables["tallies"].to_pandas()
     assert set(tallies["decision_maker"]) == {"lender"}
     assert {json.loads(p)["without"] for p in tallies["parameters"]} == {"nothing", "epsilon"}
-
-
-def measured(group: str, measure: str, value: float | None, n: int | None, **parameters: float | str) -> Measure:
-    """A row of the table of measures; without an n it is withheld."""
-    said = json.dumps(parameters, sort_keys=True)
-    identity = ("loans", 2024, "fgce", "lender", "race", group, None, 0, measure, said)
-    around = (None, None) if value is None else (value - 0.01, value + 0.01)
-    return Measure(*identity, value, *around, n, None, None, None, "not_run", "no threshold set")
-
-
-RULES = ("nothing", "income", "epsilon")
-CONNECTED = ("components", "strong_components", "singletons", "density")
-
-
-def view(matched: bool = True) -> View:
-    """Three groups: the reference, one to which income matters, and one that is withheld."""
-    share = {"white": (0.1, 0.1, 0.1), "Black": (0.4, 0.2, 0.4), "few": (None, None, None)}
-    rows = []
-    for group, values in share.items():
-        n = None if group == "few" else 100
-        forms = ("", "_size_matched") if matched and group != "white" else ("",)
-        for form in forms:
-            size = 1.0 if not form else 0.7
-            for rule, own in zip(RULES, values, strict=True):
-                more: dict[str, float | str] = {"nearest": 30} if rule == "income" else {}
-                for name in ("infeasible_share_without", "burden_without"):
-                    value = None if own is None else size * own
-                    rows.append(measured(group, name + form, value, n, without=rule, **more))
-            rows += [
-                measured(group, name + form, None if n is None else size / epsilon, n, epsilon=epsilon)
-                for epsilon in (0.2, 0.4)
-                for name in CONNECTED
-            ]
-    # a measure of another part, which was subsampled
-    rows.append(measured("Black", "burden_size_matched", 0.3, 150))
-    return View(tuple(rows), "lender", "race", "white")
-
-
-def test_every_table_has_a_row_for_every_group_and_says_what_is_withheld() -> None:
-    short, long = ablation.tables(view())
-    (connectivity,) = connectivity_report.tables(view())
-    assert [row[0].text for row in short.rows] == [
-        *("white", "Black", "white at the size of Black", "few", "white at the size of few")
-    ]
-    assert [row[0].text for row in connectivity.rows] == ["white"] * 2 + ["Black"] * 2 + ["few"] * 2
-    assert short.header[1:] == ("All rules kept", "Without the constraint on income", "Without the limit on one step")
-    assert [cell.whole for cell in short.rows[1][1:]] == [percent(x) for x in (0.4, 0.2, 0.4)]
-    few = [cell.text for t in (short, connectivity) for row in t.rows if row[0].text == "few" for cell in row[2:]]
-    assert set(few) == {"withheld"}
-    assert len(long.rows) == 9
-    assert "without the constraint on income: the 30 nearest" in long.note
-
-
-def test_every_number_has_the_size_matched_reference_beside_it() -> None:
-    short, long = ablation.tables(view())
-    (connectivity,) = connectivity_report.tables(view())
-    assert [cell.whole for cell in short.rows[2][1:]] == [percent(x) for x in (0.28, 0.14, 0.28)]
-    for t, first, pairs in ((long, 3, 2), (connectivity, 3, 4)):
-        assert t.header[first + 1 :: 2] == ("white at this size",) * pairs
-        assert "the range of the subsamples" in t.note
-        for row in t.rows:
-            cells = [cell.text for cell in row[first + 1 :: 2]]
-            assert all((text == "–") == (row[0].text == "white") for text in cells)
-    black = next(
-        row for row in long.rows if (row[0].text, row[1].text) == ("Black", "without the constraint on income")
-    )
-    assert [cell.text for cell in black[3:]] == [percent(0.2), percent(0.14), "0.200", "0.140"]
-
-
-def test_figures_draw_what_a_rule_changes_and_name_the_rest() -> None:
-    (share,), (counts, density) = ablation.figures(view()), connectivity_report.figures(view())
-    assert [p.title for p in share.panels] == ["white (reference)", "Black"]
-    drawn = share.panels[1].spec["datasets"]["rows"]
-    assert list(dict.fromkeys(row["row"] for row in drawn)) == ["All rules kept", "Income"]
-    assert "Income: 20.0" in share.panels[1].label
-    assert "As with all rules kept in every group drawn: without the limit on one step." in share.caption
-    assert all("Not drawn, because withheld or undefined: few." in f.caption for f in (share, counts, density))
-    assert [p.title for p in counts.panels] == [p.title for p in density.panels] == ["white (reference)", "Black"]
-
-
-def test_figures_have_the_grey_of_the_size_matched_reference() -> None:
-    (share,), (counts, density) = ablation.figures(view()), connectivity_report.figures(view())
-    for figure, marks in ((share, 2), (counts, 3 * 2), (density, 2)):
-        reference, group = ([row["what"] for row in p.spec["datasets"]["rows"]] for p in figure.panels)
-        assert set(reference) == {"own"}
-        assert (group.count("own"), group.count("size-matched")) == (marks, marks)
-        assert "Grey: white applicants subsampled to the size of the group" in figure.caption
-        assert any("white at the group's size" in swatch.text for swatch in figure.legend)
-    assert all("A small group has a thinner graph, whatever the rules." in f.caption for f in (share, counts))
-    assert not any("another one may well lie outside" in f.caption for f in (share, counts))
-
-
-def test_a_range_of_few_subsamples_is_said_to_be_one() -> None:
-    few = dataclasses.replace(view(), rows=tuple(dataclasses.replace(m, n=m.n and 5) for m in view().rows))
-    for figure in (*ablation.figures(few), connectivity_report.figures(few)[0]):
-        assert "at most 5 subsamples" in figure.caption
-
-
-def test_without_subsamples_of_their_own_neither_figure_nor_table_speaks_of_grey() -> None:
-    bare = view(matched=False)
-    figures = (*ablation.figures(bare), *connectivity_report.figures(bare))
-    assert len(figures) == 3
-    for figure in figures:
-        assert "Grey" not in figure.caption
-        assert "not subsampled" in figure.caption
-        assert not any("at the group's size" in swatch.text for swatch in figure.legend)
-    for t in (*ablation.tables(bare), *connectivity_report.tables(bare)):
-        assert not any("size" in name for name in t.header)
-        assert {row[0].text for row in t.rows} == {"white", "Black", "few"}
-
-
-def test_a_view_without_ablations_has_no_figure_and_no_table() -> None:
-    nothing = View((measured("white", "burden", 0.1, 100),), "lender", "race", "white")
-    for module in (ablation, connectivity_report):
-        shown = builder.part("", "", (module,), nothing)
-        assert (shown.figures, shown.tables) == ((), ())

@@ -17,7 +17,7 @@ from schemas.terms import Refusal
 from tasks.counterfactuals.gan.ensembles import cases, regenerated
 from tasks.methods.gcfn.mediate import stage as mediate
 from tasks.methods.gcfn.settings import GcfnSettings
-from tasks.metrics.algorithm.disclosure import POLICIES
+from tasks.metrics.publish.algorithm.profiles import POLICIES
 from tasks.numerics.mediation import ALL_COVARIATES
 from tasks.numerics.networks.checkpoint import of_bytes
 from tasks.pipeline.specs import validated
@@ -73,7 +73,7 @@ def said_of(tallies: pd.DataFrame) -> pd.DataFrame:
 class TestPlan:
     def test_only_where_it_is_asked_for_and_before_its_findings(self, place: Path) -> None:
         names = [step.name for step in plan(asked(place)).steps]
-        assert names[-5:] == ["score", "mediate", "detect gcfn", "measure", "report"]
+        assert names[-6:] == ["score", "mediate", "detect gcfn", "measure", "publish", "report"]
         assert "mediate" not in [step.name for step in plan(spec_of(place, **ROLES)).steps]
 
     def test_what_is_said_later_touches_no_generator(self, place: Path) -> None:
@@ -360,17 +360,17 @@ class TestGivenRules:
 
 def test_under_the_strict_profile_no_small_number_of_people_can_be_had_from_bands(place: Path) -> None:
     """Neither from a band, nor by subtraction from the number of all who flip, or of the group."""
-    names = (*STEPS, "detect gcfn", "measure")
+    names = (*STEPS, "detect gcfn", "measure", "publish")
     steps = steps_of(asked(place, disclosure="{profile: strict}"), names)
     tables = {name: pa.concat_tables(parts).to_pandas() for name, parts in call_plainly(steps).items()}
     smallest, key = POLICIES["strict"].smallest, ["group", "measure", "parameters"]
     counted = "measure in ('flip_share_by_band', 'large_change_share_by_band', 'mediator_share')"
     cells = tables["tallies"].query(f"{counted} and (group != 'white' or measure != 'flip_share_by_band')")
-    # a member of the reference group counts with the mean over two groups, which is printed to two decimals
+    # a member of the reference group counts with the mean over two groups, which is no count
     events = cells["count"].where(cells["value"] == 1, 0).groupby([cells[name] for name in key]).sum()
     sizes = cells.groupby(key)["count"].sum()
     whole = {"flip_share_by_band": 0, "large_change_share_by_band": 0, "mediator_share": 0}
-    published = tables["measures"][tables["measures"]["measure"].isin(cells["measure"])]
+    published = tables["published_measures"].query("measure in @cells['measure']")
     told = published.set_index(key)["value"].reindex(events.index)
     frame = said_of(pd.DataFrame({"n": sizes, "events": events, "value": told}).reset_index())
     for (_, measure, *_), own in frame.groupby(["group", "measure", frame["by"].fillna(""), "mediator"], dropna=False):

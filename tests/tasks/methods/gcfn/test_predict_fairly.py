@@ -68,7 +68,7 @@ def measures(audit: tuple[Lake, list[Partition]]) -> pd.DataFrame:
 class TestPlan:
     def test_only_where_it_is_asked_for(self, place: Path) -> None:
         names = [step.name for step in plan(asked(place)).steps]
-        assert names[-5:] == ["mediate", "predict_fairly", "detect gcfn", "measure", "report"]
+        assert names[-6:] == ["mediate", "predict_fairly", "detect gcfn", "measure", "publish", "report"]
         assert "predict_fairly" not in [step.name for step in plan(asked(place, None)).steps]
 
     @pytest.mark.parametrize("wrong", [{"lambdas": []}, {"lambdas": [1, 1]}, {"test": 1}, {"gammas": [-1]}])
@@ -138,7 +138,7 @@ def test_a_second_audit_computes_nothing_and_a_third_elsewhere_is_the_same(
     lake, done = audit
     spec = asked(lake.root.parent)
     assert all(partition.reused for partition in audited(spec, lake))
-    steps = [step for step in plan(spec).steps if step.name not in ("detect gcfn", "measure", "report")]
+    steps = [step for step in plan(spec).steps if step.name not in ("detect gcfn", "measure", "publish", "report")]
     again = call_plainly(steps)
     for name in ("tallies", "aggregates"):
         of = next(a for p in done if p.stage == "predict_fairly" for a in p.tables if a.table == name)
@@ -152,7 +152,7 @@ def test_a_training_that_diverges_names_its_settings(place: Path) -> None:
 
 def told(spec: AuditSpec, table: str) -> pd.DataFrame:
     """What the predictors leave, with a column for each parameter."""
-    steps = [step for step in plan(spec).steps if step.name not in ("detect gcfn", "measure", "report")]
+    steps = [step for step in plan(spec).steps if step.name not in ("detect gcfn", "measure", "publish", "report")]
     found = call_plainly(steps)[table][-1].to_pandas()
     said = pd.DataFrame([json.loads(each) for each in found["parameters"]])
     return found.join(said)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tasks.metrics.publish.algorithm.auditor import Auditor
-from tasks.metrics.publish.algorithm.cells import cells_of
+from tasks.metrics.publish.algorithm.audit.auditor import Auditor
+from tasks.metrics.publish.algorithm.audit.cells import cells_of
 from tasks.metrics.publish.algorithm.losses import Losses
 from tasks.metrics.publish.algorithm.outcome import Fate, Outcome, Request
 from tasks.metrics.publish.algorithm.populations import (
@@ -139,7 +139,7 @@ def printed_alike(table: NDArray[np.int8], every: NDArray[np.int8], outcome: Out
     for entry in outcome.entries:
         values = every[:, weights(entry.count)].sum(axis=1, dtype=np.int64)
         if entry.number is not None:
-            base = outcome.bases[entry.count.population]
+            base = outcome.bases[entry.count]
             alike &= np.round(values / base) * base == entry.number
         elif entry.text:
             limit = float(entry.text.removeprefix("more than ").removesuffix(" %")) / 100

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.metrics.publish.algorithm.auditor import Auditor
-from tasks.metrics.publish.algorithm.cells import cells_of
-from tasks.metrics.publish.algorithm.column_tree import cliques, junctions
+from tasks.metrics.publish.algorithm.audit.auditor import Auditor
+from tasks.metrics.publish.algorithm.audit.cells import cells_of
+from tasks.metrics.publish.algorithm.audit.column_tree import cliques, junctions
 from tasks.metrics.publish.algorithm.populations import (
     REST,
     REST_PART,

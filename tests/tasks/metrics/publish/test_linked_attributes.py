@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from tasks.metrics.publish.algorithm import suppression
 from tasks.metrics.publish.algorithm.losses import Losses
 from tasks.metrics.publish.algorithm.outcome import Fate, Outcome, Request
 from tasks.metrics.publish.algorithm.populations import (
@@ -85,7 +86,7 @@ def printed(outcome: Outcome) -> Iterator[tuple[NDArray[np.float64], float, floa
     """What is printed, as sums of cells with their bounds."""
     for entry in outcome.entries:
         if entry.number is not None:
-            yield having(entry.count), *rounded_from(entry.number, outcome.bases[entry.count.population])
+            yield having(entry.count), *rounded_from(entry.number, outcome.bases[entry.count])
         elif entry.text:
             word, limit = re.fullmatch(r"(below|above|more than) ([\d.]+)(?: %)?", entry.text).groups()
             share = float(limit) / (100 if word == "more than" else 1)
@@ -158,3 +159,36 @@ def test_no_small_count_is_told_by_what_is_shown(profile: str, table: list[int],
     for count, wanted in sensitive(people, policy, outcome):
         if any(entry.number is not None or entry.text for entry in outcome.entries):
             assert width(count, outcome) >= wanted, count
+
+
+@pytest.mark.parametrize("ceiling", [30, 0])
+@settings(max_examples=examples(10), phases=[Phase.generate])
+@given(table=TABLES, profile=st.sampled_from(["public", "strict"]))
+def test_attributes_that_were_not_audited_are_withheld_whole(ceiling: int, table: list[int], profile: str) -> None:
+    """Where the work that is allowed is spent: fewer attributes, and what is told of them stays open all the same."""
+    people, policy = people_of(table), POLICIES[profile]
+    counts = [Count(each, event) for each in populations_of(people) for event in ("", "denied")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(suppression, "CEILINGS", (ceiling, 0))
+        outcome = suppress(Request(people, policy, counts, Losses(people)))
+    assert {entry.count for entry in outcome.entries} == set(counts)
+    gone = [entry for entry in outcome.entries if entry.fate is Fate.WITHHELD_UNAUDITED]
+    assert gone
+    assert all(entry.number is None and not entry.text for entry in gone)
+    for entry in gone:
+        for each in (
+            Count(entry.count.population),
+            *(Count(entry.count.population, "denied", r) for r in (False, True)),
+        ):
+            said = any(e.number is not None or e.text for e in outcome.entries)
+            if said and 0 < people.size(each) <= people.size(Count(entry.count.population)) < policy.smallest:
+                assert width(each, outcome) >= policy.wanted, each
+
+
+def test_a_pass_without_work_left_ends_with_everybody_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    people = people_of([40, 30, 20, 10, 4, 2, 3, 1] * 4)
+    counts = [Count(each, event) for each in populations_of(people) for event in ("", "denied")]
+    monkeypatch.setattr(suppression, "PROTECT", 0)
+    outcome = suppress(Request(people, POLICIES["public"], counts, Losses(people)))
+    assert {e.fate for e in outcome.entries if e.count.population.group != ALL} == {Fate.WITHHELD_UNAUDITED}
+    assert Fate.SHOWN in {e.fate for e in outcome.entries if e.count.population.group == ALL}

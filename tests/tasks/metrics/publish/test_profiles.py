@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.metrics.publish.algorithm.digits import End, extreme, fraction, p_value, share, significant
+from tasks.metrics.publish.algorithm.digits import End, extreme, p_value, share, significant
 from tasks.metrics.publish.algorithm.profiles import POLICIES, certain, learned, ranged, rounded, small
 
 PUBLIC, STRICT, OFFICIAL, INTERNAL = (POLICIES[name] for name in ("public", "strict", "official", "internal"))
@@ -90,15 +90,8 @@ def test_a_range_holds_of_the_share_and_of_every_share_that_it_stands_for(n: int
     assert all(x < float(limit) + 1e-9 if word == "below" else x > float(limit) - 1e-9 for x in held)
 
 
-def test_shares_are_of_rounded_counts_and_have_as_many_decimals_as_n_has_digits() -> None:
-    assert share(PUBLIC, 10, 120) == 0.083
-    assert share(STRICT, 12, 121) == 0.083
-    assert share(OFFICIAL, 14, 121) == 0.083
-    assert share(PUBLIC, 1, 7) == 0.1
-    assert share(PUBLIC, 12, 121, base=10) == 0.083
-    assert share(INTERNAL, 10, 120) == 10 / 120
-    assert math.isnan(share(PUBLIC, 0, 0))
-    assert share(STRICT, 13, 13) == 1.0
+def test_shares_have_as_many_decimals_as_n_has_digits() -> None:
+    assert [share(10, 120), share(1, 7), share(120, 1440), share(15, 10)] == [0.083, 0.1, 0.0833, 1.0]
 
 
 def test_other_numbers_have_three_digits_and_p_has_two() -> None:
@@ -106,11 +99,10 @@ def test_other_numbers_have_three_digits_and_p_has_two() -> None:
     assert significant(STRICT, 0.0123456) == 0.0123
     assert significant(INTERNAL, 0.0123456) == 0.0123456
     assert math.isnan(significant(PUBLIC, math.nan))
-    assert fraction(PUBLIC, 0.123456, 88) == 0.12
-    assert p_value(PUBLIC, 0.012345) == (0.012, "0.012")
-    assert p_value(PUBLIC, 0.00012) == (0.001, "< 0.001")
-    assert p_value(INTERNAL, 0.00012) == (0.00012, "0.00012")
-    assert p_value(PUBLIC, 1.0) == (1.0, "1")
+    assert p_value(PUBLIC, 0.012345) == 0.012
+    assert p_value(PUBLIC, 0.00012) == 0.001
+    assert p_value(INTERNAL, 0.00012) == 0.00012
+    assert p_value(PUBLIC, 1.0) == 1.0
 
 
 def test_a_value_of_one_person_is_a_quantile_of_sixty_or_withheld() -> None:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tasks.metrics.publish import algorithm
-from tasks.metrics.publish.algorithm.auditor import Auditor
-from tasks.metrics.publish.algorithm.cells import cells_of
+from tasks.metrics.publish.algorithm.audit.auditor import Auditor
+from tasks.metrics.publish.algorithm.audit.cells import cells_of
 from tasks.metrics.publish.algorithm.losses import Loss, Losses
 from tasks.metrics.publish.algorithm.outcome import Fate, Outcome, Request
 from tasks.metrics.publish.algorithm.populations import (

@@ -29,7 +29,7 @@ LIMITS = "[{measure: adjusted_effect, maximum: 0.02}]"
 def audited(spec_text: str, **overrides: str) -> dict[str, pd.DataFrame]:
     given = {key.replace("__", "."): value for key, value in overrides.items()}
     spec = read_spec(spec_text, "spec.yaml", OTHERS | given).spec
-    tables = call_plainly(plan(spec).steps[:-1])
+    tables = call_plainly(plan(spec).steps[:-2])
     return {name: pa.concat_tables(parts).to_pandas() for name, parts in tables.items()}
 
 

@@ -22,9 +22,10 @@ from decide_runs import (
 
 from schemas.terms import Theory
 from tasks.reporting.chapters.decide.facts import Group, Run
-from tasks.reporting.chapters.decide.figures import choice, figures
+from tasks.reporting.chapters.decide.figures import choice, figures, forest
 from tasks.reporting.chapters.decide.groups import Groups
-from tasks.reporting.chapters.decide.numbers import digits, forecast, interval, percent, points, some_points
+from tasks.reporting.chapters.decide.numbers import forecast, interval, percent, points, some_points
+from tasks.reporting.charts.numbers import POINTS, places_of
 
 
 def of(run):
@@ -54,8 +55,8 @@ def test_texas_has_a_decimal_where_intervals_are_short_and_n_is_of_people_not_of
     found = [(each.shown, each.shown_interval, each.n) for each in of(texas()).comparisons]
     assert found == [
         ("−10.9", "[−12.4, −9.4]", 3995),
-        ("−7.0", "[−8.3, −5.7]", 3995),
-        ("−9.8", "[−11.0, −8.5]", 3995),
+        ("−7", "[−8.3, −5.7]", 3995),
+        ("−9.8", "[−11, −8.5]", 3995),
     ]
 
 
@@ -91,6 +92,9 @@ def test_without_an_adjusted_row_the_plain_gap_chooses():
     found = of(Run(rows, few))
     assert (found.key, found.caption) == (None, "No group has enough people.")
     assert [each.shown for each in found.comparisons] == ["not run"] * 3
+    whole_row = replace(rows[0], role="theory", group="", state=LITTLE)
+    judged = of(Run((*rows, whole_row), few)).comparisons
+    assert [each.shown for each in judged] == ["too little to say", "not run", "not run"], "it was asked, of too few"
 
 
 def test_there_are_always_the_same_three_and_a_missing_one_says_why():
@@ -123,10 +127,20 @@ def test_a_ratio_and_its_limit_are_in_points_at_the_rate_of_the_reference():
     run = replace(boston(), rows=(gap("Black", LITTLE, (-20, -30, -10)),))
     row = replace(run.rows[0], value=0.743, low=0.68, high=0.812, limit=0.8)
     found = lines(replace(run, rows=(row,)))["all"]
-    assert found.value == pytest.approx(100 * (0.743 - 1) * WHITE)
+    assert found.value == pytest.approx(100 * (0.743 - 1) * WHITE, abs=1e-3)
     assert found.limit == pytest.approx(-20 * WHITE)
     assert found.low < found.value < found.limit < found.high, "the interval reaches over the limit in either unit"
     assert found.shown_limit == "−18"
+
+
+def test_the_gap_of_a_group_is_the_difference_of_the_rates_that_are_printed_beside_it():
+    row = replace(gap("Black", LITTLE, (-20, -30, -10)), value=0.74, low=0.68, high=0.81, limit=0.8)
+    own = Group("race", "Black", 197, 0.675, decision_maker=row.decision_maker)
+    run = replace(boston(), rows=(row,), groups=(white(), own))
+    assert lines(run)["all"].value == pytest.approx(67.5 - 100 * WHITE), "not by a ratio of two decimals"
+    for other in (replace(own, decision_maker="model"), replace(own, approval=0.85)):
+        found = lines(replace(run, groups=(white(), other)))["all"].value
+        assert found == pytest.approx(-26 * WHITE), "of another decision maker, or beyond the limit by its rounding"
 
 
 def test_a_limit_that_was_declared_in_points_keeps_its_decimal():
@@ -161,13 +175,41 @@ def test_states_of_the_figures_are_those_of_their_rows():
 
 @pytest.mark.parametrize(("low", "high", "expected"), [(-4, 0, 0), (-3.9, 0, 1), (None, 2, 0), (-7, 7, 0)])
 def test_a_decimal_is_printed_only_where_half_the_interval_is_below_two_points(low, high, expected):
-    assert digits(low, high) == expected
+    assert places_of(POINTS, low, high) == expected
 
 
 def test_numbers_by_hand():
     assert [points(value) for value in (-3.4, 3.4, 0.4, -0.4, 0)] == ["−3", "+3", "0", "0", "0"]
-    assert [points(value, 1) for value in (-0.04, 0.06, -10.95)] == ["0.0", "+0.1", "−10.9"]
+    assert [points(value, 1) for value in (-0.04, 0.06, -10.95)] == ["0", "+0.1", "−10.9"]
     assert interval(-1.25, 0.5, 1) == "[−1.2, +0.5]"
     assert [percent(share) for share in (0.124, 0.055, 0.05, 0.0996)] == ["12", "5.5", "5", "10"]
     assert [some_points(value) for value in (0.2, 1.0, 8.0001, 9.0)] == ["1 point", "1 point", "9 points", "9 points"]
     assert [forecast(n) for n in (6743.2, 6700, 99, 7.2, 10000)] == ["6,800", "6,700", "99", "8", "10,000"]
+
+
+def test_where_no_group_has_enough_people_a_comparison_is_not_said_to_be_not_run():
+    run = of_states((LITTLE, LITTLE), n=9)
+    assert [each.state for each in of(run).comparisons] == [LITTLE, LITTLE, NOT_RUN]
+    beside = (*run.rows, nearest("A", LITTLE, (-20, -28, -12), n=9))
+    assert of(replace(run, rows=beside)).comparisons[2].state is LITTLE
+    assert {each.state for each in of(of_states((NO_LIMIT, NO_LIMIT), n=9)).comparisons[:2]} == {NO_LIMIT}
+    assert {each.state for each in of(Run((), (white(),))).comparisons} == {NOT_RUN}
+
+
+def test_no_end_of_an_interval_lies_beyond_what_can_be():
+    found = lines(Run((gap("A", LITTLE, (-20, -43, 94)),), (white(), Group("race", "A", 100, 0.71))))
+    assert (found["all"].low, found["all"].high) == (-43, 9.2), "908 of 1,000 are approved in the reference group"
+
+
+def test_a_number_without_interval_has_its_state_for_a_reason():
+    lacks = {"low": None, "high": None}
+    run = Run((effect("A", LITTLE, (-12, -20, -4), **lacks),), (white(), Group("race", "A", 100, 0.71)))
+    assert forest(of(run)).rows[1].note == "Too little to say: no interval."
+
+
+def test_a_name_that_leaves_no_mark_is_called_blank():
+    names = ("\u200b", "\u3164\u2800", "\u00a0", "0", "-", "\u05d0")
+    groups = Groups(Run((), tuple(Group("race", name, 100, 0.5) for name in names)))
+    told = [groups.label(("race", name)) for name in names]
+    assert [name.startswith("(blank name)") for name in told] == [True, True, True, False, False, False]
+    assert len(set(told)) == len(names)

@@ -19,7 +19,7 @@ SENTENCES = {
     "gap_outside_adjusted_inside": "A applicants were approved less often; between similar records no difference "
     "beyond the limit is shown.",
     "gap_outside": "A applicants were approved less often; these data do not say whether similar records were, too.",
-    "inside": "No difference beyond the limits is shown, where one of 9 points would have been seen.",
+    "inside": "No difference against a group beyond the limits is shown, where one of 9 points would have been seen.",
     "no_limit": "No limit was set: these figures come without a verdict.",
     "too_little": "Too little to say.",
 }
@@ -129,7 +129,8 @@ def test_a_group_below_the_least_number_is_never_named():
     found = headline(Groups(few))
     assert (found.rule, found.groups) == ("too_little_elsewhere", ())
     assert found.words == (
-        "Too little to say here; outside limit: similar records in small groups and approvals in small groups."
+        "Too little to say here; outside limit: similar records of groups not named here "
+        "and approvals of groups not named here."
     )
     hidden = replace(few, groups=(white(), Group("race", "A", None, None)))
     assert headline(Groups(hidden)).groups == ()
@@ -155,7 +156,7 @@ def test_the_difference_that_would_have_been_seen_is_the_largest_and_rounded_up(
     )
     assert "one of 28 points would" in of(replace(run, rows=ratio))[1], "0.91 x 0.30 is 27.3 points"
     unknown = tuple(replace(row, detectable=None) if row.group == "B" else row for row in run.rows)
-    assert of(replace(run, rows=unknown))[1] == "No difference beyond the limits is shown."
+    assert of(replace(run, rows=unknown))[1] == "No difference against a group beyond the limits is shown."
     hidden = (Group("race", "white", None, None, reference=True), *run.groups[1:])
     assert of(replace(run, groups=hidden))[0] == "inside_no_size"
 
@@ -166,7 +167,7 @@ def test_nothing_reads_as_a_pass_while_another_question_is_outside():
         return replace(run, rows=(*run.rows, *(whole(theory, OUTSIDE) for theory in theories)))
 
     assert of(beside((INSIDE, INSIDE)))[1] == (
-        "No difference in approvals beyond the limits is shown; outside limit: the assumed graph."
+        "No difference in approvals against a group beyond the limits is shown; outside limit: the assumed graph."
     )
     assert of(beside((LITTLE, LITTLE)))[1] == "Too little to say here; outside limit: the assumed graph."
     assert of(beside((NO_LIMIT, NO_LIMIT)))[0] == "no_limit_elsewhere"

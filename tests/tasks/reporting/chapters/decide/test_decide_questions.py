@@ -153,15 +153,15 @@ def test_a_part_of_the_gap_is_told_only_where_it_is_one():
 
     assert of(-18, -20) == "Black −18 points, most of the gap."
     assert of(-10, -20) == "Black −10 points, about half of the gap."
-    assert of(-14, -20) == "Black −14 points, 70 of 100 of the gap."
+    assert of(-14, -20) == "Black −14 points, 70 % of the gap."
     assert of(-4, -20) == "Black −4 points, little of the gap."
     for without in (of(-21, -20), of(-10, 5), of(10, -20)):
         assert "gap" not in without
 
 
 @pytest.mark.parametrize(("share", "expected"), [
-    (0.751, "most"), (0.75, "75 of 100"), (0.66, "66 of 100"), (0.65, "about half"), (0.35, "about half"),
-    (0.34, "34 of 100"), (0.25, "25 of 100"), (0.249, "little"),
+    (0.751, "most"), (0.75, "75 %"), (0.66, "66 %"), (0.65, "about half"), (0.35, "about half"),
+    (0.34, "34 %"), (0.25, "25 %"), (0.249, "little"),
 ])  # fmt: skip
 def test_words_for_parts_have_fixed_ranges(share, expected):
     assert part(share) == expected

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 from decide_runs import (
-    EDGE,
     INSIDE,
     LITTLE,
     NO_LIMIT,
@@ -21,8 +20,8 @@ from decide_runs import (
 )
 
 from schemas.terms import Theory
-from tasks.reporting.chapters.decide.advice import STEPS, cannot_tell, next_steps
-from tasks.reporting.chapters.decide.changes import MOST_LINES, RULES, View, changes
+from tasks.reporting.chapters.decide.advice.changes import MOST_LINES, RULES, View, changes
+from tasks.reporting.chapters.decide.advice.steps import STEPS, cannot_tell, next_steps
 from tasks.reporting.chapters.decide.facts import Group, LeftOut, Run
 from tasks.reporting.chapters.decide.figures import figures
 from tasks.reporting.chapters.decide.groups import Groups
@@ -78,16 +77,6 @@ def test_no_credit_score_where_every_step_of_the_ladder_narrowed_the_gap():
     assert told(replace(run, ladder={("race", "B"): (0.2, 0.1)}), "no_credit_score") is None
 
 
-def test_assumption_where_the_state_hangs_on_one_edge():
-    run = replace(boston(), rows=(*boston().rows[:8], whole(Theory.TOTAL, OUTSIDE)), assumed=(EDGE,))
-    assert (
-        told(run, "assumption") == "Without the assumed effect of race on income the state would be too little to say."
-    )
-    assert told(replace(run, assumed=()), "assumption") is None
-    assert told(replace(run, rows=(whole(Theory.TOTAL, LITTLE),)), "assumption") is None, "the state is the same"
-    assert told(replace(run, rows=()), "assumption") is None
-
-
 def test_left_out_above_five_percent():
     assert told(texas(), "left_out") == (
         "6,141 applications with missing columns are outside all figures; 57 of 100 were denied, against 22."
@@ -103,9 +92,10 @@ def test_left_out_above_five_percent():
 
 
 def test_detectable_where_there_is_too_little_to_say():
-    expected = "With 100 A applicants a difference of less than 9 points cannot be shown to lie outside the limit."
-    assert told(of_states((INSIDE, LITTLE)), "detectable") == expected
-    assert told(of_states((LITTLE, INSIDE)), "detectable") == expected.replace("9", "8")
+    expected = "With 100 A applicants {} points cannot be shown to lie outside the limit."
+    adjusted, plain = "an adjusted gap of less than 9", "a plain gap of less than 8"
+    assert told(of_states((INSIDE, LITTLE)), "detectable") == expected.format(adjusted)
+    assert told(of_states((LITTLE, INSIDE)), "detectable") == expected.format(plain)
     widened = of_states((INSIDE, LITTLE))
     widened = tuple(replace(each, bias=0.1) if each.theory is Theory.DIRECT else each for each in widened.rows)
     assert told(replace(inside(), rows=widened), "detectable") is None, "more people would not narrow it"
@@ -143,7 +133,8 @@ def test_public_files_are_repeated_with_the_lenders_own_columns_first():
 
 
 def test_by_lender_where_a_file_has_many():
-    assert told(inside(lenders=2), "by_lender")
+    assert told(inside(lenders=2), "by_lender") == "By lender: this file mixes many."
+    assert told(inside(lenders=None), "by_lender") == "By lender, where the file mixes several."
     assert told(inside(), "by_lender") is None
 
 
@@ -198,11 +189,19 @@ def test_what_it_cannot_tell_is_always_three_lines():
         return [name for name, _ in cannot_tell(view(run))]
 
     assert names(inside()) == ["why_lawful", "unseen", "single_person"]
-    assert names(inside(lenders=2, sampled=True, years_old=30)) == ["why_lawful", "mixed_lenders", "single_person"]
-    assert names(inside(sampled=True, years_old=30)) == ["why_lawful", "sample", "single_person"]
-    assert names(inside(years_old=5)) == ["why_lawful", "old_years", "single_person"]
-    assert names(inside(years_old=4)) == ["why_lawful", "unseen", "single_person"]
+    assert names(inside(lenders=2, sampled=True)) == ["why_lawful", "mixed_lenders", "single_person"]
+    assert names(inside(lenders=None)) == ["why_lawful", "mixed_lenders", "single_person"]
+    assert dict(cannot_tell(view(inside(lenders=None))))["mixed_lenders"][0].endswith("where the file mixes several.")
+    assert names(inside(sampled=True)) == ["why_lawful", "sample", "single_person"]
     assert names(Run((), ())) == ["why_lawful", "unseen", "single_person"]
+
+
+def test_columns_that_the_year_lacks_are_named_and_many_are_not():
+    run = inside(year=2013, lacking=("history", "credit_score"))
+    assert told(run, "year_lacks") == "The data of 2013 do not have history and credit score, which the audit asks for."
+    many = replace(run, lacking=("a", "b", "c", "d"))
+    assert told(many, "year_lacks") == "The data of 2013 lack columns that the audit asks for."
+    assert told(inside(year=2013), "year_lacks") is None
 
 
 def everything(**more):
@@ -213,7 +212,8 @@ def everything(**more):
         groups=(white(), Group("race", "A", 100, 0.7), Group("race", "B", 100, 0.8)),
         credit_history=False,
         ladder={("race", "A"): (0.3, 0.2)},
-        assumed=(EDGE,),
+        year=2013,
+        lacking=("history",),
         left_out=LeftOut(100, 1000, 0.3, 0.2),
         lenders=3,
         warnings=("columns_swapped",),
@@ -224,14 +224,14 @@ def everything(**more):
 
 def test_rules_are_printed_in_their_order_and_three_at_most():
     assert all(told(everything(), name) for name, _ in RULES)
-    assert [name for name, _ in changes(view(everything()))] == ["confounder", "no_credit_score", "assumption"]
+    assert [name for name, _ in changes(view(everything()))] == ["confounder", "no_credit_score", "year_lacks"]
     own, public = everything(), everything(public=True)
     assert {name for name, _ in STEPS if told(own, name) or told(public, name)} == {name for name, _ in STEPS}
     assert [name for name, _ in next_steps(view(own))] == ["fix_data", "by_lender", "read_files"]
     assert [name for name, _ in next_steps(view(public))] == ["fix_data", "add_columns", "by_lender"]
     assert MOST_LINES == 3
     later = replace(everything(), credit_history=True, warnings=(), lenders=1)
-    assert [name for name, _ in changes(view(later))] == ["confounder", "assumption", "left_out"]
+    assert [name for name, _ in changes(view(later))] == ["confounder", "year_lacks", "left_out"]
     assert [name for name, _ in next_steps(view(later))] == ["read_files", "ask_reasons", "repeat"]
 
 

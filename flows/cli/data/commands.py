@@ -1,0 +1,206 @@
+"""Commands ``evenhand data ...``: lists, fetches, adds and describes editions of HMDA, and draws a twin."""
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from flows.cli.terminal import show_progress
+from schemas.bounds import LARGEST_SEED
+
+if TYPE_CHECKING:
+    from schemas.vintages import Vintage
+
+app = typer.Typer(
+    help="Editions of HMDA: list, fetch, take in, describe and imitate them.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+LakeOption = Annotated[
+    str,
+    typer.Option("--lake", envvar="EVENHAND_LAKE", help="Directory of the lake, made if it is not there, or its URI."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+YearOption = Annotated[int, typer.Option(help="Year that the applications were acted on.")]
+KindOption = Annotated[
+    str,
+    typer.Option(
+        help="snapshot, one-year, three-year, historic, dynamic, data-browser, modified-lar; or twin, to add."
+    ),
+]
+GeoOption = Annotated[
+    str, typer.Option(help="nationwide, a state such as TX, county-48453, msa-12420, or the LEI of a lender.")
+]
+FrozenOption = Annotated[
+    datetime | None,
+    typer.Option(formats=["%Y-%m-%d"], metavar="YYYY-MM-DD", help="Day on which the publisher froze the data."),
+]
+KeepOption = Annotated[bool, typer.Option("--keep-raw", help="Keep the delivered file beside the converted rows.")]
+
+
+@app.command("list", epilog="Example: evenhand data list --year 2022")
+def list_(
+    lake: LakeOption = "data/lake",
+    year: Annotated[int | None, typer.Option(help="Only this year.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the vintages that the lake holds, and what is published, with its size."""
+    from flows.cli.data.lists import held, offered
+
+    lines = {"held": held(lake, year), "published": offered(year)}
+    if as_json:
+        _print_json(lines)
+        return
+    for title, rows in lines.items():
+        _print_rows(title, rows)
+
+
+@app.command(epilog="Example: evenhand data fetch --year 2022 --kind data-browser --geo DC --dry-run")
+def fetch(
+    year: YearOption,
+    kind: KindOption = "snapshot",
+    geo: GeoOption = "nationwide",
+    lake: LakeOption = "data/lake",
+    frozen: FrozenOption = None,
+    base_url: Annotated[str | None, typer.Option(help="Fetch from here instead of the publisher's host.")] = None,
+    sha256: Annotated[str | None, typer.Option(help="Refuse a file with another digest.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Fetch and convert an edition that is held, too.")] = False,
+    keep_raw: KeepOption = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be fetched and how large it is.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Download an edition from its official address, and make a vintage of it. A stopped download is gone on with."""
+    from flows.cli.data.lists import plan_line
+    from flows.partitions import fetching
+    from schemas.vintages import dataset_of
+    from tasks.lake.store import Lake
+
+    opened = Lake(lake)
+    edition = fetching.Edition(year, dataset_of(kind), geo, _day(frozen), base_url, sha256)
+    plan = plan_line(fetching.planned(opened, edition))
+    if not as_json:
+        show_progress()
+        _print_facts("to be fetched; sizes are estimates", plan)
+    if not dry_run:
+        _print_vintage(fetching.fetch(opened, edition, again=again, keep_raw=keep_raw), as_json)
+    elif as_json:
+        _print_json(plan)
+
+
+@app.command(epilog="Example: evenhand data add 2022_public_lar_csv.zip --year 2022 --frozen 2023-05-01")
+def add(
+    file: Annotated[Path, typer.Argument(help="A file of HMDA as it was delivered: plain, .gz or .zip.")],
+    year: YearOption,
+    frozen: Annotated[
+        datetime,
+        typer.Option(formats=["%Y-%m-%d"], metavar="YYYY-MM-DD", help="Day on which the publisher froze the data."),
+    ],
+    kind: KindOption = "snapshot",
+    geo: GeoOption = "nationwide",
+    lake: LakeOption = "data/lake",
+    source: Annotated[str, typer.Option(help="Where it came from; its name if left out.")] = "",
+    replace: Annotated[bool, typer.Option("--replace", help="Convert a file that is held once more.")] = False,
+    keep_raw: KeepOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a vintage of a file that you have. A file that is held already, under whatever name, is not added again."""
+    from flows.supervision.presence import at_work
+    from tasks.ingest.vintages import store
+    from tasks.lake.store import Lake
+
+    if not as_json:
+        show_progress()
+    opened = Lake(lake)
+    key: dict[str, Any] = {"year": year, "dataset": kind, "geography": geo, "frozen": frozen.date(), "source": source}
+    with at_work(opened, f"command-{os.getpid()}"):
+        vintage = store.add(opened, file, **key, replace=replace, keep_raw=keep_raw)
+    _print_vintage(vintage, as_json)
+
+
+@app.command(epilog="Example: evenhand data describe hmda_2017_nationwide_all-records_labels.zip")
+def describe(
+    file: Annotated[Path, typer.Argument(help="A file of HMDA: plain, .gz or .zip.")], as_json: JsonOption = False
+) -> None:
+    """Print the layout of a file, its rows by year, what could not be read, and how it departs from its layout.
+
+    Every row is read and converted, into a temporary directory.
+    """
+    from flows.cli.data.lists import described, grouped_lines, report_lines
+    from tasks.ingest.vintages.delivery import examine
+
+    taken = examine(file)
+    if as_json:
+        _print_json({**described(taken), "findings": report_lines(taken)})
+        return
+    _print_facts("described", {"file": str(file), **described(taken)})
+    _print_rows("departures from the layout", grouped_lines(taken))
+
+
+@app.command(epilog="Example: evenhand data twin twins --year 2022 --rows 10000 --discrimination direct")
+def twin(
+    folder: Annotated[Path, typer.Argument(help="Directory for the file and the truth beside it.")],
+    year: YearOption,
+    rows: Annotated[int, typer.Option(min=1, help="Applications to draw.")] = 10_000,
+    discrimination: Annotated[Literal["none", "direct", "mediated"], typer.Option(help="What is planted.")] = "none",
+    strength: Annotated[float, typer.Option(min=0.0, help="Of what is planted: logits, or times the shifts.")] = 1.0,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The same seed gives the same bytes.")] = 482,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a synthetic year of HMDA in its published layout, and the truth about it. No person is in it.
+
+    The layout is public_lar from 2018 and historic_codes before.
+    """
+    from tasks.ingest.synthetic.twin import write
+    from tasks.ingest.synthetic.twin.algorithm.settings import TwinSettings
+
+    settings = TwinSettings(rows=rows, year=year, discrimination=discrimination, strength=strength)
+    written = write(folder, settings, seed)
+    said = {"file": str(written.rows), "truth": str(written.truth), "rows": written.count}
+    _print_json(said) if as_json else _print_facts("written", said)
+
+
+def _day(moment: datetime | None) -> date | None:
+    return None if moment is None else moment.date()
+
+
+def _print_vintage(vintage: "Vintage", as_json: bool) -> None:
+    from flows.cli.data.lists import vintage_line
+    from tasks.ingest.vintages.offers import incomplete
+
+    _print_json(vintage_line(vintage)) if as_json else _print_facts("held", vintage_line(vintage))
+    if remark := incomplete(vintage):
+        sys.stderr.write(f"warning: {remark}\n")
+
+
+def _print_json(value: object) -> None:
+    sys.stdout.write(json.dumps(value, indent=1) + "\n")
+
+
+def _print_rows(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    from flows.cli.data.lists import readable
+
+    _print_table(title, [readable(row) for row in rows])
+
+
+def _print_facts(title: str, facts: Mapping[str, Any]) -> None:
+    """One thing, a line for each of its facts that is known."""
+    from flows.cli.data.lists import readable
+
+    known = {name: value for name, value in readable(facts).items() if value is not None}
+    _print_table(title, [{"what": name, "is": value} for name, value in known.items()])
+
+
+def _print_table(title: str, rows: list[dict[str, Any]]) -> None:
+    from flows.cli.summary import print_rows
+    from flows.cli.terminal import console
+
+    if rows:
+        print_rows(console, title, rows)
+    else:
+        console.print(f"{title}: nothing", markup=False)

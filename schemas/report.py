@@ -1,0 +1,225 @@
+"""Shape of report.json: what a run says, for machines. ``make docs`` writes ``report.schema.json`` from these models.
+
+Beside each number as published stands the same number as the pages print it. Null is withheld or not measured, and
+``shown`` says which. What is added raises the minor version, any other change the major one.
+"""
+
+import json
+import sys
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from schemas.terms import State, Theory
+
+SCHEMA_VERSION: Final = "1.0"
+SCHEMA_ID = "https://evenhand.invalid/schemas/report.schema.json"
+"""A name, and no address: nothing is fetched from it."""
+
+
+class Part(BaseModel):
+    """Base of all parts: no other keys, and no change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Number(Part):
+    """A number as published, and as printed."""
+
+    value: int | float | None = Field(description="null: withheld, or not measured")
+    shown: str = Field(description="as the pages print it, with the reason where there is no value")
+
+
+class Interval(Part):
+    """Both ends of an interval, as published and as printed."""
+
+    low: float | None
+    high: float | None
+    kind: Literal["verdict", "plain", ""] = Field(
+        description="verdict: corrected for all groups judged; plain: two-sided 95 %; empty: there is none"
+    )
+    shown: str
+
+
+class SourceRead(Part):
+    """What was read."""
+
+    name: str
+    sha256: str = Field(description="first 12 digits")
+    rows: Number
+    year: int | None = Field(description="year by the rows; null where no column tells it")
+
+
+class Digests(Part):
+    """What identifies the run."""
+
+    source_sha256: str
+    code: str
+    version: str
+
+
+class Named(Part):
+    """A group of a protected attribute."""
+
+    attribute: str
+    group: str
+
+
+class HeadlineSaid(Part):
+    """The first sentence, and the rule that made it."""
+
+    rule: str
+    words: str
+    groups: tuple[Named, ...]
+
+
+class QuestionAnswered(Part):
+    """A row of "What was found"."""
+
+    theory: Theory
+    page: str = Field(description="name of the page that answers it at length; empty without one")
+    question: str
+    state: State
+    state_words: str
+    sentence: str
+
+
+class FigureShown(Part):
+    """One of the three comparisons of Decide, in points of approval: negative is against the group."""
+
+    name: Literal["all", "adjusted", "nearest"]
+    label: str
+    detail: str
+    attribute: str
+    group: str
+    reference: str
+    among: int = Field(description="groups that this one was chosen among")
+    state: State
+    state_words: str
+    points: Number
+    interval: Interval
+    limit: Number
+    n: Number
+
+
+class Approval(Part):
+    """Share approved by a decision maker."""
+
+    decision_maker: str
+    rate: Number
+    low: float | None
+    high: float | None
+
+
+class Judged(Part):
+    """How a group stands in a theory, by the row that decides.
+
+    ``value``, ``low`` and ``high`` are the measure as published, such as an effect on denial of 0.126. ``shown`` is
+    what the page of the question prints of it: -13 points of approval. Their signs may differ.
+    """
+
+    theory: Theory
+    decision_maker: str
+    method: str
+    measure: str
+    state: str
+    state_words: str
+    effect: Number
+    interval: Interval
+    unit: str = Field(description="what the shown numbers count; empty: the unit of the measure, or no number")
+
+
+class GroupShown(Part):
+    """A group of people."""
+
+    attribute: str
+    group: str
+    reference: bool
+    n: Number
+    approvals: tuple[Approval, ...]
+    verdicts: tuple[Judged, ...]
+
+
+class Broken(Part):
+    """An expectation that did not hold."""
+
+    expectation: str
+    column: str | None
+    expected: str
+    elements: int | None
+    unexpected: int | None
+    set_aside: bool = Field(description="whether the rows that broke it were set aside and the rest kept")
+
+
+class Checks(Part):
+    """The expectations that a table of a stage was held against."""
+
+    stage: str
+    table: str
+    expectations: int
+    broken: tuple[Broken, ...]
+
+
+class Line(Part):
+    """A line of what would change it, what to do next or what it cannot tell, with the rule that printed it."""
+
+    rule: str
+    words: str
+    command: str = Field(description="a command that does it; empty without one")
+
+
+class Signature(Part):
+    """Who signed a run, and what."""
+
+    name: str
+    role: Literal["prepared", "reviewed", "approved"]
+    date: str
+    sha256: str
+
+
+class Rows(Part):
+    """A table: the names of its columns, and its rows in that order."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str | int | float | bool | None, ...], ...]
+
+
+class Report(Part):
+    """What a run says."""
+
+    schema_version: Literal["1.0"] = SCHEMA_VERSION
+    run: str
+    audit: str
+    title: str
+    year: int
+    state: State = Field(description="the state that decides the exit code")
+    source: SourceRead
+    digests: Digests
+    disclosure: str = Field(description="profile of disclosure control: public or strict")
+    headline: HeadlineSaid
+    questions: tuple[QuestionAnswered, ...]
+    figures: tuple[FigureShown, ...]
+    groups: tuple[GroupShown, ...]
+    checks: tuple[Checks, ...]
+    change: tuple[Line, ...]
+    next: tuple[Line, ...]
+    cannot: tuple[Line, ...]
+    signatures: tuple[Signature, ...]
+    pages: tuple[str, ...] = Field(description="paths of the other files, from the folder of this one")
+    theories: Rows = Field(description="the table of verdicts")
+    warnings: tuple[str, ...]
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of report.json."""
+    made = Report.model_json_schema(mode="serialization")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA_ID, **made}
+
+
+def schema_text() -> str:
+    """The content of ``report.schema.json``."""
+    return json.dumps(schema(), indent=1, sort_keys=True) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(schema_text())

@@ -1,0 +1,243 @@
+"""Facts of the first page, read from the published tables and the settings of a run.
+
+Scope: looking up. A fact that no table tells stays at its default, and its rule prints nothing.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from shlex import quote
+from typing import Any
+
+from schemas.audit.column import ColumnSpec
+from schemas.audit.source import Source
+from schemas.blocks import HISTORY, LENDER, block_of
+from schemas.tables.applications import ANY
+from schemas.tables.counterfactuals import CAUSAL_CHECKS
+from schemas.tables.publication import PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL
+from schemas.tables.source import DECISION_DIRECTION
+from schemas.tables.validations import VALIDATIONS
+from schemas.tables.verdicts import VERDICTS
+from schemas.terms import EVERYBODY, DecisionMaker, Theory
+from schemas.vintages import place_of
+from tasks.pipeline.registry import OUTCOMES_METHOD
+from tasks.reporting.chapters.decide.facts import Benchmark, Files, GraphTests, Group, Key, LeftOut, Row, Run
+from tasks.reporting.chapters.decide.figures import NEAREST
+from tasks.reporting.chapters.decide.numbers import of_100
+from tasks.reporting.material import Material, Rows
+
+ADJUSTED, BENCHMARKS = "adjusted", "adjusted_benchmarks"
+"""Tables of the denial ladder, which its method declares."""
+APPROVAL = "approval_rate"
+GROUP = ": "
+"""In what a year lacks: between an attribute and a group that nobody belongs to."""
+LEVEL = 0.05
+"""q below which a test speaks against the graph."""
+MANY = 2
+"""Lenders of a file of a whole place."""
+FILES_READ = 20
+"""Files that one reviewer reads at a time: a choice of this project."""
+_HISTORY = re.compile(r"credit (?:score|history|record)|fico|delinquen|bankrupt|late pay", re.IGNORECASE)
+"""Names and labels of columns that tell how somebody paid before."""
+_RANGE = re.compile(r"; (?P<side>more than|above|below) (?P<share>[\d.]+)(?P<percent> %)? denied$")
+"""End of the reason of a measure of which a range is published."""
+_SAMPLED = re.compile(r"(?<![a-z])sampled?(?![a-z])", re.IGNORECASE)
+_PLACE = 1
+"""Position of the geography in the words of a vintage."""
+YEAR = 2026
+"""Year of this version, which ages of data are told from: by a clock equal runs would have unequal bytes."""
+
+
+def run_of(material: Material) -> Run:
+    """All that the first page is decided from."""
+    settings = material.settings
+    rows = material.rows(VERDICTS)
+    judged = _judged(material)
+    lenders = _lenders(settings.source)
+    return Run(
+        tuple(Row.of(row) for row in rows),
+        tuple(_groups(material)),
+        warnings=_warnings(material),
+        minimum_n=settings.verdicts.minimum_n,
+        columns=_columns(material, judged),
+        neighbours=_neighbours(material),
+        credit_history=_credit_history(material),
+        ladder={key: _ladder(material, row) for key, row in judged.items()},
+        strongest=_strongest(material, judged),
+        files=_files(rows),
+        graph_tests=_graph_tests(material),
+        left_out=_left_out(material),
+        year=settings.year,
+        lacking=tuple(name for name in settings.source.lacking if GROUP not in name),
+        public=settings.source.kind == "hmda",
+        lenders=lenders,
+        sampled=bool(_SAMPLED.search(settings.source.words.replace("_", " "))),
+        years_old=YEAR - settings.year,
+    )
+
+
+def maker_of(material: Material) -> str:
+    """Whose approvals are judged: as the verdicts say; without one, the lender's where they were measured."""
+    named = [r["decision_maker"] for r in material.rows(VERDICTS) if r["theory"] == Theory.OUTCOME and r["group"]]
+    known = {m.decision_maker for m in material.measures if m.measure == APPROVAL}
+    first = DecisionMaker.LENDER if DecisionMaker.LENDER in known else DecisionMaker.MODEL
+    return str(min(named, key=lambda maker: maker != DecisionMaker.LENDER, default=first))
+
+
+def _groups(material: Material) -> Iterator[Group]:
+    """Reference groups and judged groups with their approvals."""
+    maker = maker_of(material)
+    protected = {p.name: p for p in material.settings.protected}
+    for m in material.measures:
+        if (m.method, m.measure, m.decision_maker, m.subgroup) != (OUTCOMES_METHOD, APPROVAL, maker, 0):
+            continue
+        whose = protected[m.protected_attribute]
+        if m.group == whose.reference or whose.judges(m.group):
+            yield Group(whose.name, m.group, m.n, m.value, _approved(m.reason), m.group == whose.reference, maker)
+
+
+def _approved(reason: str) -> str:
+    """Approvals of 100 in words, where a range of the denied is published in place of a share; else empty."""
+    found = _RANGE.search(reason)
+    if found is None:
+        return ""
+    denied = float(found["share"]) / (100 if found["percent"] else 1)
+    return f"{'more' if found['side'] == 'below' else 'less'} than {of_100(1 - denied)}"
+
+
+def decisions_of(material: Material) -> int | None:
+    """Number of decisions: the sum over groups of the first attribute; None where one of them is withheld."""
+    maker, first = maker_of(material), material.settings.protected[0].name
+    found = [
+        m.n
+        for m in material.measures
+        if (m.method, m.measure, m.decision_maker, m.subgroup) == (OUTCOMES_METHOD, APPROVAL, maker, 0)
+        and m.protected_attribute == first
+    ]
+    known = [n for n in found if n is not None]
+    return sum(known) if known and len(known) == len(found) else None
+
+
+def _warnings(material: Material) -> tuple[str, ...]:
+    swapped = any(row["reversed"] for row in material.rows(DECISION_DIRECTION))
+    failed = any(not row["success"] and not row["quarantined"] for row in material.rows(VALIDATIONS))
+    return ("columns_swapped",) * swapped + ("checks_failed",) * failed
+
+
+def _judged(material: Material) -> dict[Key, Mapping[str, Any]]:
+    """The judged row of the ladder of each group, of the lender's decisions where both were looked at."""
+    rows = [row for row in material.named(ADJUSTED) if row["primary"]]
+    ordered = sorted(rows, key=lambda row: row["decision_maker"] == DecisionMaker.LENDER)
+    return {(row["protected_attribute"], row["group"]): row for row in ordered}
+
+
+def _ladder(material: Material, judged: Mapping[str, Any]) -> tuple[float, ...]:
+    """The difference rung by rung up to the judged one; empty where one of them was not estimated."""
+    same = ("decision_maker", "protected_attribute", "group", "estimator", "average_over")
+    rows = [row for row in material.named(ADJUSTED) if all(row[name] == judged[name] for name in same)]
+    values = [row["value"] for row in sorted(rows, key=lambda row: row["rung"]) if row["rung"] <= judged["rung"]]
+    return () if None in values else tuple(values)
+
+
+def _benchmarks(material: Material, judged: Mapping[Key, Mapping[str, Any]]) -> Iterator[tuple[Key, Mapping[str, Any]]]:
+    """Each control of the judged rung of each group, taken as strong as it is."""
+    for row in material.named(BENCHMARKS):
+        key = row["protected_attribute"], row["group"]
+        of = judged.get(key, {})
+        if row["times"] == 1 and all(row[name] == of.get(name) for name in ("rung", "decision_maker")):
+            yield key, row
+
+
+def _columns(material: Material, judged: Mapping[Key, Mapping[str, Any]]) -> int | None:
+    """Columns that the judged rung adjusts for; None where no benchmark names them."""
+    named = {row["column"] for _, row in _benchmarks(material, judged)}
+    return len(named) or None
+
+
+def _strongest(material: Material, judged: Mapping[Key, Mapping[str, Any]]) -> dict[Key, Benchmark]:
+    """The control that explains most of what is left of denial, by group."""
+    found: dict[Key, Benchmark] = {}
+    for key, row in _benchmarks(material, judged):
+        of_group, of_denial = row["of_group"], row["of_denial"]
+        if of_group is None or of_denial is None or (key in found and found[key].of_approval >= of_denial):
+            continue
+        column = material.settings.columns.get(row["column"])
+        label = column.label if column is not None and column.label else row["column"]
+        found[key] = Benchmark(label.partition(" (")[0], of_group, of_denial)
+    return found
+
+
+def _neighbours(material: Material) -> int | None:
+    """Nearest applicants that each is compared with; None where nobody was."""
+    methods = {row["method"] for row in material.rows(VERDICTS) if row["measure"] == NEAREST}
+    settings = [material.settings.methods.by_name.get(name) for name in sorted(methods)]
+    return next((int(k) for each in settings if (k := getattr(each, "k", None)) is not None), None)
+
+
+def _credit_history(material: Material) -> bool:
+    """Whether any column tells how somebody paid before, by itself or as a block of the ladder says."""
+    settings = material.settings
+    blocks = getattr(settings.methods.by_name.get(ADJUSTED), "blocks", {})
+    named = {column for column in blocks.get(HISTORY, ()) if column in settings.columns}
+    own = (_tells_history(*each, settings.source) for each in settings.columns.items())
+    return any(own) or (bool(named) and settings.source.kind != "hmda")
+
+
+def _tells_history(name: str, column: ColumnSpec, source: Source) -> bool:
+    """Whether a column tells how somebody paid before. Public HMDA has the type of a score, and no score."""
+    if source.kind == "hmda" or not column.kept:
+        return False
+    named = _HISTORY.search(f"{name} {column.label}".replace("_", " "))
+    return HISTORY in (column.block, block_of(name, column.role)) or bool(named)
+
+
+def _files(rows: Rows) -> dict[Key, Files]:
+    """Denied applicants of each group that was compared with its nearest ones, and how their files are packed."""
+    found: dict[Key, Files] = {}
+    for row in sorted(rows, key=lambda row: row["decision_maker"] == DecisionMaker.LENDER):  # the lender's last
+        if row["measure"] != NEAREST or row["events"] is None or row["withheld"]:
+            continue
+        n, key = min(FILES_READ, row["events"]), (row["protected_attribute"], row["group"])
+        chosen = f"{_option('--attribute', key[0])} {_option('--group', key[1])} --denied"
+        found[key] = Files(n or None, f"evenhand findings --file-pack {n} {chosen}" if n else "")
+    return found
+
+
+def _option(name: str, value: str) -> str:
+    """An option of a command with its value, which may begin like an option itself."""
+    return f"{name}{'=' if value.startswith('-') else ' '}{quote(value)}"
+
+
+def _graph_tests(material: Material) -> GraphTests | None:
+    """How many tests of the assumed graph speak against it; None where it was not tested."""
+    tests = [each["q"] for each in material.named(CAUSAL_CHECKS.name) if each["q"] is not None]
+    return GraphTests(len(tests), sum(q < LEVEL for q in tests)) if tests else None
+
+
+def _left_out(material: Material) -> LeftOut | None:
+    """Applications that lack a column, as published; None where columns are imputed or a number is withheld."""
+    if material.settings.missing == "impute":
+        return None
+    lacking = next((r for r in material.rows(PUBLISHED_MISSINGNESS) if r["feature"] == ANY), None)
+    used = [r["n"] for r in material.rows(PUBLISHED_WATERFALL) if r["kind"] == "used" and r["group"] == EVERYBODY]
+    if lacking is None or not lacking["missing"] or not used or used[0] is None:
+        return None
+    n = lacking["missing"]
+    return LeftOut(n, n + used[0], _rest(lacking["approval_missing"]), _rest(lacking["approval_present"]))
+
+
+def _rest(share: float | None) -> float | None:
+    return None if share is None else 1 - share
+
+
+def _lenders(source: Source) -> int | None:
+    """Lenders in the data: many in HMDA, but for the file of one lender or rows kept by one.
+
+    A file that is given by its path may be of one or of many: None.
+    """
+    kept = any(len(source.keep[name].values) == 1 for name in LENDER if name in source.keep)
+    if source.kind != "hmda" or kept:
+        return 1
+    if source.vintage_file is None:
+        return None
+    geography = source.words.split(", ")[_PLACE]
+    return 1 if place_of(geography)[0] == "lender" else MANY

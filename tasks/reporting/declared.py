@@ -1,0 +1,219 @@
+"""What a report says of a method, as its folder declares it in ``report.yaml``: no method brings code for its pages.
+
+The file holds the method's question, its measures in words, a glossary, what the method cannot tell, and the blocks of
+its evidence page. ``evidence`` makes pages of blocks, ``chapters.method`` the page of definitions. Outcomes
+(approval and denial rates, made without any method) has its file in ``tasks/reporting/chapters``.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from schemas.terms import Theory
+from tasks.pipeline.method import REPORT
+from tasks.pipeline.registry import NAMES, OUTCOMES_METHOD
+
+PAGES = {
+    Theory.OUTCOME: "gap",
+    Theory.DIRECT: "similar",
+    Theory.TOTAL: "otherwise",
+    Theory.RECOURSE: "routes",
+    Theory.REASONS: "reasons",
+    Theory.OWN: "quality",
+}
+"""Theories in the order of the first page, each with its page; the last only where the spec has limits."""
+
+Unit = Literal["rate", "number", "count", "points", "p"]
+Sentence = Annotated[str, Field(min_length=1, max_length=600)]
+Form = Literal["", "difference", "ratio", "size_matched", "size_matched_difference", "null", "null_difference"]
+"""A measure itself, or what compares it: the suffix of the name of the measure."""
+Setting = float | str
+"""Value of a parameter; ``min`` and ``max`` are the least and the largest that the run has."""
+
+
+class _Declared(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Words(_Declared):
+    """A measure in words."""
+
+    words: str
+    """As it stands in headers and sentences: lower case, a noun phrase."""
+    unit: Unit
+    """How it is written. ``points``: a difference of shares, printed in percentage points."""
+    meaning: Sentence
+    """One sentence for the page of definitions: what is counted, of whom."""
+
+
+class Shown(_Declared):
+    """A column of a block of groups: a measure at fixed parameters."""
+
+    measure: str
+    form: Form = ""
+    at: dict[str, Setting] = {}
+    """Parameters that tell this measure from others of its name; those that are not named must not be there."""
+    words: str = ""
+    """Header; empty: the words of the measure, and of its form."""
+    p: bool = False
+    """Whether p and q follow in columns of their own."""
+
+    @property
+    def name(self) -> str:
+        """The measure as the table of measures has it."""
+        return f"{self.measure}_{self.form}" if self.form else self.measure
+
+
+class Entry(_Declared):
+    """A column of a block that shows a table of the method."""
+
+    words: str
+    unit: Unit | Literal["text"] = "text"
+    note: bool = False
+    """Whether it is a remark on a row, printed once under the table; its first number has the mark."""
+
+
+class Block(_Declared):
+    """A table of the evidence page, for each decision maker and protected attribute that has any of it.
+
+    It is one of three kinds. ``columns``: a row a group, a column a measure; with ``along``, a row for each setting of
+    each group. ``along`` and a ``measure``: a row for each setting, a column a group. ``table``: rows of a side table.
+    """
+
+    title: str
+    says: Sentence = Field(default="What it shows.", max_length=400)
+    """One or two sentences above the table: what it is, how to read it."""
+    columns: tuple[Shown, ...] = ()
+    parts: bool = False
+    """Of ``columns`` alone: whether the parts of a group have rows below it."""
+    along: tuple[str, ...] = Field(default=(), max_length=4)
+    """Parameters whose values are the settings. A measure that lacks one of them has a setting without it."""
+    measure: str = ""
+    """Of a block ``along``, in place of ``columns``."""
+    forms: tuple[Form, ...] = ("",)
+    """Of a block ``along``: the measure and what is set beside it, in columns for each group."""
+    at: dict[str, Setting] = {}
+    """Of a block ``along``: parameters that are fixed."""
+    table: str = ""
+    """Name of a side table."""
+    fields: dict[str, Entry] = {}
+    """Of a side table: column -> how it is shown, in this order."""
+    where: dict[str, str | int | float | bool | None] = {}
+    """Of a side table: rows with these values only; None is the empty field."""
+    by: str = ""
+    """Of a side table: the field by whose size the first rows are chosen; the first share or number if empty."""
+    chart: Literal["none", "forest", "matrix"] = "none"
+    """``forest``: the first measure of ``columns`` by group. ``matrix``: a block ``along``, groups by settings."""
+
+    @model_validator(mode="after")
+    def _of_one_kind(self) -> Self:
+        kinds = [bool(self.columns), bool(self.measure), bool(self.table)]
+        if sum(kinds) != 1:
+            raise ValueError(f"{self.title}: one of columns, measure and table")
+        if (self.measure and not self.along) or (self.table and self.along) or bool(self.table) != bool(self.fields):
+            raise ValueError(f"{self.title}: measure goes with along, table with fields and without along")
+        if any(shown.note for shown in self.fields.values()) and not self.numbers:
+            raise ValueError(f"{self.title}: a note has its mark on a number, and it shows none")
+        if self.by and self.by not in self.fields:
+            raise ValueError(f"{self.title}: rows are chosen by a field that it does not show")
+        return self
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Of a side table: the fields that are numbers."""
+        return tuple(field for field, shown in self.fields.items() if shown.unit != "text")
+
+    @property
+    def measures(self) -> frozenset[str]:
+        """Every measure that it shows."""
+        return frozenset(column.measure for column in self.columns) | ({self.measure} - {""})
+
+
+class Declared(_Declared):
+    """What the report says of a method."""
+
+    title: str
+    short: Annotated[str, Field(min_length=1, max_length=16)]
+    """Its name in links and captions."""
+    question: Sentence
+    """What it asks, in one sentence."""
+    page: Literal["gap", "similar", "otherwise", "routes", "reasons"]
+    """Page of the question that it bears on."""
+    method: tuple[Sentence, ...] = Field(min_length=1, max_length=4)
+    """How it works: a few sentences for the page of definitions."""
+    measures: dict[str, Words]
+    parameters: dict[str, str] = {}
+    """Parameter of a measure -> its header; others stand as they are named."""
+    values: dict[str, str] = {}
+    """Value of a parameter, or text of a side table -> how it is printed; others stand as they are. The name of a
+    parameter: what is printed of a measure that lacks it."""
+    glossary: dict[str, Sentence] = {}
+    cannot: tuple[Sentence, ...] = Field(min_length=1)
+    """What it cannot tell, whatever the data are."""
+    evidence: tuple[Block, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _of_its_measures(self) -> Self:
+        unknown = {each for block in self.evidence for each in block.measures} - set(self.measures)
+        if unknown:
+            raise ValueError(f"blocks show measures without words: {', '.join(sorted(unknown))}")
+        return self
+
+
+_TASKS = Path(__file__).parents[1]
+
+
+@cache
+def declared(name: str) -> Declared:
+    """What the report says of a method, or of ``outcomes``.
+
+    Raises:
+        pydantic.ValidationError: the file is not of this form.
+    """
+    room = "reporting/chapters" if name == OUTCOMES_METHOD else "methods"
+    said = yaml.safe_load((_TASKS / room / name / REPORT).read_text(encoding="utf-8"))
+    return Declared.model_validate(said)
+
+
+def all_declared(names: Iterable[str] = NAMES) -> dict[str, Declared]:
+    """Those of outcomes and of the methods named, in the order of reports."""
+    return {name: declared(name) for name in (OUTCOMES_METHOD, *names)}
+
+
+def words() -> dict[str, Words]:
+    """Every measure in words."""
+    return {name: each for one in all_declared().values() for name, each in one.measures.items()}
+
+
+FORMS: Mapping[Form, str] = {
+    "size_matched_difference": "difference from the reference at its size",
+    "size_matched": "reference at the group's size",
+    "null_difference": "difference from permuted labels",
+    "null": "labels permuted",
+    "difference": "difference from the reference",
+    "ratio": "ratio to the reference",
+    "": "",
+}
+"""What is set beside a measure, in words; a suffix of another comes after it."""
+
+
+def form_of(measure: str) -> Form:
+    """How a row of measures compares; empty for a measure itself, whatever its name ends with."""
+    forms = (form for form in FORMS if form and measure.endswith(f"_{form}"))
+    return "" if measure in words() else next(forms, "")
+
+
+@cache
+def names(measure: str) -> tuple[str, Unit]:
+    """A measure or a comparison of one in words, and the unit of what is compared; one without words by its name."""
+    known, form = words(), form_of(measure)
+    if measure in known:
+        return known[measure].words, known[measure].unit
+    if form:
+        words_of, unit = names(measure.removesuffix(f"_{form}"))
+        return f"{words_of}, {FORMS[form]}", unit
+    return measure.replace("_", " "), "number"

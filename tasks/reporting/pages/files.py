@@ -1,0 +1,103 @@
+"""The files of a report: which there are, and what each is made of."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+from tasks.pipeline.registry import NAMES, OUTCOMES_METHOD
+from tasks.reporting.chapters.decide.figures import forest
+from tasks.reporting.chapters.decide.page import decide
+from tasks.reporting.chapters.decide.reading import decisions_of, run_of
+from tasks.reporting.chapters.decide.result import Decision, Line
+from tasks.reporting.chapters.method import definitions
+from tasks.reporting.chapters.quality import quality
+from tasks.reporting.chapters.questions.pages import question_pages
+from tasks.reporting.declared import declared
+from tasks.reporting.evidence.page import evidence
+from tasks.reporting.exports.document import document
+from tasks.reporting.exports.workbook import workbook
+from tasks.reporting.material import Material
+from tasks.reporting.numbers import count
+from tasks.reporting.pages.frame import Frame, page
+from tasks.reporting.section import Section
+
+FIRST, METHOD, DOCUMENT, WORKBOOK = "report.html", "method.html", "report.json", "measures.xlsx"
+WORDS = {
+    "gap": "Approvals",
+    "similar": "Similar records",
+    "otherwise": "Assumed graph",
+    "routes": "Way to approval",
+    "reasons": "Reasons",
+    "quality": "Data quality",
+}
+"""Pages of a report in words of the navigation, in the order of their links."""
+SIGNED = "Draft. Prepared by: open. Reviewed by: open. Approved by: open."
+NOTHING = (Line("none", "Nothing that this page looks for."),)
+DIGESTS = "Digests: report.json."
+
+
+def files(material: Material) -> dict[str, bytes]:
+    """Path below the folder of the run -> content, in the order in which a reader meets them."""
+    decision = decide(run_of(material))
+    asked = {**question_pages(material, decision), "quality": quality(material)}
+    sections = {f"pages/{name}.html": section for name, section in asked.items()}
+    behind = {evidence_path(name): evidence(material, name) for name in measured(material)}
+    frame = Frame(
+        material.settings.title or material.settings.name,
+        material.settings.run,
+        tuple(links((*sections, *behind))),
+        DIGESTS,
+        restricted=material.restricted,
+    )
+    pages = {
+        path: page("page.html.j2", path, frame=frame, section=section) for path, section in (sections | behind).items()
+    }
+    return {
+        FIRST: first_page(material, decision, frame),
+        **pages,
+        METHOD: method_page(material.settings.version),
+        DOCUMENT: document(material, decision, (FIRST, *pages, METHOD, WORKBOOK)),
+        WORKBOOK: workbook(material, decision),
+    }
+
+
+def measured(material: Material) -> tuple[str, ...]:
+    """The approvals themselves and the methods of which the run has measures."""
+    found = {m.method for m in material.measures}
+    return tuple(name for name in (OUTCOMES_METHOD, *NAMES) if name in found)
+
+
+def evidence_path(name: str) -> str:
+    """Where the evidence of a method is."""
+    return f"evidence/{name}.html"
+
+
+def links(paths: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Every file that a reader opens, with its words in the navigation."""
+    yield FIRST, "First page"
+    yield from ((path, words) for name, words in WORDS.items() if (path := f"pages/{name}.html") in paths)
+    yield from ((path, declared(n).short) for n in (OUTCOMES_METHOD, *NAMES) if (path := evidence_path(n)) in paths)
+    yield from ((METHOD, "Definitions"), (WORKBOOK, WORKBOOK), (DOCUMENT, DOCUMENT))
+
+
+def first_page(material: Material, decision: Decision, frame: Frame) -> bytes:
+    """Decide: one screen, one sheet. It names no method, and so links to no evidence."""
+    frame = replace(frame, links=tuple(each for each in frame.links if not each[0].startswith("evidence/")))
+    n = decisions_of(material)
+    kicker = (frame.title, *(() if n is None else (f"{count(n)} decisions",)), "draft")
+    return page(
+        "decide.html.j2",
+        FIRST,
+        frame=frame,
+        kicker=kicker,
+        decision=decision,
+        forest=forest(decision.figures),
+        nothing=NOTHING,
+        signed=SIGNED,
+    )
+
+
+def method_page(version: str) -> bytes:
+    """Definitions: the same bytes for every run of one version."""
+    frame = Frame("", links=((FIRST, "First page"), (METHOD, "Definitions")), note=f"Evenhand {version}.")
+    section = Section("Definitions", "definitions", parts=definitions())
+    return page("page.html.j2", METHOD, frame=frame, section=section)
