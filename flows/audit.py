@@ -6,7 +6,6 @@ of a result does not prove that the files exist.
 """
 
 import hashlib
-import logging
 import time
 from pathlib import Path
 from typing import Any, cast
@@ -21,22 +20,23 @@ from prefect.artifacts import (
 )
 from prefect.context import TaskRunContext
 
+from flows.partitions.sufficiency import check_evidence
 from flows.partitions.years import spec_as_held
 from flows.runs.given import given_spec
-from flows.runs.record import headline, publish, published_read, report_of
+from flows.runs.manifest import report_of
+from flows.runs.record import headline, publish, published_read
 from flows.supervision.announcement import announced
 from flows.supervision.file_modes import restrict
 from schemas.artifact import Artifact, Partition
 from schemas.tables.source import read_words
 from tasks.lake.store import Lake
+from tasks.pipeline.progress import stage_began, stage_ended
 from tasks.pipeline.specs import validated
 from tasks.pipeline.stop_request import raise_if_stopped
 from tasks.plan import STAGES, Inputs, Step, inputs, plan
 
 LEAST_TOLD = 100
 """Fewer rows than this are not counted in a log."""
-log = logging.getLogger("evenhand")
-
 Given = dict[str, list[dict[str, Any]]]
 
 
@@ -55,12 +55,14 @@ def audit(spec: dict[str, Any] | str, lake: str) -> dict[str, Any]:
     planned = plan(spec_as_held(given_spec(spec), Lake(lake)))
     progress = cast("UUID", create_progress_artifact(progress=0.0, description=f"stages of {planned.run}"))
     done: list[Partition] = []
-    for i, step in enumerate(planned.steps):
+    for number, step in enumerate(planned.steps, 1):
         raise_if_stopped()
+        stage_began(number)
         clock = time.perf_counter()
         done.append(_execute(step, inputs(step, done), lake))
-        _log_stage(step, done[-1], time.perf_counter() - clock)
-        update_progress_artifact(progress, 100 * (i + 1) / len(planned.steps))
+        stage_ended(_said(done[-1], time.perf_counter() - clock))
+        check_evidence(Lake(lake), planned.spec, done)
+        update_progress_artifact(progress, 100 * number / len(planned.steps))
     raise_if_stopped()
     publish(Lake(lake), planned, done)
     # for those who watch a deployed run: a worker shows no other logger, a command prints it in its summary
@@ -118,10 +120,11 @@ def _execute(step: Step, given: Inputs, lake: str) -> Partition:
     )
 
 
-def _log_stage(step: Step, partition: Partition, seconds: float) -> None:
+def _said(partition: Partition, seconds: float) -> str:
+    """What is said of a stage at its end."""
     refused = partition.table("refusals").rows
     how = "from the lake" if partition.reused else f"{seconds:.1f} s"
-    log.info("%-12s %10s rows %10s refused   %s", step.name, about(partition.tables[0].rows), about(refused), how)
+    return f"{about(partition.tables[0].rows)} rows, {about(refused)} refused, {how}"
 
 
 def about(rows: int) -> str:

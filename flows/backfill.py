@@ -34,6 +34,7 @@ from flows.supervision.interruption import shielded_children
 from schemas.audit.spec import AuditSpec
 from schemas.terms import ExitCode
 from tasks.lake.store import Lake
+from tasks.pipeline.progress import YEARS, stage_began, stepped
 from tasks.pipeline.specs import validated
 from tasks.pipeline.stop_request import raise_if_stopped, stop_requested
 
@@ -77,8 +78,11 @@ def backfill(
     def tell(record: Attempt) -> None:
         ended[record.year] = record
         _log_year(record, len(ended), len(asked))
+        stepped(YEARS, len(ended), len(asked))
         update_progress_artifact(progress, 100 * len(ended) / len(asked))
 
+    stage_began(1)
+    stepped(YEARS, 0, len(asked))
     settings = runner or {"kind": "processes", "workers": workers}
     lost = _round(asked, task_runner(settings, lake), tell)
     for one in lost:  # a process that dies takes those of its pool with it: each of them once more, by itself

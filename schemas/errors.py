@@ -8,6 +8,7 @@
     ├── DataQualityError       4  the data do not keep what the tables declare
     │   ├── SuiteError           a stage's table failed its expectations
     │   └── TooFewError          sound data, and nothing to compare in them: one decision only, one group only
+    │       └── TooLittleEvidenceError 3  groups to compare, each too small for a verdict
     ├── InfrastructureError    5  a file, a disk or a server is not there
     └── IntegrityError         6  what is on disk is not what was written
 
@@ -75,6 +76,12 @@ class SeveralLinesError(DataQualityError):
 
 class TooFewError(DataQualityError):
     """The data are sound, and hold nothing to compare: a back-fill calls such a year insufficient, and not failed."""
+
+
+class TooLittleEvidenceError(TooFewError):
+    """Every group is too small for a verdict: the audit ends as insufficient, before its costly stages."""
+
+    exit_code = ExitCode.INSUFFICIENT_EVIDENCE
 
 
 class InfrastructureError(EvenhandError):

@@ -93,5 +93,6 @@ def test_the_wheel_holds_our_three_packages_and_what_they_read(tmp_path: Path) -
         "tasks/methods/cst/report.yaml",
     } <= set(names)
     papers = {f"flows/bundled/paper/{file.name}" for file in (REPOSITORY / "data" / "audits" / "paper").iterdir()}
-    others = {f"flows/bundled/{name}" for name in ("published/fgce.toml", "sources.toml", "hmda-twin.yaml")}
+    named = ("published/fgce.toml", "sources.toml", "hmda-twin.yaml", "hmda.yaml", "german-credit.yaml", "compas.yaml")
+    others = {f"flows/bundled/{name}" for name in named} | {"flows/cli/draft/spec.yaml.j2"}
     assert {*papers, *others} <= set(names)

@@ -6,21 +6,29 @@ import os
 import sys
 import warnings
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 
-from flows.cli.backfill import app as backfill_app
+from flows.cli.completion import complete_methods, complete_specs
 from flows.cli.data.commands import app as data_app
+from flows.cli.draft.commands import app as draft_app
+from flows.cli.groups import DATA, GROUPS, Grouped, Listed, begin, shortened
 from flows.cli.operations import app as operations_app
-from flows.cli.options import JsonOption, SetOption, load_spec, only, overrides
+from flows.cli.options import JsonOption, RunArgument, SetOption, load_spec, only, overrides, year_of
 from flows.cli.proof import app as measuring_app
-from flows.cli.report import app as report_app
-from flows.cli.results import app as results_app
-from flows.cli.summary import print_rows, print_summary
-from flows.cli.terminal import console, errors, show_progress
-from flows.cli.trends import app as trend_app
+from flows.cli.results.findings import app as findings_app
+from flows.cli.results.measures import app as measures_app
+from flows.cli.results.report import app as report_app
+from flows.cli.results.runs import app as runs_app
+from flows.cli.results.sql import app as sql_app
+from flows.cli.results.verdicts import app as verdicts_app
+from flows.cli.summary import print_audit, print_run
+from flows.cli.terminal import console, errors, print_json, show_progress
+from flows.cli.years.backfill import app as backfill_app
+from flows.cli.years.status import app as status_app
+from flows.cli.years.trends import app as trend_app
 from flows.supervision.crash import report_crash
 from flows.supervision.file_modes import restrict
 from flows.supervision.interruption import errors_of_stopping, stoppable
@@ -29,18 +37,18 @@ from schemas.terms import ExitCode
 
 app = typer.Typer(
     name="evenhand",
-    help="Audits lending decisions for counterfactual unfairness.",
-    no_args_is_help=True,
+    cls=Grouped,
+    callback=begin,
+    invoke_without_command=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-app.registered_commands += results_app.registered_commands
-app.registered_commands += report_app.registered_commands
-app.registered_commands += backfill_app.registered_commands
-app.registered_commands += trend_app.registered_commands
-app.registered_commands += measuring_app.registered_commands
-app.registered_commands += operations_app.registered_commands
-app.add_typer(data_app, name="data")
+for part in (
+    *(draft_app, runs_app, measures_app, findings_app, verdicts_app, sql_app, report_app),
+    *(backfill_app, status_app, trend_app, measuring_app, operations_app),
+):
+    app.registered_commands += part.registered_commands
+app.add_typer(shortened(data_app, DATA), name="data", cls=Listed, short_help=GROUPS["Years"]["data"])
 LakeOption = Annotated[
     str,
     typer.Option(
@@ -56,68 +64,67 @@ _UNREAD = 141
 
 @app.command(epilog="Example: evenhand audit data/audits/hmda-tx-2022.yaml --set source.path=tx.csv.gz")
 def audit(
-    spec: Annotated[Path | None, typer.Argument(help="Audit spec; the bundled boston1990 if left out.")] = None,
+    spec: Annotated[
+        Path | None,
+        typer.Argument(help="Audit spec; the bundled boston1990 if left out.", autocompletion=complete_specs),
+    ] = None,
     lake: LakeOption = "data/lake",
-    year: Annotated[int | None, typer.Option(help="Year of the decisions, instead of the spec's.")] = None,
-    method: Annotated[list[str] | None, typer.Option(help="Run this method only; may be given again.")] = None,
+    year: Annotated[
+        int | None, typer.Option(parser=year_of, metavar="YEAR", help="Year of the decisions, instead of the spec's.")
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(help="Run this method only; may be given again.", autocompletion=complete_methods),
+    ] = None,
     profile: Annotated[str | None, typer.Option(help="default, or paper to reproduce published figures.")] = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Print every group that is not within its limit.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Print the tables of all groups and methods, too.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print run, state and report alone.")] = False,
 ) -> None:
     """Run one audit; print a summary, the run id and the path of the report. A finished audit is not run again."""
     from flows.launch.audit import run_audit
+    from flows.runs.first_page import first_page, left_out
+    from tasks.lake.store import Lake
 
-    if not as_json:
-        show_progress()
+    if not (as_json or quiet):
+        show_progress(verbose=verbose)
     read = load_spec(spec, overrides(year, profile, set_ or []))
     if method:
-        read, left_out = only(read, method)
-        for measure in left_out:
+        read, dropped = only(read, method)
+        for measure in dropped:
             errors.print(f"--method: the limit on {measure} is left out, as its method does not run", markup=False)
     try:
         summary = run_audit(read.spec, lake)
     except SpecError as error:
         raise SpecError(read.describe(error)) from error
-    if as_json:
-        from schemas.tables.verdicts import published  # loads pyarrow
-
-        said = {"run": summary.run, "state": summary.state, "report": summary.report, "read": summary.read}
-        console.print_json(
-            json.dumps(
-                {
-                    **said,
-                    "computed": summary.computed,
-                    "withheld": summary.withheld,
-                    "measures": summary.headline,
-                    "theories": published(summary.verdicts),
-                }
-            )
-        )
+    if quiet:
+        print_run(console, summary)
     else:
-        print_summary(console, read.spec.title or read.spec.name, summary, verbose=verbose)
+        opened = Lake(lake)
+        report, _ = first_page(opened, summary.run)
+        if as_json:
+            print_json(report)
+        else:
+            print_audit(console, report, left_out(opened, summary.run), summary, verbose=verbose)
     for warning in summary.warnings:
         errors.print(f"warning: {warning}", markup=False)
     raise typer.Exit(summary.exit_code)
 
 
-@app.command(epilog="Example: evenhand init loans.csv > loans.yaml")
-def init(file: Annotated[Path, typer.Argument(help="A delimited table with a header.")]) -> None:
-    """Print a commented audit spec drafted from a table."""
-    from flows.cli.draft import draft
-
-    sys.stdout.write(draft(file))
-
-
 @app.command(epilog="Example: evenhand verify boston1990-1990-0123456789")
 def verify(
-    run: Annotated[str, typer.Argument(help="Run id, as `evenhand audit` printed it.")],
+    run: RunArgument,
     lake: LakeOption = "data/lake",
     as_json: JsonOption = False,
 ) -> None:
     """Check every file of a run against its sha256. Exit 6 if one is missing or altered."""
+    from flows.runs.naming import opened
     from flows.runs.verification import verify_run
 
+    run = opened(lake, run)[1]
     outcome = verify_run(lake, run)
     if as_json:
         console.print_json(json.dumps(outcome))
@@ -136,6 +143,7 @@ def doctor(
     fix_modes: Annotated[
         bool, typer.Option("--fix-modes", help="First close the files of the lake to other users of this machine.")
     ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Print every check, and not only what is amiss.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Check Python, libraries, lake, disk, memory, and that schedules fire. Exit 5 if something is amiss."""
@@ -151,9 +159,24 @@ def doctor(
     if as_json:
         console.print_json(json.dumps(checks))
     else:
-        print_rows(console, "environment", checks)
+        _print_checks(checks, every=every)
     if not all(check["ok"] for check in checks):
         raise typer.Exit(ExitCode.INFRASTRUCTURE)
+
+
+def _print_checks(checks: list[dict[str, Any]], *, every: bool) -> None:
+    amiss = [check for check in checks if not check["ok"]]
+    for check in checks if every else amiss:
+        step = f"; {check['next_step']}" if check["next_step"] else ""
+        console.print(f"{check['check']}: {check['found']}{step}", markup=False)
+    said = (
+        f"{len(amiss)} of {len(checks)} checks found something amiss" if amiss else f"all {len(checks)} checks are met"
+    )
+    console.print(said, markup=False)
+
+
+for group in GROUPS.values():
+    shortened(app, group)
 
 
 def main() -> None:

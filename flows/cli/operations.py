@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.options import JsonOption, LakeOption
+from flows.cli.options import JsonOption, LakeOption, RunArgument
 from flows.cli.summary import print_rows
 from flows.cli.terminal import console, print_json
 from schemas.errors import InfrastructureError, SpecError
@@ -122,13 +122,15 @@ def _print_removals(said: dict[str, Any]) -> None:
 
 @app.command(epilog="Example: evenhand replay boston1990-1990-0123456789")
 def replay(
-    run: Annotated[str, typer.Argument(help="Run id, as `evenhand audit` printed it.")],
+    run: RunArgument,
     lake: LakeOption = "data/lake",
     as_json: JsonOption = False,
 ) -> None:
     """Compute a run again from its manifest and compare every table. Exit 6 if one is not the same."""
+    from flows.runs.naming import opened
     from flows.runs.replay import replay_run
 
+    run = opened(lake, run)[1]
     rows = replay_run(lake, run)
     if as_json:
         print_json(rows)

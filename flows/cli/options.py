@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from flows.cli.completion import complete_runs, complete_spans, complete_specs
 from schemas.errors import SpecError, nearest
 
 if TYPE_CHECKING:
@@ -13,12 +14,53 @@ if TYPE_CHECKING:
 
 LakeOption = Annotated[str, typer.Option("--lake", envvar="EVENHAND_LAKE", help="Directory of the lake, or its URI.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+RunArgument = Annotated[
+    str, typer.Argument(help="Run: its id, the beginning of it, or AUDIT@YEAR.", autocompletion=complete_runs)
+]
+LatestArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="RUN",
+        help="Run: its id, the beginning of it, or AUDIT@YEAR; the last run if left out.",
+        autocompletion=complete_runs,
+    ),
+]
+RunOption = Annotated[
+    str | None,
+    typer.Option(
+        "--run",
+        metavar="RUN",
+        help="Its id, the beginning of it, or AUDIT@YEAR; the last run if left out.",
+        autocompletion=complete_runs,
+    ),
+]
+SpecArgument = Annotated[
+    Path,
+    typer.Argument(
+        help="Audit spec with {year} in source.path, or with source.vintage.", autocompletion=complete_specs
+    ),
+]
+HeldYearsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--years",
+        help="Such as 2010-2024, or 2012,2015-2017; all years at hand if left out.",
+        autocompletion=complete_spans,
+    ),
+]
 SetOption = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set any key of the spec.")]
 
+_DIGITS = 20
+"""Of a year at most; whether it is one that an audit can be about, the spec says."""
 _HERE = Path(__file__).parents[1]
 _PLACES = (_HERE.parent / "data" / "audits" / "boston1990.yaml", _HERE / "bundled" / "boston1990.yaml")
 BUNDLED = next((place for place in _PLACES if place.is_file()), _PLACES[0])
 """In a checkout beside the other audit specs, in an installed wheel inside the package."""
+
+
+def bundled() -> list[Path]:
+    """The audit specs that come with the code."""
+    return sorted(BUNDLED.parent.glob("*.yaml"))
 
 
 def load_spec(path: Path | None, overrides: dict[str, str]) -> "SpecFile":
@@ -27,17 +69,21 @@ def load_spec(path: Path | None, overrides: dict[str, str]) -> "SpecFile":
     Raises:
         SpecError: it is not there, or not usable.
     """
+    from flows.runs.given import placed
     from schemas.audit.text import spec_text
     from tasks.metrics.limits import faults  # with it come the libraries of the stages
     from tasks.pipeline.specs import read_spec
 
     file = path or BUNDLED
     try:
-        return read_spec(spec_text(file), str(file), overrides, (faults,))
+        read = read_spec(spec_text(file), str(file), overrides, (faults,))
+        return placed(read, file.parent, overrides)
+    except IsADirectoryError as error:
+        raise SpecError(f"{file} is a directory; an audit spec is a YAML file, such as {file}/loans.yaml") from error
     except OSError as error:
         raise SpecError(f"no audit spec at {str(file)!r}; `evenhand init FILE.csv` drafts one from a table") from error
     except UnicodeDecodeError as error:
-        raise SpecError(f"{file}: an audit spec is UTF-8 text") from error
+        raise SpecError(f"{file} is no audit spec, which is a UTF-8 text; name a YAML file") from error
 
 
 def overrides(year: int | None, profile: str | None, pairs: list[str]) -> dict[str, str]:
@@ -78,6 +124,17 @@ def only(read: "SpecFile", methods: Collection[str]) -> tuple["SpecFile", list[s
     narrowed = SpecFile(checked(values, read.name), read.name, read.lines)
     check_limits(narrowed.spec)
     return narrowed, [limit.measure for limit in spec.thresholds if limit not in kept]
+
+
+def year_of(text: str) -> int:
+    """The year of an option.
+
+    Raises:
+        SpecError: it is none.
+    """
+    if not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS):
+        raise SpecError(f"--year {text}: expected a year such as 2022")
+    return int(text)
 
 
 def pair(text: str) -> tuple[str, str]:

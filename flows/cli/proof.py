@@ -1,6 +1,8 @@
 """Commands ``bench`` (times against references) and ``reproduce`` (figures against the papers)."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -51,8 +53,8 @@ def bench(
     if name == OVERHEAD:
         said = overhead(load_spec(spec, dict(pair(s) for s in set_ or [])).spec)
     else:
-        show_progress()
-        said = bench_of(name).run(data, rows, reps, _FORM if group_as_input else None)
+        with _shown(f"bench {name}"):
+            said = bench_of(name).run(data, rows, reps, _FORM if group_as_input else None)
     if as_json:
         console.print_json(json.dumps(said))
     else:
@@ -99,18 +101,32 @@ def reproduce(
     """Run a paper's experiment and compare with what it prints. Exit 1 if a figure differs beyond its tolerance."""
     from flows.reproduce.run import reproduce as run
     from flows.reproduce.show import as_json as plain
-    from flows.reproduce.show import print_lines
+    from flows.reproduce.show import summary, tables
     from tasks.proof.lines import Verdict
 
-    show_progress()
     size = {"folds": folds, "baselines": baselines, "networks": networks, "epochs": epochs, "seeds": seeds}
-    lines = run(paper, data, only or (), **size, records=records)
+    with _shown(f"reproduce {paper}"):
+        lines = run(paper, data, only or (), **size, records=records)
     if as_json:
         console.print_json(json.dumps(plain(lines)))
     else:
-        print_lines(console, lines, every_cell=every_cell)
+        for dataset, rows in tables(lines, every_cell=every_cell):
+            print_rows(console, dataset, rows)
+            console.print()
+        console.print(summary(lines), markup=False)
     if any(line.verdict is Verdict.DIFFERS for line in lines):
         raise typer.Exit(ExitCode.BREACH)
+
+
+@contextmanager
+def _shown(work: str) -> Iterator[None]:
+    """Show how far it has come."""
+    from tasks.pipeline.progress import course_of, stage_began
+
+    show_progress()
+    with course_of([work], [None]):
+        stage_began(1)
+        yield
 
 
 def _refuse_options_of_others(name: str, given: dict[str, Any]) -> None:

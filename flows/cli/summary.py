@@ -1,56 +1,86 @@
-"""Summary at the end of an audit: a line per group, a line per check, and where the report is."""
+"""What an audit prints at its end: its first page, and on request a table for each method."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from flows.cli.terminal import print_table
 from schemas.terms import Note, State, Theory
 
 if TYPE_CHECKING:
     from flows.runs.record import Summary  # reaches every stage, and the commands that read need none
 
-_UNBOUNDED = 1_000_000
-"""Columns of a console on which no table is too wide."""
 _STYLE = {State.BREACH: "bold red", State.WITHIN: "green", State.INSUFFICIENT_EVIDENCE: "yellow"}
 
 
-def print_summary(console: Console, title: str, summary: "Summary", *, verbose: bool = False) -> None:
-    """Print theories, groups, state, run and report. Text is never read as markup."""
-    from schemas.tables.source import read_words  # loads pyarrow, and other commands print rows
+def print_audit(
+    console: Console, report: Mapping[str, Any], left_out: str, summary: "Summary", *, verbose: bool = False
+) -> None:
+    """Print the first page of an audit: at most 24 lines, the headline on the third.
 
-    console.print(f"{title}\n", markup=False, style="bold")
-    console.print(_theories(summary.verdicts))
-    console.print()
+    Args:
+        console: where to print.
+        report: the content of report.json.
+        left_out: applications that no figure counts, in words.
+        summary: of the audit; its state decides the exit code, whatever is withheld from the report.
+        verbose: print the tables of all groups and methods, too.
+    """
+    from flows.runs import decision
+
+    width = min(console.width, decision.MOST_COLUMNS)
+    shown = {**report, "state": summary.state}
+    for line in decision.summary(shown, summary.report, left_out=left_out, more=_more(summary), width=width):
+        console.print(_coloured(line), soft_wrap=True)
     if verbose:
-        console.print(_open_rows(summary.verdicts))
         console.print()
-    console.print("value [interval] or (range of draws) by group; n = those whom it is about", markup=False)
-    for table in _groups(summary):
-        console.print(table)
-        console.print()
+        _print_tables(console, summary)
+
+
+def _more(summary: "Summary") -> list[str]:
+    """What an audit did not do, and what it does not tell."""
+    return [*summary.not_run, *([summary.unchecked] if summary.unchecked else []), *summary.withheld_groups]
+
+
+def print_run(console: Console, summary: "Summary") -> None:
+    """Print run, state and report alone."""
     state = Text(summary.state.value.replace("_", " "), style=_STYLE.get(summary.state, ""))
-    console.print(Text("state   ").append_text(state))
-    if summary.unchecked:
-        console.print(summary.unchecked, markup=False)
-    console.print(summary.withheld, markup=False)
+    for name, said in (("run", Text(summary.run)), ("state", state), ("report", Text(summary.report))):
+        console.print(Text(f"{name:<8}").append_text(said), soft_wrap=True)
+
+
+def _coloured(line: str) -> Text:
+    """A line with the words of states in their colours, which a pipe does not get."""
+    from schemas.tables.verdicts import STATES  # loads pyarrow, and other commands print rows
+
+    text = Text(line)
+    for state, style in _STYLE.items():
+        text.highlight_regex(rf"(?<=  ){STATES[state]}(?=  )", style=style)
+    return text
+
+
+def _print_tables(console: Console, summary: "Summary") -> None:
+    """Theories, rows that are not within, groups by method, and what was read. Text is never read as markup."""
+    from schemas.tables.source import read_words
+
+    print_rows(console, "theories", _theories(summary.verdicts))
+    print_rows(console, "groups that are not within", _open_rows(summary.verdicts))
+    console.print("value [interval] or (range of draws) by group; n = those whom it is about", markup=False)
+    for title, rows in _groups(summary):
+        print_rows(console, title, rows)
+    for sentence in (*_more(summary), summary.withheld):
+        console.print(sentence.strip(), markup=False, soft_wrap=True)
     console.print(f"read    {read_words(summary.read)}", markup=False)
-    console.print(f"run     {summary.run}", markup=False)
-    console.print(f"report  {summary.report}", markup=False)
 
 
 def print_rows(console: Console, title: str, rows: list[dict[str, Any]]) -> None:
-    """Print rows as a table; where no terminal shows them, one line a row with whole words in columns."""
+    """Print rows as a table, and its title above it; nothing of a table without rows but the title."""
+    if title:
+        console.print(title, markup=False, style="italic")
     names = list(rows[0]) if rows else []
-    if not console.is_terminal:
-        _print_lines(console, title, names, rows)
-        return
-    table = _table(title, names)
-    for row in rows:
-        table.add_row(*(_cell(value) for value in row.values()))
-    console.print(table)
+    if rows:
+        print_table(console, names, [[_cell(value) for value in row.values()] for row in rows])
 
 
 def robustness_words(rv: float, strongest: str, of_denial: float | None, of_group: float | None) -> str:
@@ -74,54 +104,41 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f}\N{NO-BREAK SPACE}%"
 
 
-def _print_lines(console: Console, title: str, names: list[str], rows: list[dict[str, Any]]) -> None:
-    """Title, header and rows for programs such as grep: no cell is wrapped or shortened, no line ends with blanks."""
-    table = Table(box=None, pad_edge=False)
-    for name in names:
-        table.add_column(Text(name), no_wrap=True)
-    for row in rows:
-        table.add_row(*(Text(" ".join(_cell(value).plain.splitlines())) for value in row.values()))
-    wide = Console(width=_UNBOUNDED, color_system=None)
-    with wide.capture() as shown:
-        wide.print(table)
-    lines = [line.rstrip() for line in shown.get().splitlines()] if rows else []
-    console.out("\n".join([title] * bool(title) + lines), highlight=False)
-
-
-def _groups(summary: "Summary") -> Iterator[Table]:
-    """A table for the decisions and one for each method, of the groups that it has something to say of."""
+def _groups(summary: "Summary") -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Rows for the decisions and for each method, of the groups that it has something to say of."""
     by = {(r["decision_maker"], r["protected_attribute"], r["group"], r["measure"]): r for r in summary.headline}
     groups = sorted({key[:3] for key in by})
-    for title, measures in summary.titles.items():
-        table = _table(title, ["decision maker", "group", "n", *measures.values()])
+    for table, measures in summary.titles.items():
+        rows = []
         for maker, attribute, group in groups:
-            cells = [by.get((maker, attribute, group, measure)) for measure in measures]
-            known = next((cell for cell in cells if cell), None)
+            cells = {title: by.get((maker, attribute, group, measure)) for measure, title in measures.items()}
+            known = next((cell for cell in cells.values() if cell), None)
             if known is not None:
                 n = "" if known["n"] is None else f"{known['n']:,}"
-                table.add_row(maker, Text(f"{attribute}: {group}"), n, *(_interval(cell) for cell in cells))
-        yield table
+                whose = {"decision maker": maker, "group": f"{attribute}: {group}", "n": n}
+                rows.append({**whose, **{title: _interval(cell) for title, cell in cells.items()}})
+        yield table, rows
 
 
-def _theories(rows: Iterable[dict[str, Any]]) -> Table:
-    """A line for each theory: its question, its state, and the groups behind it."""
+def _theories(verdicts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A row for each theory: its question, its state, and the groups behind it."""
     from schemas.tables.verdicts import QUESTIONS, STATES, effect_words  # loads pyarrow, as below
 
-    known = list(rows)
-    table = _table("", ["question", "theory", "state", "effect [verdict interval] and why"])
-    table.title = None
+    known, rows = list(verdicts), []
     for whole in (row for row in known if row["role"] == "theory"):
         state = State(whole["state"])
         of = [row for row in known if row["theory"] == whole["theory"] and row["role"] == "primary"]
         effects = "; ".join(_effect(row) for row in of if effect_words(row)) if whole["theory"] != Theory.OWN else ""
         why = "" if effects and state is State.WITHIN else whole["reason"]
-        table.add_row(
-            QUESTIONS[Theory(whole["theory"])],
-            whole["theory"],
-            Text(STATES[state], style=_STYLE.get(state, "")),
-            Text("; ".join(part for part in (why, effects) if part)),
+        rows.append(
+            {
+                "question": QUESTIONS[Theory(whole["theory"])],
+                "theory": whole["theory"],
+                "state": Text(STATES[state], style=_STYLE.get(state, "")),
+                "effect [verdict interval] and why": "; ".join(part for part in (why, effects) if part),
+            }
         )
-    return table
+    return rows
 
 
 def _effect(row: dict[str, Any]) -> str:
@@ -131,28 +148,25 @@ def _effect(row: dict[str, Any]) -> str:
     return f"{row['group']} {effect_words(row)}" + (f" ({limit})" if limit else "")
 
 
-def _open_rows(rows: Iterable[dict[str, Any]]) -> Table:
+def _open_rows(verdicts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """The rows that are not within, each with its reason."""
     from schemas.tables.verdicts import STATES, effect_words, limit_words
 
-    table = _table("groups that are not within", ["theory", "group", "measure", "limit", "state", "why"])
-    for row in rows:
+    rows = []
+    for row in verdicts:
         if row["role"] not in ("theory", "watch") and (row["withheld"] or row["state"] != State.WITHIN):
             state = State.INSUFFICIENT_EVIDENCE if row["withheld"] else State(row["state"])
-            words = Text(STATES[state] + " (withheld)" * row["withheld"], style=_STYLE.get(state, ""))
-            group = Text(f"{row['protected_attribute']}: {row['group']}")
-            table.add_row(
-                *(row["theory"], group, Text(f"{row['measure']} {effect_words(row)}"), limit_words(row)),
-                *(words, Text(row["reason"])),
+            rows.append(
+                {
+                    "theory": row["theory"],
+                    "group": f"{row['protected_attribute']}: {row['group']}",
+                    "measure": f"{row['measure']} {effect_words(row)}".rstrip(),
+                    "limit": limit_words(row),
+                    "state": Text(STATES[state] + " (withheld)" * row["withheld"], style=_STYLE.get(state, "")),
+                    "why": row["reason"],
+                }
             )
-    return table
-
-
-def _table(title: str, columns: list[str]) -> Table:
-    table = Table(title=Text(title), title_justify="left", box=None, pad_edge=False, title_style="italic")
-    for name in columns:
-        table.add_column(Text(name), overflow="fold")
-    return table
+    return rows
 
 
 def _interval(row: dict[str, Any] | None) -> str:
@@ -168,6 +182,8 @@ def _interval(row: dict[str, Any] | None) -> str:
 
 
 def _cell(value: object) -> Text:
+    if isinstance(value, Text):
+        return value
     if isinstance(value, float):
         return Text(f"{value:.4f}")
     return Text("" if value is None else str(value))

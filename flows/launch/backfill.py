@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from flows.partitions.attempts import Attempt, YearsFailedError, latest, summed_up
-from flows.partitions.forecast import forecast
+from flows.partitions.forecast import Forecast, forecast
 from flows.partitions.year_audit import audit_year
 from flows.supervision.embedded_api import prefect_api
 from flows.supervision.presence import at_work
 from schemas.audit.spec import AuditSpec
 from schemas.errors import EvenhandError
 from tasks.lake.store import Lake
+from tasks.pipeline.progress import YEARS, course_of
 
 log = logging.getLogger("evenhand")
 
@@ -40,9 +41,18 @@ def run_backfill(asked: Backfill) -> dict[str, Any]:
     with at_work(lake, f"command-{os.getpid()}"):  # so that nothing that counts as finished is removed meanwhile
         found = forecast(asked.spec, asked.years, lake)
         if any(year.is_left(asked.force) for year in found):
-            return _orchestrated(asked, lake)
+            seconds = _seconds(asked, [year for year in found if year.is_left(asked.force)])
+            with course_of([YEARS], [seconds], only=YEARS):
+                return _orchestrated(asked, lake)
         log.info("all %d years are in the lake already: nothing to compute", len(found))
         return summed_up([_stands(asked, year.year, lake) for year in found])
+
+
+def _seconds(asked: Backfill, left: Sequence[Forecast]) -> float | None:
+    """What the years take by earlier runs, as many at a time as there are workers; None where a year has none."""
+    each = [year.cost.seconds for year in left]
+    known = [seconds for seconds in each if seconds is not None]
+    return sum(known) / max(int(asked.runner.get("workers") or 1), 1) if len(known) == len(each) else None
 
 
 def _orchestrated(asked: Backfill, lake: Lake) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, requires, version
 from math import ceil
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -15,9 +16,8 @@ from packaging.version import Version
 from flows.operations.scheduler_check import LIMIT_SECONDS, seconds_to_first_run
 from flows.supervision.file_modes import open_to_others
 from flows.supervision.kernels import compiled_kernels
-from schemas.errors import InfrastructureError
+from schemas.errors import EvenhandError
 from tasks.lake.storage import storage_at
-from tasks.lake.store import Lake
 
 log = logging.getLogger("evenhand")
 _GB = 2**30
@@ -48,28 +48,40 @@ def _package(wanted: Requirement) -> dict[str, Any]:
 
 
 def _lake(root: str) -> dict[str, Any]:
+    """Whether the lake can be read and written; nothing is made there."""
     try:
-        lake = Lake(root)
-        runs = len(lake.storage.glob("runs/*/manifest.json"))
-    except InfrastructureError as error:
-        return _check("lake", "not writable", False, str(error))
-    return _check("lake", f"{lake.location}, {runs} runs", True, "")
+        storage = storage_at(root)
+        runs = len(storage.glob("runs/*/manifest.json"))
+    except EvenhandError as error:
+        return _check("lake", "cannot be read", False, str(error))
+    if storage.location != str(storage.local):  # of a URI only a file that is written would tell more
+        return _check("lake", f"{storage.location}, {runs} runs", True, "")
+    there = _nearest(storage.local)
+    if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
+        step = f"give a directory that this user may write with --lake; {there} is none"
+        return _check("lake", f"{storage.location}, not writable", False, step)
+    found = f"{runs} runs" if there == storage.local else "not there yet; the first audit makes it"
+    return _check("lake", f"{storage.location}, {found}", True, "")
 
 
 def _modes(root: str) -> dict[str, Any]:
     """Whether other users of this machine can read what the lake keeps on it."""
     try:
-        found = len(open_to_others(Lake(root)))
-    except InfrastructureError:
+        local = storage_at(root).local
+    except EvenhandError:
         return _check("file modes", "unknown", True, "")  # the check of the lake says why
+    found = len(open_to_others(local)) if local.is_dir() else 0
     return _check("file modes", f"{found} open to others", found == 0, "evenhand doctor --fix-modes --lake LAKE")
+
+
+def _nearest(place: Path) -> Path:
+    """The place, or the nearest directory above it that is there."""
+    return next(p for p in (place, *place.parents) if p.exists())
 
 
 def _disk(root: str) -> dict[str, Any]:
     """The disk of the lake, or the one that its drafts lie on where it is at a URI."""
-    local = storage_at(root).local
-    here = next(p for p in (local, *local.parents) if p.exists())
-    free = shutil.disk_usage(here).free
+    free = shutil.disk_usage(_nearest(storage_at(root).local)).free
     return _check("free disk", f"{free / _GB:.1f} GB", free > 2 * _GB, "free 2 GB, or give another --lake")
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from flows.runs.index import Run, is_protected, runs_of
-from flows.runs.record import former_reports
+from flows.runs.manifest import former_reports
 from flows.supervision.crash import CRASH_FILES
 from flows.supervision.presence import alone
 from flows.supervision.zombies import clear_leftovers, leftovers, touched

@@ -39,6 +39,10 @@ class Standing:
     vintage: str
     attempts: int
     protected: bool
+    ended: str = ""
+    """When the run was finished, or the last attempt began."""
+    seconds: float | None = None
+    """That the stages of the run took, or the last attempt."""
 
 
 def status(lake: Lake) -> list[Standing]:
@@ -50,20 +54,27 @@ def status(lake: Lake) -> list[Standing]:
     return [_standing(lake, *key, standing(runs[key])) for key in sorted({*runs, *tried})]
 
 
+def never(audit: str, year: int) -> Standing:
+    """Status of a year that nobody tried."""
+    return Standing(audit, year, "never audited", (), "", "", "", 0, protected=False)
+
+
 def _standing(lake: Lake, audit: str, year: int, run: Run | None) -> Standing:
     last = latest(lake, audit, year)
     tries = last.attempt if last else 0
     if last is not None and _says_more(last, run):
         stages = told(last)
         words = (last.state.value, stages, last.message, last.run or "", last.vintage)
-        return Standing(audit, year, *words, tries, run.protected if run else False)
+        return Standing(audit, year, *words, tries, run.protected if run else False, last.began, last.seconds)
     if run is None:
         raise AssertionError("a year is known by an attempt or by a run")
     stages, why = _today(run, lake, last)
     verdict = OF_VERDICT.get(State(run.state), YearState.INSUFFICIENT).value
     state = verdict if run.protected or not why else "stale"
     message = why or (last.message if last and last.run == run.run else "")
-    return Standing(audit, year, state, stages, message, run.run, run.vintage, tries, run.protected)
+    seconds = round(sum(float(cost["seconds"]) for cost in run.lineage), 1)
+    words = (state, stages, message, run.run, run.vintage)
+    return Standing(audit, year, *words, tries, run.protected, run.finished, seconds)
 
 
 def _says_more(last: Attempt, run: Run | None) -> bool:

@@ -5,9 +5,11 @@ that an attempt continues where the last one stopped.
 """
 
 from flows.partitions.attempts import OF_VERDICT, Attempt, Recorder, YearState, recorded
+from flows.partitions.sufficiency import check_evidence
 from flows.partitions.years import spec_of_year
 from flows.runs.index import Run, last_run, vintage_words
-from flows.runs.record import Summary, exit_code_of, is_published, publish, read_manifest, summarise
+from flows.runs.manifest import read_manifest
+from flows.runs.record import Summary, exit_code_of, is_published, publish, summarise
 from flows.runs.verification import verify_run
 from schemas.artifact import Partition
 from schemas.audit.spec import AuditSpec
@@ -58,7 +60,9 @@ def _leave_alone(recorder: Recorder, run: Run, lake: Lake) -> None:
 def _audited(planned: Plan, lake: Lake, recorder: Recorder) -> Summary:
     def execute(step: Step, given: Inputs) -> Partition:
         recorder.tell(stage=step.name)
-        return step.stage.run(lake, given, step.settings, step.modules)
+        partition: Partition = step.stage.run(lake, given, step.settings, step.modules)
+        check_evidence(lake, planned.spec, [partition])
+        return partition
 
     done = walk(planned.steps, execute)
     if not is_published(lake, planned.run):

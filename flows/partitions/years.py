@@ -24,7 +24,7 @@ from tasks.ingest import cells, hmda, registry
 from tasks.lake.store import Lake
 from tasks.pipeline.specs import validated
 
-_YEAR = "{year}"
+YEAR = "{year}"
 
 
 def parse_years(text: str) -> tuple[int, ...]:
@@ -74,7 +74,7 @@ def spec_as_held(spec: AuditSpec, lake: Lake) -> AuditSpec:
     Raises:
         EvenhandError: as ``spec_of_year`` says.
     """
-    by_years = spec.source.vintage is not None or any(_YEAR in path for path in spec.source.paths)
+    by_years = spec.source.vintage is not None or any(YEAR in path for path in spec.source.paths)
     return spec_of_year(spec, spec.year, lake) if by_years and not spec.source.lacking else spec
 
 
@@ -82,13 +82,13 @@ def _source_of(source: Source, year: int, lake: Lake) -> Source:
     own = {"year": year} if source.kind == "hmda" else {}
     if source.vintage is not None:
         return source.model_copy(update={"vintage_file": str(_vintage(source, year, lake)), **own})
-    if not any(_YEAR in path for path in source.paths):
+    if not any(YEAR in path for path in source.paths):
         raise SpecError(
-            f"source.path has no {_YEAR} in it, so that every year would read the same file; write it where the year "
+            f"source.path has no {YEAR} in it, so that every year would read the same file; write it where the year "
             "stands in the name, or give `vintage: {}` for what `evenhand data add` brought into the lake",
             ("source", "path"),
         )
-    paths = tuple(path.replace(_YEAR, str(year)) for path in source.paths)
+    paths = tuple(path.replace(YEAR, str(year)) for path in source.paths)
     return source.model_copy(update={"path": paths[0] if len(paths) == 1 else paths, **own})
 
 
@@ -123,7 +123,7 @@ def _of_other_years(source: Source, absent: Set[str]) -> frozenset[str]:
         return frozenset(name for name in absent if hmda.lacking(name) is not None)
     found: set[str] = set()
     for path in source.paths:
-        pattern = Path(path.replace(_YEAR, "[0-9][0-9][0-9][0-9]"))
+        pattern = Path(path.replace(YEAR, "[0-9][0-9][0-9][0-9]"))
         for file in sorted(Path(pattern.anchor or ".").glob(str(pattern.relative_to(pattern.anchor)))):
             one = source.model_copy(update={"path": str(file)})
             found.update(registry.reader(one).header(one))

@@ -1,4 +1,4 @@
-"""Prints the lines of a reproduction, for people and for programmes.
+"""The lines of a reproduction, for people and for programmes.
 
 Many cells agree, and nobody reads them: the short form has one row per table, quantity and group with the number of
 cells that agree, and one row for every cell that does not.
@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from tasks.proof.lines import CONFIRMED, Line, Value, Verdict
@@ -50,17 +48,10 @@ _BY_VARIANT = ("variant", "k")
 """The same of other cells that are at a word."""
 
 
-def print_lines(console: Console, lines: Sequence[Line], *, every_cell: bool) -> None:
-    """Prints a table for each data set, and the number of lines by verdict."""
+def tables(lines: Sequence[Line], *, every_cell: bool) -> Iterator[tuple[str, list[dict[str, str | Text]]]]:
+    """The rows of a table for each data set, each with the data set's name."""
     for dataset, of_dataset in groupby(lines, key=lambda line: line.dataset):
-        table = Table(title=Text(dataset), title_justify="left", box=None, pad_edge=False, title_style="bold")
-        for name in _COLUMNS:
-            table.add_column(name, overflow="fold", justify="right" if name in _COLUMNS[3:6] else "left")
-        for row in _rows(list(of_dataset), every_cell):
-            table.add_row(*row)
-        console.print(table)
-        console.print()
-    console.print(summary(lines), markup=False)
+        yield dataset, [dict(zip(_COLUMNS, row, strict=True)) for row in _rows(list(of_dataset), every_cell)]
 
 
 def summary(lines: Sequence[Line]) -> str:

@@ -6,11 +6,16 @@ from typing import Any
 from schemas.artifact import Partition
 from schemas.errors import SpecError
 from schemas.tables.publication import GONE, PUBLICATION
+from schemas.terms import EVERYBODY
 from tasks.lake.store import Lake
 from tasks.metrics.publish.algorithm.profiles import POLICIES
 
 RESTRICTED = "restricted: counts of withheld groups can be told from this; it is not to be published or passed on"
 _WHOSE = ("protected_attribute", "group", "part", "decision_maker", "base", "reason")
+_WHOLE = ("source", "used")
+"""Bases of populations that stand for a group as a whole."""
+_NAMED = 3
+"""Groups that a line names."""
 
 
 def withheld(lake: Lake, partitions: Sequence[Partition]) -> list[dict[str, Any]]:
@@ -57,6 +62,20 @@ def remarks(rows: Sequence[Mapping[str, Any]], verdicts: Sequence[Mapping[str, A
     if told:
         out.append(f"withheld counts that follow from what is published: {len(told)}; merge groups")
     return out
+
+
+def withheld_groups(rows: Sequence[Mapping[str, Any]], profile: str) -> list[str]:
+    """A sentence that names the groups that are withheld as a whole, and a way on; none where none is.
+
+    Which of them is small, and which is withheld because it would tell the small one, is not said.
+    """
+    whole = (row for row in rows if row["fate"] in GONE and row["part"] == 0 and row["base"] in _WHOLE)
+    groups = list(dict.fromkeys(row["group"] for row in whole if row["group"] != EVERYBODY))
+    if not groups:
+        return []
+    named = ", ".join(groups[:_NAMED]) + (f" and {len(groups) - _NAMED} more" if len(groups) > _NAMED else "")
+    why = f"the profile `{profile}` withholds groups of few people, or few denied, and who would tell them"
+    return [f"Withheld: {named}: {why}. For your own eyes: --set disclosure.profile=internal"]
 
 
 def _rows(lake: Lake, partitions: Sequence[Partition]) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flows.runs.record import read_manifest
+from flows.runs.manifest import read_manifest
 from flows.supervision.presence import gate
 from schemas.artifact import Artifact, Partition
 from schemas.errors import SpecError, nearest
@@ -96,6 +96,18 @@ def protect(lake: Lake, run: str, protected: bool) -> None:
             lake.write_file(mark_of(run), json.dumps(content).encode())
         else:
             lake.storage.remove(_marked(run))
+
+
+def published_beside(lake: Lake, run: str) -> list[str]:
+    """Other runs that are marked as published and share rows with a run: its data, or its audit and year."""
+    marked = [path.split("/")[1] for path in lake.storage.glob("runs/*/protected/mark.json")]
+    others = [run_of(lake, name) for name in sorted(marked) if name != run]
+    own = run_of(lake, run) if others else None
+    return [
+        each.run
+        for each in others
+        if own and (each.source_sha256 == own.source_sha256 or (each.audit, each.year) == (own.audit, own.year))
+    ]
 
 
 def is_protected(lake: Lake, run: str) -> bool:

@@ -11,10 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flows.runs.disclosure import counted, remarks
+from flows.runs.disclosure import counted, remarks, withheld_groups
+from flows.runs.index import published_beside
+from flows.runs.manifest import digest, read_manifest, record_of, report_named, report_of
 from schemas.artifact import Partition
 from schemas.audit.spec import AuditSpec
-from schemas.errors import IntegrityError, SpecError, nearest
+from schemas.errors import IntegrityError, SpecError
 from schemas.table import Table
 from schemas.tables.publication import PUBLICATION
 from schemas.tables.published import (
@@ -26,11 +28,10 @@ from schemas.tables.published import (
 from schemas.tables.source import SOURCE_READ, told
 from schemas.tables.verdicts import VERDICTS
 from schemas.terms import ExitCode, State, Theory
-from tasks.lake.storage import Storage
 from tasks.lake.store import Lake
 from tasks.metrics.verdict_tables import state_of
 from tasks.pipeline.lineage.digests import versions
-from tasks.pipeline.registry import METHODS
+from tasks.pipeline.registry import METHODS, not_asked
 from tasks.plan import Plan
 from tasks.preprocessing import direction as decision_direction
 
@@ -60,6 +61,10 @@ class Summary:
     warnings: list[str]
     withheld: str
     """How many populations are withheld, in words."""
+    withheld_groups: list[str]
+    """Which groups are withheld as a whole, and a way on; empty where none is."""
+    not_run: list[str]
+    """The methods that did not run, and why."""
     unchecked: str
     """Why it was not checked that favourable and unfavourable are the right way round; empty where it was."""
 
@@ -101,10 +106,27 @@ def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) 
     read = published_read(lake, done)
     if spec.disclosure.profile == "internal":
         warnings.append("profile internal: nothing is withheld or rounded; no file of this run is to be published")
-    fates = _table(lake, done, "publish", PUBLICATION).to_pylist()
-    warnings += remarks(fates, verdicts, spec.disclosure.profile)
+    elif others := published_beside(lake, run):
+        warnings.append(
+            f"{', '.join(others)} is marked as published and has rows of this run: they are not audited together, and "
+            "a withheld count may follow from the difference of both; publish one of them"
+        )
+    publication = _table(lake, done, "publish", PUBLICATION).to_pylist()
+    warnings += remarks(publication, verdicts, spec.disclosure.profile)
     return Summary(
-        run, _state(exact, spec), rows, shown, verdicts, report, read, computed, warnings, counted(fates), unchecked
+        run=run,
+        state=_state(exact, spec),
+        headline=rows,
+        titles=shown,
+        verdicts=verdicts,
+        report=report,
+        read=read,
+        computed=computed,
+        warnings=warnings,
+        withheld=counted(publication),
+        withheld_groups=withheld_groups(publication, spec.disclosure.profile),
+        not_run=not_asked(spec),
+        unchecked=unchecked,
     )
 
 
@@ -124,53 +146,6 @@ def is_published(lake: Lake, run: str) -> bool:
     return all(lake.storage.intact(path, digest) for path, digest in named.items()) and all(
         storage.intact(f"{folder}/{name}", digest) for name, digest in manifest["exported"].items()
     )
-
-
-def read_manifest(lake: Lake, run: str) -> dict[str, Any]:
-    """The manifest of a run.
-
-    Raises:
-        SpecError: the lake holds no such run.
-        IntegrityError: it is not the manifest that was written.
-    """
-    path = f"runs/{run}/manifest.json"
-    sealed = None if "/" in run else lake.storage.read(path)
-    if sealed is None:
-        known = [p.split("/")[1] for p in lake.storage.glob("runs/*/manifest.json")]
-        raise SpecError(f"the lake {lake.location} holds no run {run!r}; {nearest(run, known)}")
-    where = lake.storage.where(path)
-    try:
-        content: dict[str, Any] = json.loads(sealed)
-        written = content.pop("sha256")
-    except (ValueError, KeyError) as error:
-        raise IntegrityError(f"{where} cannot be read as a manifest; run that audit again to rewrite it") from error
-    if written != _digest(content) or content["run"] != run:
-        raise IntegrityError(f"{where} is not the manifest that was written; run that audit again to rewrite it")
-    return content
-
-
-def _digest(content: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def report_of(lake: Lake, run: str) -> tuple[Storage, str]:
-    """Storage and folder of a run's report: in the lake, or beside it if an earlier version wrote it there."""
-    inside, former = f"reports/{run}", former_reports(lake)
-    moved = lake.storage.exists(inside) or not former.exists(run)
-    return (lake.storage, inside) if moved else (former, run)
-
-
-def report_named(lake: Lake, run: str, manifest: Mapping[str, Any]) -> tuple[Storage, str]:
-    """Storage and folder of the report that a manifest names.
-
-    Only a manifest of an earlier version accepts the former place: a copy of the lake must be whole by itself.
-    """
-    return (lake.storage, f"reports/{run}") if "records" in manifest else report_of(lake, run)
-
-
-def former_reports(lake: Lake) -> Storage:
-    """Where earlier versions exported reports, each into the folder of its run: beside the lake."""
-    return lake.storage.beside("reports")
 
 
 def _state(verdicts: Sequence[Mapping[str, Any]], spec: AuditSpec) -> State:
@@ -232,11 +207,6 @@ def measures_file(run: str, measures: pa.Table, profile: str) -> bytes:
     return sink.getvalue()
 
 
-def made_later(run: str) -> str:
-    """Path of the list of a run's files that were made after it: no manifest names it, nor the files."""
-    return f"reports/{run}/files.json"
-
-
 def _manifest(lake: Lake, planned: Plan, done: Sequence[Partition], state: State, exported: dict[str, str]) -> None:
     """Write the manifest: all that identifies the run."""
     spec = planned.spec.model_dump(mode="json")
@@ -246,7 +216,7 @@ def _manifest(lake: Lake, planned: Plan, done: Sequence[Partition], state: State
         "year": planned.spec.year,
         "state": state,
         "spec": spec,
-        "spec_sha256": _digest(spec),
+        "spec_sha256": digest(spec),
         "source_sha256": planned.source_sha256,
         "read": published_read(lake, done),
         "code": planned.code,
@@ -257,14 +227,9 @@ def _manifest(lake: Lake, planned: Plan, done: Sequence[Partition], state: State
         "partitions": [p.model_dump(mode="json", exclude={"reused"}) for p in done],
         "lineage": [lake.lineage(p) for p in done],
     }
-    sealed = {**content, "sha256": _digest(content)}
+    sealed = {**content, "sha256": digest(content)}
     lake.write_file(
         f"runs/{planned.run}/manifest.json",
         json.dumps(sealed, indent=1).encode(),
         draft=f"tmp/{planned.run}-manifest.json",  # threads of one process may publish several runs at once
     )
-
-
-def record_of(partition: Partition) -> str:
-    """Path of the record that names a partition's tables and files."""
-    return f"stages/{partition.stage}/{partition.key}/partition.json"

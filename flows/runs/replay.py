@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from flows.runs.index import spec_of
-from flows.runs.record import read_manifest
+from flows.runs.manifest import read_manifest
 from schemas.artifact import Partition
 from schemas.audit.spec import AuditSpec
 from schemas.errors import IntegrityError, SpecError

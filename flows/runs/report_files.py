@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from itertools import takewhile
 from typing import Any
 
+import pyarrow as pa
 from pydantic import ValidationError
 
 from flows.runs.index import spec_of
-from flows.runs.record import made_later, measures_file, read_manifest
+from flows.runs.manifest import made_later, read_manifest
+from flows.runs.record import measures_file
 from schemas.artifact import Partition
 from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
@@ -21,12 +23,30 @@ from tasks.lake.store import Lake
 from tasks.pipeline.lineage.digests import code_digest
 from tasks.pipeline.specs import validated
 from tasks.plan import STAGES, Step, inputs, report_settings
+from tasks.reporting.chapters.decide.page import decide
+from tasks.reporting.chapters.decide.reading import run_of
+from tasks.reporting.exports.picture import picture
+from tasks.reporting.material import ReportSettings
+from tasks.reporting.stage import material_of
 
 _OTHER_VERSION = "it was made by another version of evenhand: run that audit again, or install that version"
 
 
 def report_anew(lake: Lake, run: str) -> dict[str, bytes]:
-    """The files of a run's report, path -> content, with its measures as Parquet.
+    """The files of a run's report, path -> content, with its measures as Parquet; errors as of ``read_anew``."""
+    tables, settings = read_anew(lake, run)
+    files = dict(STAGES["report"].function(*tables, settings=settings).files)
+    return {**files, "measures.parquet": measures_file(run, tables[0], settings.disclosure.profile)}
+
+
+def picture_anew(lake: Lake, run: str) -> bytes:
+    """The first page of a run as a drawing; errors as of ``read_anew``."""
+    tables, settings = read_anew(lake, run)
+    return picture(decide(run_of(material_of(tables, settings))), settings.title or settings.name)
+
+
+def read_anew(lake: Lake, run: str) -> tuple[list[pa.Table], ReportSettings]:
+    """The published tables that the report of a run is made of, and its settings.
 
     Raises:
         SpecError: the lake has no such run, or it is of another version.
@@ -43,9 +63,7 @@ def report_anew(lake: Lake, run: str) -> dict[str, bytes]:
     given = inputs(Step(stage.name, stage, settings), before)
     if not given[stage.reads[0].name]:
         raise SpecError(f"run {run} has no table {stage.reads[0].name}: {_OTHER_VERSION}")
-    tables = stage.read(lake, given)
-    files = dict(stage.function(*tables, settings=settings).files)
-    return {**files, "measures.parquet": measures_file(run, tables[0], spec.disclosure.profile)}
+    return stage.read(lake, given), settings
 
 
 def note_made(lake: Lake, run: str, files: Mapping[str, bytes]) -> str:

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from flows.runs.index import mark_of
-from flows.runs.record import made_later, read_manifest, record_of, report_named
+from flows.runs.manifest import made_later, read_manifest, record_of, report_named
 from schemas.artifact import Partition
 from schemas.errors import IntegrityError
 from tasks.lake.store import Lake, open_lake

@@ -23,9 +23,9 @@ def restrict() -> None:
     os.umask(_denied())
 
 
-def open_to_others(lake: "Lake") -> list[Path]:
-    """Files and directories of a lake, on this machine, that other users can use."""
-    return [path for path, mode, denied in _modes(lake) if mode & denied]
+def open_to_others(local: Path) -> list[Path]:
+    """Files and directories, of those that a lake keeps at a place of this machine, that other users can use."""
+    return [path for path, mode, denied in _modes(local) if mode & denied]
 
 
 def fix(lake: "Lake") -> int:
@@ -35,7 +35,7 @@ def fix(lake: "Lake") -> int:
         InfrastructureError: a file belongs to another user.
     """
     changed = 0
-    for path, mode, denied in _modes(lake):
+    for path, mode, denied in _modes(lake.storage.local):
         wanted = (0o777 if path.is_dir() else 0o666) & ~denied
         if mode != wanted:
             try:
@@ -55,9 +55,9 @@ def _denied() -> int:
     return _OTHERS_AND_GROUP_WRITE if os.environ.get("EVENHAND_GROUP_READ") == "1" else _OTHERS
 
 
-def _modes(lake: "Lake") -> Iterator[tuple[Path, int, int]]:
+def _modes(local: Path) -> Iterator[tuple[Path, int, int]]:
     """Path, mode and the bits that it must not have, of all but symbolic links; a run may remove files meanwhile."""
-    local, denied = lake.storage.local, _denied()
+    denied = _denied()
     for path in (local, *local.rglob("*")):
         try:
             mode = path.lstat().st_mode

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, Final, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -23,6 +24,19 @@ Check = Callable[[AuditSpec, Collection[Location]], Iterable[SpecError]]
 """A further check of the whole spec; its second argument are the places that hold a substitute."""
 
 _ROUNDS: Final = 12
+
+_EXPECTED: Final = "expected "
+_PLAINLY: Mapping[str, str] = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "string": "text",
+    "list": "a list",
+    "tuple": "a list",
+    "dict": "a mapping of keys",
+    "model": "a mapping of keys",
+}
+"""What is expected, by the first word of pydantic's type of error."""
 
 _SOUND: Mapping[str, Any] = {
     "name": "unnamed",
@@ -204,7 +218,7 @@ def _is_in(part: str | int, here: Any) -> bool:
 def _spec_error(at: Location, problems: Sequence[Any], known: Known) -> SpecError:
     infinite = [problem for problem in problems if problem["type"] == "finite_number"]
     messages = list(dict.fromkeys(_message(at, problem, known) for problem in infinite or problems))
-    said = "; or ".join([messages[0], *(m.removeprefix("Input should be ") for m in messages[1:])])
+    said = "; or ".join([messages[0], *(m.removeprefix(_EXPECTED) for m in messages[1:])])
     value = problems[0].get("input")
     plain = problems[0]["type"] not in ("extra_forbidden", "missing", "finite_number")
     if (
@@ -213,7 +227,16 @@ def _spec_error(at: Location, problems: Sequence[Any], known: Known) -> SpecErro
         and not re.search(rf"(?<!\w){re.escape(_short(value))}(?!\w)", said)
     ):
         said += f", got {_short(value)}"
-    return SpecError(said, at)
+    return SpecError(said + _meant(problems[0]), at)
+
+
+def _meant(problem: Any) -> str:
+    """A hint where one of a few words is misspelt."""
+    if problem["type"] != "literal_error" or not isinstance(problem["input"], str):
+        return ""
+    known = re.findall(r"'([^']+)'", problem["ctx"]["expected"])
+    close = get_close_matches(problem["input"], known, n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def _message(at: Location, problem: Any, known: Known) -> str:
@@ -224,7 +247,12 @@ def _message(at: Location, problem: Any, known: Known) -> str:
     if problem["type"] == "finite_number":
         what = "that a measure can be held against" if at[:1] == ("thresholds",) else "to compute with"
         return f"{_yaml(problem['input'])} is no number {what}"
-    return str(problem["msg"].removeprefix("Value error, "))
+    if problem["type"].startswith("int_") and at[-1:] == ("year",):
+        return f"{_EXPECTED}a year such as 2022"
+    plain = _PLAINLY.get(problem["type"].partition("_")[0])
+    if plain and problem["type"].endswith(("_parsing", "_type", "_from_float")):
+        return f"{_EXPECTED}{plain}"
+    return str(problem["msg"]).removeprefix("Value error, ").replace("Input should be ", _EXPECTED)
 
 
 def _short(value: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from schemas.audit.faults import Check, check
 from schemas.audit.methods import Known
 from schemas.audit.spec import AuditSpec
-from schemas.audit.text import parse
+from schemas.audit.text import Mark, parse
 from schemas.errors import Location, SpecError, SpecFaultsError, nearest, raise_together
 
 
@@ -46,7 +46,7 @@ def read_spec(
         raise SpecError(f"{name}: {error}") from error
     raw, lines = parsed.value, dict(parsed.lines)
     if not isinstance(raw, dict):
-        raise SpecError(f"{name}: an audit spec is a mapping of keys; `evenhand init FILE.csv` drafts one")
+        raise SpecError(f"{name}: this is no audit spec, which is a YAML mapping of keys; {_drafting(name)}")
     messages = [f"{name}, line {line}: the key {key!r} stands there twice" for key, line in parsed.twice]
     for key, value in (overrides or {}).items():
         try:
@@ -55,6 +55,7 @@ def read_spec(
             lines = {**kept, **dict.fromkeys(made, 0)}
         except SpecError as error:
             messages.append(f"{name}: {error}")
+    _add_unconfirmed(raw, parsed.marks, [_location(key) for key in overrides or {}])
     spec, faults = check(raw, known, (_filled_in, *also))
     placed = sorted(faults, key=lambda fault: _line(lines, fault.location))
     messages += [_described(name, lines, fault) for fault in placed]
@@ -62,6 +63,20 @@ def read_spec(
     if spec is None:
         raise SpecError(f"{name}: the spec cannot be read, and nothing tells why; please report it")
     return SpecFile(spec, name, lines)
+
+
+def _drafting(name: str) -> str:
+    """How to come to a spec, from this file if it is a table by its name."""
+    table = name if name.endswith((".csv", ".tsv", ".txt", ".gz", ".parquet")) else "FILE.csv"
+    return f"`evenhand init {table}` drafts one from a table"
+
+
+def _add_unconfirmed(raw: dict[str, Any], marks: Sequence[Mark], given: Collection[Location]) -> None:
+    """Name the marked keys in the spec itself, without those that ``--set`` gives."""
+    left = [mark.key for mark in marks if not any(mark.location[: len(at)] == at for at in given)]
+    said = raw.get("unconfirmed") or []
+    if left and isinstance(said, list) and ("unconfirmed",) not in given:
+        raw["unconfirmed"] = list(dict.fromkeys([*said, *left]))
 
 
 def _filled_in(spec: AuditSpec, _: Collection[Location]) -> Iterator[SpecError]:
@@ -110,7 +125,11 @@ def _override(raw: dict[str, Any], key: str, value: str) -> list[Location]:
         here[last] = parsed
     else:
         raise SpecError(f"--set {key}: {'.'.join(parents)} holds a value, not keys")
-    return [*made, tuple(int(p) if p.isdecimal() else p for p in key.split("."))]
+    return [*made, _location(key)]
+
+
+def _location(key: str) -> Location:
+    return tuple(int(part) if part.isdecimal() else part for part in key.split("."))
 
 
 def _step(here: Any, part: str, key: str) -> Any:

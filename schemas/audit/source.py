@@ -91,7 +91,8 @@ class Source(Strict):
 
     kind: Literal["boston1990", "csv", "parquet", "synthetic", "hmda"] = Field(description="how the source is read")
     path: str | tuple[str, ...] | None = Field(
-        None, description="file, relative to the working directory, or files of one layout; .gz is read as it is"
+        None,
+        description="file beside the spec or in the working directory, or files of one layout; .gz is read as it is",
     )
     synthetic: Synthetic | None = Field(None, description="what to draw, of the kind `synthetic`")
     header: tuple[str, ...] = Field((), description="names of the columns, where the file does not begin with them")

@@ -187,12 +187,13 @@ class AuditSpec(Strict):
     explain: Explain = Explain()
     causal_graph: CausalGraph = CausalGraph()
     methods: Methods
-    """By the defaults of the methods that there are where the spec says nothing."""
+    """By the defaults where the spec says nothing."""
     thresholds: tuple[Threshold, ...] = ()
     verdicts: Verdicts = Verdicts()
     disclosure: Disclosure = Disclosure()
     bootstrap: Bootstrap = Bootstrap()
     seed: Seed = 482
+    unconfirmed: tuple[str, ...] = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -278,10 +279,7 @@ class AuditSpec(Strict):
 
     @property
     def codes_decide(self) -> bool:
-        """Whether the decision holds HMDA's codes of actions, which say by themselves what is favourable.
-
-        Tables of other kinds may have a column of that name, and codes of a lender's own in it.
-        """
+        """Whether the decision holds HMDA's codes of actions; tables of other kinds may hold codes of their own."""
         return self.decision.column == hmda.ACTION and self.source.kind in ("hmda", "synthetic")
 
     def directions(self) -> dict[str, int]:

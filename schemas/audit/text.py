@@ -1,10 +1,11 @@
-"""Reads and parses the YAML of an audit spec within limits, and records the line of every key.
+"""Reads and parses the YAML of an audit spec within limits; records the line of every key, and which are marked CHECK.
 
 Bytes, levels and nodes (aliases expanded) are counted before any object is built. Scope: text. What the values mean:
 ``spec``.
 """
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +19,25 @@ MOST_LEVELS: Final = 50
 MOST_NODES: Final = 10_000
 
 
+_MARK: Final = re.compile(r"\s#\s*CHECK\b:?\s*(?P<why>.*)$")
+"""A comment behind a key that says that somebody has still to confirm it."""
+UNCONFIRMED: Final = "CHECK"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A key that nobody has confirmed yet."""
+
+    location: Location
+    line: int
+    why: str
+
+    @property
+    def key(self) -> str:
+        """The key, dotted."""
+        return ".".join(map(str, self.location))
+
+
 @dataclass(frozen=True)
 class Parsed:
     """A YAML document."""
@@ -27,6 +47,8 @@ class Parsed:
     """Path of keys -> line, from 1."""
     twice: tuple[tuple[str, int], ...] = ()
     """Duplicate keys with their lines. YAML itself silently takes the last one."""
+    marks: tuple[Mark, ...] = ()
+    """Keys with the word CHECK for their value, or in a comment behind them, from the first line to the last."""
 
 
 def parse(text: str) -> Parsed:
@@ -47,7 +69,38 @@ def parse(text: str) -> Parsed:
             loader.dispose()
     except (yaml.YAMLError, ValueError) as error:
         raise SpecError(f"not YAML: {error}") from error
-    return Parsed(value, dict(_lines(tree, ())), tuple(_twice(tree)))
+    lines = dict(_lines(tree, ()))
+    return Parsed(value, lines, tuple(_twice(tree)), tuple(_marks(text, lines, set(_said(tree)))))
+
+
+def _marks(text: str, lines: Mapping[Location, int], said: Set[int]) -> Iterator[Mark]:
+    """The outermost key of each marked line. A line without a key, such as one of comments alone, marks nothing.
+
+    Args:
+        text: the document.
+        lines: of its keys.
+        said: lines with a key whose value is the word.
+    """
+    outermost: dict[int, Location] = {}
+    for location, line in lines.items():
+        if location and (line not in outermost or len(location) < len(outermost[line])):
+            outermost[line] = location
+    for line, written in enumerate(text.splitlines(), 1):
+        found = _MARK.search(written)
+        if line in outermost and (found or line in said):
+            yield Mark(outermost[line], line, found["why"] if found else written.partition(" #")[2].strip())
+
+
+def _said(node: yaml.Node | None) -> Iterator[int]:
+    """Lines with a key whose value is the word CHECK."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if isinstance(value, yaml.ScalarNode) and value.value == UNCONFIRMED:
+                yield key.start_mark.line + 1
+            yield from _said(value)
+    elif isinstance(node, yaml.SequenceNode):
+        for value in node.value:
+            yield from _said(value)
 
 
 class _Measured:

@@ -56,6 +56,17 @@ def check_columns(spec: AuditSpec) -> None:
         _check_known(name, known, location)
 
 
+def unnamed_columns(spec: AuditSpec) -> tuple[str, ...]:
+    """Columns of a user's own table that the spec does not name; those of HMDA and of made tables are known."""
+    if spec.source.kind not in ("csv", "parquet"):
+        return ()
+    named = {spec.row_id, spec.decision.column, spec.source.year_column, *spec.columns, *spec.source.keep}
+    named |= {spec.outcome.column} if spec.outcome else set()
+    named |= {column for p in spec.protected for column in p.columns}
+    named |= {derived.column for derived in spec.source.derive.values()}
+    return tuple(name for name in reader(spec.source).header(spec.source) if name not in named)
+
+
 def _check_known(name: str, known: list[str], location: Location) -> None:
     if name not in known:
         hint = "; is source.delimiter right?" if len(known) == 1 else ""

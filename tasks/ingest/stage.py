@@ -165,7 +165,7 @@ def _check_decision(frame: pd.DataFrame, missing: pd.DataFrame, decision: Decisi
 def _check_usable(favourable: "np.ndarray[Any, Any]", refused: cells.Refused, settings: IngestSettings) -> None:
     name = " and ".join(settings.source.paths) or settings.source.kind
     if len(refused.reason) == 0:
-        raise DataQualityError(f"{name} has no rows: at least one application is needed")
+        raise DataQualityError(f"{name} has no rows: at least one application is needed; give a table with rows")
     if len(favourable) == 0:
         reasons = Counter(zip(refused.reason, refused.column, strict=True)).most_common(3)
         told = "; ".join(f"{n} rows: {reason} ({column})" for (reason, column), n in reasons)
@@ -174,8 +174,9 @@ def _check_usable(favourable: "np.ndarray[Any, Any]", refused: cells.Refused, se
         )
     if favourable.all() or not favourable.any():
         side = "favourable" if favourable[0] else "unfavourable"
+        every = f"all {len(favourable):,} usable decisions are" if len(favourable) > 1 else "the one usable decision is"
         raise TooFewError(
-            f"all {len(favourable):,} usable decisions are {side}, so there is nothing to compare; "
+            f"{every} {side}, so there is nothing to compare: add rows of both kinds, or mend the spec; "
             f"decision.column is {settings.decision.column!r}, favourable {list(settings.decision.favourable)}"
         )
 

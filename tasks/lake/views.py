@@ -9,7 +9,7 @@ import json
 import os
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 
@@ -43,11 +43,14 @@ def default_memory() -> int:
 
 
 @contextmanager
-def open_views(lake: Lake, run: str | None = None, memory: int | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+def open_views(
+    lake: Lake, run: str | None = None, memory: int | None = None, tables: Collection[str] | None = None
+) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection with one view per table, of one run or of all; it has no file but the lake's tables.
 
     Every file is checked against its digest first. Of all runs, those of which a file was removed are left out.
-    What does not fit into ``memory`` bytes is spilled to a temporary directory that goes with the connection.
+    What does not fit into ``memory`` bytes is spilled to a temporary directory that goes with the connection. Where
+    ``tables`` are given, only these have views.
 
     Raises:
         SpecError: the lake holds no such run.
@@ -55,7 +58,7 @@ def open_views(lake: Lake, run: str | None = None, memory: int | None = None) ->
     """
     files: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for name, partitions in _runs(lake, run).items():
-        for artifact in (a for p in partitions for a in p.tables):
+        for artifact in (a for p in partitions for a in p.tables if tables is None or a.table in tables):
             files[artifact.table].append((name, str(lake.check(artifact.path, artifact.sha256))))
     with TemporaryDirectory(prefix="evenhand-sql-") as scratch, duckdb.connect() as connection:
         connection.execute("CREATE SCHEMA internal")

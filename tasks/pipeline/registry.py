@@ -72,3 +72,13 @@ def tables_shown() -> tuple[Table, ...]:
 def asked_for(spec: AuditSpec) -> list[Method]:
     """The methods of an audit, in the order of the registry."""
     return [METHODS[name] for name in spec.methods.running()]
+
+
+def not_asked(spec: AuditSpec) -> list[str]:
+    """A sentence that names the methods that an audit does not run, each with its reason; none where all run."""
+    off = [method for name, method in METHODS.items() if name not in spec.methods.running()]
+    without = [each.name for each in off if each.generators and not spec.causal_graph.edges]
+    others = [each.name for each in off if each.name not in without]
+    why = ((without, "without a `causal_graph`"), (others, "not in `methods` of the spec"))
+    said = "; ".join(f"{', '.join(names)} ({reason})" for names, reason in why if names)
+    return [f"Not run: {said}."] if said else []

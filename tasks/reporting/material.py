@@ -57,6 +57,7 @@ class ReportSettings(StageSettings):
     bootstrap: Bootstrap
     seed: int
     missing: str
+    unconfirmed: tuple[str, ...]
     run: str
     source_sha256: str
     code: str

@@ -4,6 +4,8 @@ Chapters make sections and sentences of them, ``pages`` makes files that need ne
 the files for machines and spreadsheets.
 """
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from schemas.tables.publication import PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL, published
@@ -38,7 +40,11 @@ READ = (
 )
 def report(*tables: pa.Table, settings: ReportSettings) -> Produced:
     """The files of a report, and their list."""
-    read = {declared.name: table for declared, table in zip(READ, tables, strict=True)}
-    made = files(Material.of(settings, read))
+    made = files(material_of(tables, settings))
     index = REPORT_INDEX.build(file=list(made), bytes=[len(content) for content in made.values()])
     return Produced({REPORT_INDEX.name: index}, files=made)
+
+
+def material_of(tables: Sequence[pa.Table], settings: ReportSettings) -> Material:
+    """What a report is made of, from the tables that its stage reads, in their order."""
+    return Material.of(settings, {declared.name: table for declared, table in zip(READ, tables, strict=True)})

@@ -25,11 +25,11 @@ from loans_by_year import (
 )
 
 from flows.backfill import rows
-from flows.cli.backfill import _ended
+from flows.cli.years.backfill import _ended
 from flows.partitions.attempts import SERIOUSNESS, Attempt, YearState, attempts, latest, recorded, worst
 from flows.partitions.year_audit import audit_year
 from flows.runs.index import last_run, protect, runs_of
-from flows.runs.record import read_manifest
+from flows.runs.manifest import read_manifest
 from flows.supervision.flow_runs import of_lake
 from schemas.errors import IntegrityError
 from schemas.terms import ExitCode

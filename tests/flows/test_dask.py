@@ -20,7 +20,7 @@ from flows.partitions.attempts import Attempt, attempts
 from flows.partitions.dask_workers import require_fit
 from flows.partitions.runners import RunnerSettings, task_runner
 from flows.partitions.year_audit import audit_year
-from flows.runs.record import read_manifest
+from flows.runs.manifest import read_manifest
 from schemas.audit.spec import AuditSpec
 from schemas.errors import InfrastructureError, SpecError
 from tasks.lake.store import Lake

@@ -33,6 +33,7 @@ columns: {income_usd: {type: continuous, constraint: up}, loan_amount_usd: {type
 model: {kind: logistic_regression, folds: 3}
 methods: {adjusted: null, fgce: null}
 bootstrap: {draws: 100}
+verdicts: {limits: null}
 """
 
 

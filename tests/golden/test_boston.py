@@ -8,13 +8,18 @@ import pytest
 from conftest import REPOSITORY, SHARED
 from jsonschema import Draft202012Validator
 
+from flows.runs.decision import summary
 from schemas.report import schema
 from tasks.pipeline.registry import METHODS
 from tasks.pipeline.specs import read_spec
 from tasks.plan import Step, plan
 from tasks.proof.plain import call_plainly
+from tasks.reporting.chapters.decide.page import decide
+from tasks.reporting.chapters.decide.reading import run_of
+from tasks.reporting.exports.picture import picture
 from tasks.reporting.exports.single import single
 from tasks.reporting.pages.budgets import SINGLE, lines
+from tasks.reporting.stage import material_of
 
 
 def spec_file(name: str, **overrides: str):  # type: ignore[no-untyped-def]
@@ -41,6 +46,34 @@ def test_every_file_of_the_report_is_within_its_budget(run: tuple[Step, dict[str
     files = step.stage.function(*given, settings=step.settings).files
     assert {line.path: line.over for line in lines({**files, SINGLE: single(files)}) if line.over} == {}
     Draft202012Validator(schema()).validate(json.loads(files["report.json"]))
+
+
+def test_the_first_page_of_boston_fits_a_terminal(run: tuple[Step, dict[str, list[pa.Table]]]) -> None:
+    step, tables = run
+    given = [pa.concat_tables(tables.get(table.name) or [table.empty()]) for table in step.stage.reads]
+    report = json.loads(step.stage.function(*given, settings=step.settings).files["report.json"])
+    off = ["Not run: cst, cec, gcfn, raguel (not in `methods` of the spec)."]
+    lines = summary(report, "/a/lake/reports/run/report.html", left_out="5 of the rows read", more=off)
+    headline = lines[2 : lines.index("", 2)]
+    assert " ".join(headline) == report["headline"]["words"].replace("\N{NO-BREAK SPACE}", " ")
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 100
+    assert all(line == line.rstrip() for line in lines)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run", ["all methods"], indirect=True)
+def test_the_readme_prints_and_draws_what_the_audit_finds(run: tuple[Step, dict[str, list[pa.Table]]]) -> None:
+    step, tables = run
+    given = [pa.concat_tables(tables.get(table.name) or [table.empty()]) for table in step.stage.reads]
+    report = json.loads(step.stage.function(*given, settings=step.settings).files["report.json"])
+    said = [line for line in summary(report, "report.html") if line]
+    readme = (REPOSITORY / "README.md").read_text().split("```\n")
+    (printed,) = (block for block in readme if block.startswith(said[0]))
+    ours, shown = (lines[: [line[:4] for line in lines].index("run ")] for lines in (said, printed.splitlines()))
+    assert [line for line in shown if line] == ours
+    drawn = picture(decide(run_of(material_of(given, step.settings))), step.settings.title)
+    assert drawn == (REPOSITORY / "docs" / "first-page.svg").read_bytes()
 
 
 def test_approval_rates_of_boston(boston: dict[str, pd.DataFrame]) -> None:

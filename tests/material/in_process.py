@@ -116,7 +116,9 @@ def _show(
 
 @contextmanager
 def _loggers() -> Iterator[None]:
-    """A process begins without handlers; the command adds some, Prefect others."""
+    """A process begins without handlers and shows no progress; the command adds some, Prefect others."""
+    from tasks.pipeline.progress import show_on
+
     every = [logging.getLogger(), *(each for each in logging.root.manager.loggerDict.values() if _is_logger(each))]
     before = [(each, each.handlers[:], each.level, each.propagate, each.disabled) for each in every]
     for fresh in (logging.getLogger(), logging.getLogger("evenhand")):
@@ -125,6 +127,7 @@ def _loggers() -> Iterator[None]:
     try:
         yield
     finally:
+        show_on(None)
         for logger, handlers, level, propagate, disabled in before:
             logger.handlers, logger.propagate, logger.disabled = handlers, propagate, disabled
             logger.setLevel(level)

@@ -7,7 +7,7 @@ from pathlib import Path
 from conftest import spec_of
 from exported_run import material
 
-from flows.runs.record import _digest, record_of
+from flows.runs.manifest import digest, record_of
 from tasks.lake.store import Lake, sha256_of
 from tasks.plan import STAGES
 
@@ -37,5 +37,5 @@ def sealed_run(place: Path) -> Lake:
         "partitions": [each.model_dump(mode="json", exclude={"reused"}) for each in (made, report)],
         "lineage": [{"rows": {"in": 1}}],
     }
-    lake.write_file(f"runs/{RUN}/manifest.json", json.dumps({**content, "sha256": _digest(content)}).encode())
+    lake.write_file(f"runs/{RUN}/manifest.json", json.dumps({**content, "sha256": digest(content)}).encode())
     return lake

@@ -16,7 +16,7 @@ def line_of(text: str, part: str) -> int:
 
 CASES = {
     "unknown key": ("seed: 1\nprofil: paper\n", "profil: paper", "profil: unknown key; did you mean 'profile'?"),
-    "wrong type": ("income: {type: continuous", "income: {type: continous", "Input should be 'continuous'"),
+    "wrong type": ("income: {type: continuous", "income: {type: continous", "expected 'continuous'"),
     "unknown key inside": ("k: 4", "kk: 4", "methods.fgce.kk: unknown key"),
     "reference is no group": ("reference: white", "reference: whte", "did you mean 'white'?"),
     "missing order": (", order: [bad, fair, good]", "", "needs `order`"),

@@ -304,7 +304,7 @@ def test_all_faults_are_told_at_once_each_with_its_line() -> None:
     }
     assert {part: sum(part in line for line in lines) for part in expected} == expected
     assert len(lines) == len(expected) + 1  # and methods.fgce.k, which --set made a mapping of
-    assert any("(--set): methods.fgce.k: Input should be a valid integer" in line for line in lines)
+    assert any("(--set): methods.fgce.k: expected a whole number" in line for line in lines)
 
 
 def test_what_hangs_on_a_faulty_part_is_not_told_as_a_fault_of_its_own() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from flows.cli.options import year_of
 from flows.cli.terminal import show_progress
 from schemas.bounds import LARGEST_SEED
 
@@ -27,7 +28,9 @@ LakeOption = Annotated[
     typer.Option("--lake", envvar="EVENHAND_LAKE", help="Directory of the lake, made if it is not there, or its URI."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-YearOption = Annotated[int, typer.Option(help="Year that the applications were acted on.")]
+YearOption = Annotated[
+    int, typer.Option(parser=year_of, metavar="YEAR", help="Year that the applications were acted on.")
+]
 KindOption = Annotated[
     str,
     typer.Option(
@@ -47,7 +50,7 @@ KeepOption = Annotated[bool, typer.Option("--keep-raw", help="Keep the delivered
 @app.command("list", epilog="Example: evenhand data list --year 2022")
 def list_(
     lake: LakeOption = "data/lake",
-    year: Annotated[int | None, typer.Option(help="Only this year.")] = None,
+    year: Annotated[int | None, typer.Option(parser=year_of, metavar="YEAR", help="Only this year.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print the vintages that the lake holds, and what is published, with its size."""
@@ -93,14 +96,20 @@ def fetch(
         _print_json(plan)
 
 
-@app.command(epilog="Example: evenhand data add 2022_public_lar_csv.zip --year 2022 --frozen 2023-05-01")
+@app.command(epilog="Example: evenhand data add lar-2022.csv lar-2023.csv --kind modified-lar --geo LEI")
 def add(
-    file: Annotated[Path, typer.Argument(help="A file of HMDA as it was delivered: plain, .gz or .zip.")],
-    year: YearOption,
-    frozen: Annotated[
-        datetime,
-        typer.Option(formats=["%Y-%m-%d"], metavar="YYYY-MM-DD", help="Day on which the publisher froze the data."),
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE", help="Files of HMDA as they were delivered: plain, .gz or .zip.")
     ],
+    year: Annotated[
+        int | None,
+        typer.Option(
+            parser=year_of,
+            metavar="YEAR",
+            help="Year that the applications were acted on; what the file says if left out.",
+        ),
+    ] = None,
+    frozen: FrozenOption = None,
     kind: KindOption = "snapshot",
     geo: GeoOption = "nationwide",
     lake: LakeOption = "data/lake",
@@ -109,18 +118,29 @@ def add(
     keep_raw: KeepOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a vintage of a file that you have. A file that is held already, under whatever name, is not added again."""
+    """Make vintages of files that you have. A file that is held already, under whatever name, is not added again.
+
+    Without --frozen the freeze date is the one that the publisher gave for such an edition, else the date of the file.
+    """
     from flows.supervision.presence import at_work
     from tasks.ingest.vintages import store
+    from tasks.ingest.vintages.delivery import year_of
+    from tasks.ingest.vintages.offers import frozen_on
     from tasks.lake.store import Lake
 
     if not as_json:
         show_progress()
-    opened = Lake(lake)
-    key: dict[str, Any] = {"year": year, "dataset": kind, "geography": geo, "frozen": frozen.date(), "source": source}
+    opened, made = Lake(lake), []
     with at_work(opened, f"command-{os.getpid()}"):
-        vintage = store.add(opened, file, **key, replace=replace, keep_raw=keep_raw)
-    _print_vintage(vintage, as_json)
+        for file in files:
+            of = year or year_of(file)
+            day = _day(frozen) or frozen_on(kind, of, file)
+            key: dict[str, Any] = {"year": of, "dataset": kind, "geography": geo, "frozen": day, "source": source}
+            made.append(store.add(opened, file, **key, replace=replace, keep_raw=keep_raw))
+            if not as_json or len(files) == 1:
+                _print_vintage(made[-1], as_json)
+    if as_json and len(files) > 1:
+        _print_vintages(made)
 
 
 @app.command(epilog="Example: evenhand data describe hmda_2017_nationwide_all-records_labels.zip")
@@ -176,6 +196,12 @@ def _print_vintage(vintage: "Vintage", as_json: bool) -> None:
     _print_json(vintage_line(vintage)) if as_json else _print_facts("held", vintage_line(vintage))
     if remark := incomplete(vintage):
         sys.stderr.write(f"warning: {remark}\n")
+
+
+def _print_vintages(vintages: "Sequence[Vintage]") -> None:
+    from flows.cli.data.lists import vintage_line
+
+    _print_json([vintage_line(vintage) for vintage in vintages])
 
 
 def _print_json(value: object) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from tasks.ingest.download.transfer import Tell
-from tasks.pipeline.progress import _terminal
+from tasks.pipeline.progress import terminal
 
 log = logging.getLogger("evenhand")
 
@@ -18,7 +18,7 @@ _STEP = 100 * 2**20
 @contextmanager
 def bytes_progress(of: str) -> Iterator[Tell]:
     """Show how many bytes have come; ``of`` names the file."""
-    console = _terminal()
+    console = terminal()
     if console is None:
         yield _Lines(of)
         return

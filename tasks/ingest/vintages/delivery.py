@@ -8,10 +8,11 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from schemas.errors import DataQualityError
+from schemas.errors import DataQualityError, SpecError
 from tasks.ingest.hmda.conversion import Converted, convert
-from tasks.ingest.hmda.files.recognition import recognise
+from tasks.ingest.hmda.files.recognition import recognise, years_said
 from tasks.ingest.hmda.schema_report import SchemaReport, report_on
+from tasks.ingest.regular_file import check_regular
 
 REPORT_FILE = "schema_report.json"
 
@@ -59,6 +60,24 @@ def examine(file: Path) -> TakenIn:
     """
     with tempfile.TemporaryDirectory(prefix="evenhand-") as folder:
         return take_in(file, Path(folder))
+
+
+def year_of(file: Path) -> int:
+    """The year that the first rows of a file say; whoever takes it in looks at all of them.
+
+    Raises:
+        SpecError: it does not say, or is a directory, a FIFO or a device.
+        DataQualityError: it is not readable as HMDA, or says several.
+    """
+    check_regular(file)
+    with tempfile.TemporaryDirectory(prefix="evenhand-") as scratch:
+        said = years_said(file, Path(scratch))
+    if not said:
+        raise SpecError(f"{file.name} does not say of which year its rows are; give it with --year")
+    if len(said) > 1:
+        told = ", ".join(map(str, said))
+        raise DataQualityError(f"{file.name} holds rows of {told}, and a vintage is of one year: give a file for each")
+    return said[0]
 
 
 def _require_year(name: str, converted: Converted, year: int) -> None:

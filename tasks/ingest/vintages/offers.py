@@ -2,6 +2,7 @@
 
 import tomllib
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from functools import cache
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from pydantic import ValidationError
 
 from schemas.catalogue import Official
 from schemas.errors import InfrastructureError
-from schemas.vintages import DatasetName, Vintage
+from schemas.vintages import DatasetName, Vintage, dataset_of
 
 _ROOT = Path(__file__).parents[3]
 _PLACES = (_ROOT / "data" / "sources.toml", _ROOT / "flows" / "bundled" / "sources.toml")
@@ -73,3 +74,19 @@ def incomplete(vintage: Vintage) -> str | None:
     if published is None or abs(rows - published) <= _TOLERATED * published:
         return None
     return f"{rows:,} rows came and about {published:,} are published of {vintage.year}; is the file whole?"
+
+
+def frozen_on(dataset: str, year: int, file: Path) -> date:
+    """The freeze date of a file that nobody gives one for: as published for such an edition, else the file's own date.
+
+    Raises:
+        SpecError: there is no such data set.
+        InfrastructureError: the file cannot be read.
+    """
+    offer = official().dataset.get(dataset_of(dataset))
+    if offer is not None and year in offer.frozen:
+        return offer.frozen[year]
+    try:
+        return datetime.fromtimestamp(file.stat().st_mtime, UTC).date()
+    except OSError as error:
+        raise InfrastructureError(f"{str(file)!r} cannot be read: {error.strerror or error}") from error

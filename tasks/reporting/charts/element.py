@@ -72,17 +72,27 @@ def element(chart: Chart, prefix: str) -> Markup:
     Raises:
         ValueError: a prefix that is no id.
     """
+    table = chart.table().without_empty()
+    layouts = [("wide", chart.draw(WIDE)), ("narrow", chart.draw(NARROW))]
+    return _rendered(chart, prefix, "drawing.html.j2", table=table, layouts=layouts)
+
+
+def svg(chart: Chart, prefix: str) -> Markup:
+    """The wide drawing alone, with its title and description; arguments and errors as of ``element``."""
+    return _rendered(chart, prefix, "drawing.svg.j2", drawn=chart.draw(WIDE))
+
+
+def _rendered(chart: Chart, prefix: str, template: str, **content: object) -> Markup:
     if not prefix.replace("-", "").isalnum() or not prefix.isascii() or not prefix[0].isalpha():
         raise ValueError(f"no prefix of an id: {prefix!r}")
     html = (
-        _environment()
-        .get_template("drawing.html.j2")
+        _templates()
+        .get_template(template)
         .render(
             prefix=prefix,
             title=clean(chart.title, isolates=True),
             description=[clean(sentence, isolates=True) for sentence in chart.description()],
-            table=chart.table().without_empty(),
-            layouts=[("wide", chart.draw(WIDE)), ("narrow", chart.draw(NARROW))],
+            **content,
         )
     )
     return Markup(html)  # noqa: S704 - the template escapes every text
@@ -94,11 +104,11 @@ def style() -> str:
 
     Dark colours follow the ``color-scheme`` of the page: a page that declares none stays light.
     """
-    return _environment().get_template("drawing.css.j2").render(light=LIGHT, dark=DARK, forced=FORCED)
+    return _templates().get_template("drawing.css.j2").render(light=LIGHT, dark=DARK, forced=FORCED)
 
 
-@cache
-def _environment() -> jinja2.Environment:
+def templates() -> jinja2.Environment:
+    """The templates of drawings and pages: every text that comes from data is escaped."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -110,3 +120,6 @@ def _environment() -> jinja2.Environment:
     environment.filters["clean"] = clean
     environment.globals.update(colours=LIGHT, forms=_FORMS)
     return environment
+
+
+_templates = cache(templates)

@@ -83,7 +83,9 @@ def first_page(material: Material, decision: Decision, frame: Frame) -> bytes:
     """Decide: one screen, one sheet. It names no method, and so links to no evidence."""
     frame = replace(frame, links=tuple(each for each in frame.links if not each[0].startswith("evidence/")))
     n = decisions_of(material)
-    kicker = (frame.title, *(() if n is None else (f"{count(n)} decisions",)), "draft")
+    guesses = len(material.settings.unconfirmed)
+    open_ = (f"{guesses} {'guess' if guesses == 1 else 'guesses'} of the spec not confirmed",) if guesses else ()
+    kicker = (frame.title, *(() if n is None else (f"{count(n)} decisions",)), "draft", *open_)
     return page(
         "decide.html.j2",
         FIRST,

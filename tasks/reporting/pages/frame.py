@@ -14,7 +14,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from schemas.tables.verdicts import STATES
-from tasks.reporting.charts.element import element
+from tasks.reporting.charts.element import element, templates
 from tasks.reporting.charts.element import style as style_of_charts
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -63,13 +63,7 @@ def relative_to(path: str) -> Callable[[str], str]:
 
 @cache
 def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templates()
     environment.filters["css"] = in_style
     environment.filters["coded"] = coded
     # both style sheets are ours; every text that comes from data goes through autoescape

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import signal
 import subprocess
@@ -308,6 +309,38 @@ def test_a_twin_is_written_and_can_be_added(lake: Path, tmp_path: Path) -> None:
     vintage = said("add", written["file"], *key)
     assert isinstance(vintage, dict)
     assert (vintage["layout"], vintage["rows"] + vintage["refused"]) == ("historic_codes", 100)
+
+
+def test_several_files_are_added_at_once_each_of_the_year_that_it_says(lake: Path, tmp_path: Path) -> None:
+    files = [write(tmp_path / str(year), TwinSettings(rows=40, year=year), 3).rows for year in (2012, 2022)]
+    os.utime(files[0], (time.time(), 1_400_000_000))
+    added = said("add", *files, "--kind", "twin", "--lake", lake)
+    assert isinstance(added, list)
+    assert [(each["year"], each["rows"] + each["refused"]) for each in added] == [(2012, 40), (2022, 40)]
+    assert added[0]["frozen"] == "2014-05-13", "the file's own date"
+    assert [v.year for v in vintages(Lake(lake))] == [2012, 2022]
+
+
+def test_the_freeze_date_is_the_published_one_where_there_is_one(rows: Path, lake: Path) -> None:
+    added = said("add", rows, "--lake", lake)
+    assert isinstance(added, dict)
+    assert (added["year"], added["frozen"]) == (2022, "2023-05-01")
+
+
+def test_a_file_of_two_years_or_of_none_is_answered(rows: Path, lake: Path, tmp_path: Path) -> None:
+    text = rows.read_text().splitlines()
+    both = tmp_path / "both.csv"
+    both.write_text("\n".join([*text, text[1].replace("2022", "2021", 1)]) + "\n")
+    error = refused("add", both, "--lake", lake)
+    assert error.exit_code == ExitCode.DATA_QUALITY
+    assert "both.csv holds rows of 2021, 2022" in str(error)
+    silent = tmp_path / "silent.csv"
+    silent.write_text("\n".join("|".join(line.split("|")[1:]) for line in text) + "\n")
+    error = refused("add", silent, "--lake", lake)
+    assert error.exit_code == ExitCode.USAGE
+    assert "silent.csv does not say of which year its rows are; give it with --year" in str(error)
+    assert refused("add", tmp_path / "nowhere.csv", "--lake", lake).exit_code == ExitCode.INFRASTRUCTURE
+    assert vintages(Lake(lake)) == []
 
 
 def test_a_list_makes_no_lake(lake: Path) -> None:

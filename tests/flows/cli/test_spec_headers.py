@@ -147,7 +147,7 @@ def test_what_the_heads_mention_is_a_command():
 def test_a_file_of_ones_own_is_audited_and_not_the_vintage(place, lake, server):
     (command,) = [c for c in COMMANDS if "source.path=lar_" in c]
     cheap = shlex.split("--method cst --set methods.cst.null_permutations=3 --set bootstrap.draws=100")
-    words = [*shlex.split(command)[1:], "--lake", "own", *cheap]
+    words = [*shlex.split(command)[1:], "--lake", "own", "--verbose", *cheap]
     done = evenhand(*words, server=server, cwd=place)
     assert done.returncode in (0, 1, 3), done.stderr
     said = re.search(r"^read +(.*)$", done.stdout, re.MULTILINE)[1]

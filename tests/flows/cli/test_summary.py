@@ -1,12 +1,14 @@
 """What the command prints at the end of an audit: intervals, ranges and what has neither; states of theories."""
 
 import io
+import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from flows.cli.summary import print_summary
+from flows.cli.summary import print_audit, print_run
 from flows.runs.record import Summary
 from schemas.tables.verdicts import VERDICTS
 from schemas.terms import State
@@ -20,9 +22,25 @@ ROW = NOTHING | {
 }
 
 
-def printed(headline: list[dict[str, Any]], verdicts: list[dict[str, Any]], *, verbose: bool = False) -> str:
-    """The summary of an audit with these rows, on a console that wraps nothing."""
-    summary = Summary(
+QUESTION = {"theory": "outcome", "question": "Do approvals differ?", "sentence": "White 91, Black 68 of 100."}
+REPORT = {
+    "title": "Loans",
+    "audit": "loans",
+    "year": 2024,
+    "run": "loans-2024-0123456789",
+    "state": "insufficient_evidence",
+    "source": {"rows": {"shown": "1,989"}},
+    "headline": {"words": "Black applicants were approved less often."},
+    "questions": [QUESTION | {"state_words": "outside limit"}],
+    "figures": [],
+    "next": [{"words": f"Read files {n}.", "command": ""} for n in range(9)],
+    "cannot": [{"words": "Why decisions differ."}],
+}
+
+
+def summary_of(headline: list[dict[str, Any]], verdicts: list[dict[str, Any]], **fields: Any) -> Summary:
+    """The summary of an audit with these rows."""
+    made = Summary(
         run="run",
         state=State.INSUFFICIENT_EVIDENCE,
         headline=headline,
@@ -34,11 +52,66 @@ def printed(headline: list[dict[str, Any]], verdicts: list[dict[str, Any]], *, v
         warnings=[],
         withheld="0 of 12 populations withheld",
         unchecked="",
+        withheld_groups=[],
+        not_run=[],
     )
-    console = Console(file=io.StringIO(), width=400)
-    print_summary(console, "Loans", summary, verbose=verbose)
+    return replace(made, **fields)
+
+
+def printed(headline: list[dict[str, Any]], verdicts: list[dict[str, Any]], *, verbose: bool = True) -> str:
+    """What is printed of an audit with these rows, by default with its tables."""
+    return shown(summary_of(headline, verdicts), verbose=verbose)
+
+
+def shown(summary: Summary, *, verbose: bool = False, terminal: bool = False) -> str:
+    """What is printed of an audit, to a pipe or on a terminal of 100 columns."""
+    console = Console(file=io.StringIO(), width=100, force_terminal=terminal)
+    print_audit(console, REPORT, "11 of the rows read", summary, verbose=verbose)
     text: str = console.file.getvalue()  # type: ignore[attr-defined]
     return text
+
+
+def test_the_first_page_is_short_and_has_its_headline_on_the_third_line() -> None:
+    rows = [WHOLE | {"state": "breach", "reason": "one group"}]
+    lines = shown(summary_of([OF | {"value": 0.5, "low": 0.4, "high": 0.6, "note": ""}], rows)).splitlines()
+    assert lines[2] == "Black applicants were approved less often."
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 100
+    assert all(line == line.rstrip() for line in lines)
+    assert any("Left out: 11 of the rows read." in line for line in lines)
+    assert lines[-2].endswith("exit code 3: too little to say, or no limit set")
+    assert lines[-1] == "report  report.html"
+
+
+def test_the_exit_code_is_that_of_the_audit_whatever_is_withheld_from_its_report() -> None:
+    assert "exit code 1: " in shown(summary_of([], [], state=State.BREACH))
+
+
+def test_methods_that_did_not_run_and_groups_withheld_are_named() -> None:
+    summary = summary_of([], [], not_run=["Not run: cst (why)."], withheld_groups=["Withheld: Black: why"])
+    assert "Not run: cst (why). Withheld: Black: why" in " ".join(shown(summary).split())
+
+
+def test_what_has_no_room_on_the_first_page_is_there_on_request() -> None:
+    summary = summary_of([], [], not_run=["Not run: " + "cst " * 600], unchecked="Decision column not checked.")
+    assert "more with --verbose." in shown(summary)
+    assert len(shown(summary).splitlines()) <= 24
+    assert summary.not_run[0].strip() in shown(summary, verbose=True).splitlines()
+    assert summary.unchecked in shown(summary, verbose=True).splitlines()
+
+
+def test_states_are_coloured_on_a_terminal_only() -> None:
+    summary = summary_of([], [])
+    assert "\x1b" not in shown(summary)
+    assert "\x1b[1;31moutside limit" in shown(summary, terminal=True)
+    assert shown(summary) == re.sub(r"\x1b\[[\d;]*m", "", shown(summary, terminal=True))
+
+
+def test_the_short_form_is_run_state_and_report() -> None:
+    console = Console(file=io.StringIO(), width=20)
+    print_run(console, summary_of([], []))
+    said = console.file.getvalue()  # type: ignore[attr-defined]
+    assert said == "run     run\nstate   insufficient evidence\nreport  report.html\n"
 
 
 def line_of(text: str, word: str) -> str:
@@ -59,7 +132,7 @@ def line_of(text: str, word: str) -> str:
 )
 def test_the_ends_of_a_measure_are_printed_as_what_they_are(fields: dict[str, object], text: str) -> None:
     found = printed([{**OF, **fields, "state": "insufficient_evidence", "reason": "none"}], [])
-    assert line_of(found, "lender").split("30", 1)[1].strip() == text
+    assert line_of(found, "lender").split("\t")[3] == text
     assert "nan" not in found
 
 
@@ -95,9 +168,9 @@ def test_a_theory_is_a_line_of_state_effects_and_why(
     whole = WHOLE | {"state": state, "reason": "THE WHY"}
     found = printed([], [whole, ROW | fields | {"state": state, "reason": "a row's"}])
     why = "THE WHY" if told or not text else ""
-    line = line_of(found, "Are equals treated alike?").removeprefix("Are equals treated alike?").strip()
-    assert [part.strip() for part in line.split("  ") if part.strip()] == [
-        part for part in ("direct", words, "; ".join(each for each in (why, text) if each)) if part
+    effects = "; ".join(each for each in (why, text) if each)
+    assert line_of(found, "Are equals treated alike?").split("\t")[1:] == [
+        part for part in ("direct", words, effects) if part
     ]
     assert "nan" not in found
     assert "None" not in found
@@ -115,4 +188,4 @@ def test_rows_that_are_not_within_are_listed_on_request() -> None:
     assert "outside limit" in open_rows[0]
     assert "race: few" in open_rows[1]
     assert "too little to say (withheld)" in open_rows[1]
-    assert "groups that are not within" not in printed([], rows)
+    assert "groups that are not within" not in printed([], rows, verbose=False)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from conftest import REPOSITORY, environment, evenhand
 
-from flows.operations.doctor import _no_run
+from flows.operations.doctor import _lake, _modes, _no_run
 from schemas.terms import ExitCode
 
 GROUP = "scheduler"
@@ -49,6 +49,7 @@ def test_without_a_server_one_is_started_that_leaves_nothing(tmp_path: Path) -> 
     assert "schedules: waiting for a run that a temporary server makes by itself" in done.stderr
     left = [path for folder in (*empty.values(), lake) for path in folder.rglob("*") if path.is_file()]
     assert left == []
+    assert not lake.exists(), "a check makes no lake"
 
 
 def test_the_server_that_is_named_is_asked_and_keeps_nothing_of_it(server: str, tmp_path: Path) -> None:
@@ -112,3 +113,47 @@ def test_a_sqlalchemy_that_keeps_schedules_from_firing_is_named(sqlalchemy: str,
     found, ok, step = _no_run(sqlalchemy, named=False)
     assert (found, ok) == (f"the server makes no runs by itself{why}", False)
     assert step == "pip install -r requirements.lock"
+
+
+CHECKS = [
+    {"check": "python", "found": "3.11.9", "ok": True, "next_step": ""},
+    {"check": "free disk", "found": "0.5 GB", "ok": False, "next_step": "free 2 GB, or give another --lake"},
+]
+
+
+@pytest.mark.parametrize(
+    ("checks", "words", "code", "printed"),
+    [
+        (CHECKS[:1], (), 0, ["all 1 checks are met"]),
+        (CHECKS[:1], ("--all",), 0, ["python: 3.11.9", "all 1 checks are met"]),
+        (
+            CHECKS,
+            (),
+            5,
+            ["free disk: 0.5 GB; free 2 GB, or give another --lake", "1 of 2 checks found something amiss"],
+        ),
+    ],
+)
+def test_only_what_is_amiss_is_printed(
+    checks: list[dict[str, Any]], words: tuple[str, ...], code: int, printed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flows.operations.doctor.examine", lambda _: checks)
+    done = evenhand("doctor", *words)
+    assert (done.returncode, done.stdout.splitlines()) == (code, printed)
+
+
+def test_a_lake_is_examined_and_nothing_is_made_in_it(tmp_path: Path) -> None:
+    missing = tmp_path / "lake"
+    assert _lake(str(missing)) == {
+        **{"check": "lake", "found": f"{missing}, not there yet; the first audit makes it"},
+        **{"ok": True, "next_step": ""},
+    }
+    (missing / "runs" / "one").mkdir(parents=True)
+    (missing / "runs" / "one" / "manifest.json").touch()
+    before = sorted(tmp_path.rglob("*"))
+    assert _lake(str(missing))["found"] == f"{missing}, 1 runs"
+    assert _modes(str(missing))["check"] == "file modes"
+    assert sorted(tmp_path.rglob("*")) == before
+    file = tmp_path / "file"
+    file.touch()
+    assert (_lake(str(file))["ok"], _lake(str(file))["found"]) == (False, f"{file}, not writable")

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from flows.operations import retention
 from flows.operations.retention import Keeping, Removal, collect, removals
 from flows.runs.index import protect
-from flows.runs.record import _digest, former_reports
+from flows.runs.manifest import digest, former_reports
 from flows.runs.verification import verify_run
 from flows.supervision.presence import at_work, gate
 from schemas.artifact import Partition
@@ -78,7 +78,7 @@ def make(lake: Lake, run: str, drawn: Drawn, finished: int) -> None:
         "lineage": [],
         "exported": {"report.html": sha256(run.encode()).hexdigest()},
     }
-    lake.write_file(f"runs/{run}/manifest.json", json.dumps({**content, "sha256": _digest(content)}).encode())
+    lake.write_file(f"runs/{run}/manifest.json", json.dumps({**content, "sha256": digest(content)}).encode())
     if drawn.protected:
         protect(lake, run, True)
 
@@ -265,7 +265,7 @@ def test_older_vintages_go_on_request_unless_a_kept_run_read_them(tmp_path: Path
     content = json.loads(manifest.read_text())
     del content["sha256"]
     content["spec"]["source"]["path"] = f"/before/it/moved{file_of(lake, held[0])}"
-    manifest.write_text(json.dumps({**content, "sha256": _digest(content)}))
+    manifest.write_text(json.dumps({**content, "sha256": digest(content)}))
     assert removals(lake, Keeping(1)) == [], "vintages stay unless they are named"
     went = collect(lake, Keeping(1, vintages=1))
     assert [(r.kind, r.path) for r in went] == [("vintage", lake.root / held[1].folder)]

@@ -83,7 +83,7 @@ def test_a_year_that_was_never_run_is_missing_and_costs_what_others_did(place, l
     spent = sum(line["seconds"] for line in donor.lineage)
     assert found.cost.seconds == pytest.approx(spent * rows / donor.rows, abs=0.1)
     files = [lake.root / p for part in donor.partitions for p in (*(a.path for a in part.tables), *part.files)]
-    assert found.cost.bytes == pytest.approx(sum(f.stat().st_size for f in files) * rows / donor.rows, rel=1e-6)
+    assert found.cost.bytes == pytest.approx(sum(f.stat().st_size for f in files) * rows / donor.rows, abs=1)
     assert LACKING not in {year.year for year in status(lake)}
 
 

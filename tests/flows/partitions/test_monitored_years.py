@@ -7,6 +7,7 @@ import pytest
 from conftest import REPOSITORY, evenhand
 from year_verdicts import as_table, verdict, whole
 
+from flows.cli.years.trends import with_figures
 from flows.partitions import monitoring as partitions
 from flows.partitions import trends
 from flows.partitions.monitoring import followed, rule_of, said_of_years
@@ -160,3 +161,21 @@ def test_the_command_prints_the_states_and_the_change(made):
     told = json.loads(command("--json").stdout)["monitoring"]
     assert [row["state"] for row in told] == ["breach"] * 5
     assert told[-1]["years_used"] == 4
+
+
+def test_only_rows_with_a_figure_are_printed_and_the_others_are_counted_by_reason():
+    rows = [
+        {"decision_maker": "lender", "protected_attribute": "race", "group": group, "measure": "rate", "year": year}
+        | {"told": told, "value": 0.5 if told == "value" else None}
+        for group, words in (
+            ("A", ("value", "withheld")),
+            ("B", ("withheld", "withheld")),
+            ("C", ("too few", "withheld")),
+            ("D", ("too few", "too few")),
+        )
+        for year, told in zip((2010, 2011), words, strict=True)
+    ]
+    shown, others = with_figures(rows)
+    assert [(row["group"], row["2010"], row["2011"]) for row in shown] == [("A", "0.500", "withheld")]
+    assert others == "3 of 4 measures have no figure in any of these years: too few 2, withheld 1"
+    assert with_figures(rows[:2])[1] == ""

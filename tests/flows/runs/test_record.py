@@ -15,7 +15,7 @@ def test_a_report_is_exported_with_its_folders(tmp_path: Path) -> None:
     lake = Lake(tmp_path / "lake")
     table = pa.table({"measure": ["approval_rate"], "value": [0.5]})
     partition = lake.publish("report", "k", {"t": table}, FILES, {})
-    exported = _export(lake, "run", [partition], table)
+    exported = _export(lake, "run", [partition], table, "public")
     kept = {path: lake.storage.read(f"reports/run/{path}") or b"" for path in exported}
     assert {path: content for path, content in kept.items() if path != "measures.parquet"} == FILES
     assert exported == {path: hashlib.sha256(content).hexdigest() for path, content in kept.items()}

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from conftest import SPEC, evenhand, loans
 
-from flows.runs.record import _digest, publish, read_manifest
+from flows.runs.manifest import digest, read_manifest
+from flows.runs.record import publish
 from flows.runs.replay import replay_run
 from schemas.errors import IntegrityError, SpecError
 from tasks.lake.store import Lake
@@ -44,7 +45,7 @@ def ran(audited: tuple[Path, str]) -> Iterator[tuple[Lake, str]]:
 def rewritten(lake: Lake, run: str, old: str, new: str) -> None:
     """The manifest with other words in it, sealed anew."""
     content = json.loads(json.dumps(read_manifest(lake, run)).replace(old, new))
-    lake.write_file(f"runs/{run}/manifest.json", json.dumps({**content, "sha256": _digest(content)}).encode())
+    lake.write_file(f"runs/{run}/manifest.json", json.dumps({**content, "sha256": digest(content)}).encode())
 
 
 def test_the_same_input_gives_the_same_tables(ran: tuple[Lake, str]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from exported_run import material
 from sealed_run import RUN, sealed_run
 
-from flows.runs.record import _digest, made_later, read_manifest
+from flows.runs.manifest import digest, made_later, read_manifest
 from flows.runs.report_files import note_made, report_anew
 from flows.runs.verification import verify_run
 from schemas.errors import IntegrityError, SpecError
@@ -42,7 +42,7 @@ def without(lake: Lake, name: str) -> None:
     manifest = read_manifest(lake, RUN)
     for partition in manifest["partitions"]:
         partition["tables"] = [each for each in partition["tables"] if each["table"] != name]
-    lake.write_file(f"runs/{RUN}/manifest.json", json.dumps({**manifest, "sha256": _digest(manifest)}).encode())
+    lake.write_file(f"runs/{RUN}/manifest.json", json.dumps({**manifest, "sha256": digest(manifest)}).encode())
 
 
 def test_it_is_made_of_the_tables_of_the_manifest(lake: Lake, seen: list[Material]) -> None:

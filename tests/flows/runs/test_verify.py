@@ -12,7 +12,8 @@ from flows.launch.audit import run_audit
 from flows.partitions.year_audit import audit_year
 from flows.partitions.years import spec_of_year
 from flows.runs.index import last_run, protect, runs_of
-from flows.runs.record import _digest, is_published, report_of
+from flows.runs.manifest import digest, report_of
+from flows.runs.record import is_published
 from flows.runs.verification import verify_run
 from schemas.errors import IntegrityError, SpecError
 from tasks.lake.store import Lake
@@ -58,7 +59,7 @@ def rewritten(lake, run, **changes):
     path = lake.root / "runs" / run.run / "manifest.json"
     content = {**json.loads(path.read_text()), **changes}
     content = {key: value for key, value in content.items() if value is not None and key != "sha256"}
-    path.write_text(json.dumps({**content, "sha256": _digest(content)}, indent=1))
+    path.write_text(json.dumps({**content, "sha256": digest(content)}, indent=1))
 
 
 def test_one_altered_byte_of_any_file_is_found_and_named(lake, run):

@@ -106,10 +106,10 @@ def missing(place: Path) -> Path:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (directory, "no audit spec at"),
+        (directory, "is a directory; an audit spec is a YAML file"),
         (missing, "no audit spec at"),
-        (binary, "an audit spec is UTF-8 text"),
-        (empty, "an audit spec is a mapping of keys"),
+        (binary, "is no audit spec, which is a UTF-8 text"),
+        (empty, "this is no audit spec, which is a YAML mapping"),
         (large, "longer than 1 MB"),
         (device, "longer than 1 MB"),
     ],
@@ -127,7 +127,7 @@ def test_what_is_no_spec_ends_with_a_sentence(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--year", "abc"), "Invalid value for '--year'"),
+        (("--year", "abc"), "--year abc: expected a year such as 2022"),
         (("--year", "0"), "year: expected a year from 1900"),
         (("--year", "99999999999999999999"), "year: expected a year from 1900"),
         (("--set", "junk"), "--set junk: expected KEY=VALUE"),
@@ -138,7 +138,7 @@ def test_what_is_no_spec_ends_with_a_sentence(
         (("--set", "protected.-1.name=x"), "no '-1' there"),
         (("--set", "protected.²=x"), "no '²' there"),
         (("--set", "seed=4294967296", "--set", "model.threshold=2"), "seed: at most 4294967295"),
-        (("--profile", "papers"), "Input should be 'default' or 'paper'"),
+        (("--profile", "papers"), "expected 'default' or 'paper'"),
     ],
 )
 def test_options_without_sense_end_with_a_sentence(

@@ -86,7 +86,7 @@ def test_a_group_may_read_on_request_but_not_reviewers_packs(audited):
         assert mode == wanted[path.is_file()], path
     assert not doctor(audited)[0]["ok"], "without the setting a group that may read is one too many"
     assert fix(Lake(audited)) > 0
-    assert open_to_others(Lake(audited)) == []
+    assert open_to_others(Lake(audited).storage.local) == []
 
 
 def test_a_symbolic_link_is_not_followed(tmp_path):

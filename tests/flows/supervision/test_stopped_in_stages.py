@@ -57,7 +57,7 @@ def _stopped(warm: Warm, words: list[str], place: Path, stage: str, delay: float
     for attempt in range(4):
         running: Running = warm.started(words, place / f"{attempt}.txt")
         try:
-            running.until_said(f"^{stage} ")
+            running.until_said(rf"^\d+ of \d+ {stage}: ")
             time.sleep(delay / 2**attempt)
             return running.stop()
         except EndedBeforeError:

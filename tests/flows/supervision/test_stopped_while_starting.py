@@ -38,7 +38,7 @@ def at_prefect(running: Running, lake: Path) -> None:
 
 
 def after(stage: str, running: Running, _: Path) -> None:
-    running.until_said(f"^{stage} ")
+    running.until_said(rf"^\d+ of \d+ {stage}: ")
 
 
 def _children(process: psutil.Process) -> list[psutil.Process]:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from conftest import REPOSITORY, SPEC, spec_of
 
-from flows.cli.draft import draft
+from flows.cli.draft.commands import draft
+from flows.cli.draft.questions import Given
 from schemas.audit.model import Model
 from schemas.errors import SpecError
 from tasks.ingest.hmda.files.opening import opened
@@ -50,7 +51,7 @@ def test_what_is_no_file_is_refused_by_whoever_opens_one(
     spec, lake = spec_of(place), Lake(str(place / "lake"))
     model = Model.model_validate({"kind": "file", "file": {"path": "x"}})
     refused: list[Callable[[], object]] = [
-        lambda: draft(path),
+        lambda: draft(path, Given()),
         lambda: opened(path, place),
         lambda: settings_of(spec_of(place, source__path="x")),
         lambda: settings_of(spec_of(place, source="{kind: parquet, path: x}")),

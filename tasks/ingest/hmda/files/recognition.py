@@ -91,6 +91,26 @@ def recognise(path: Path, scratch: Path, limits: Limits | None = None) -> Recogn
     )
 
 
+def years_said(path: Path, scratch: Path) -> tuple[int, ...]:
+    """The years that the first rows of a file are of, in order; none where it has no such column.
+
+    Raises:
+        DataQualityError, InfrastructureError: as ``recognise`` says.
+    """
+    file = opened(path, scratch)
+    lines = _lines(file)
+    if not lines:
+        return ()
+    if _is_fixed(lines):
+        found = {line[: _FIXED.stops[0]] for line in lines}
+    else:
+        records = _records(path.name, lines, file.delimiter)
+        _, names, has_header = _delimited(path.name, records)
+        at = next((names.index(name) for name in _YEARS if name in names), None)
+        found = set() if at is None else {row[at].strip() for row in records[has_header:] if len(row) > at}
+    return tuple(sorted(int(year) for year in found if re.fullmatch(_SHAPES["as_of_year"], year)))
+
+
 def _lines(file: Opened) -> list[str]:
     """The first lines of the text; one that the head cuts through is left out."""
     lines = file.head.decode(file.encoding, errors="ignore").split(file.line_end)

@@ -29,6 +29,8 @@ _NUMBERS = ("value", "low", "high", "n", "events", "p", "q")
 DECISIONS = "outcomes"
 """What stands for a method in the rows of approvals and denials."""
 _CHECKED = (State.BREACH, State.WITHIN, State.INSUFFICIENT_EVIDENCE)
+FINER = " would be found in "
+"""In the reason of a state: the smallest effect that would be found, which tells exact counts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +205,9 @@ class Publisher:
         return None if p is None else digits.p_value(self.policy, p)
 
     def _interval(self, row: Row, exact: Row) -> Row:
-        """The row with its interval as published: of measures that cover alone."""
+        """The row with its interval as published: of measures that cover alone. Verdicts say what would be found."""
+        if self.policy.protects and FINER in row["reason"]:
+            row = {**row, "reason": row["reason"].partition("; ")[0]}
         if row["low"] is None and row["high"] is None:
             return row
         if Note.RANGE not in row["note"].split("; ") and not covers(row["measure"], self.covering):

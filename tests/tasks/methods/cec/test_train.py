@@ -1,7 +1,6 @@
 """Train: what it writes keeps its word, a run that was killed goes on to the same table, and errors say what to do."""
 
 import hashlib
-import io
 import json
 import logging
 import os
@@ -16,8 +15,6 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from conftest import REPOSITORY, environment, loans, spec_of
-from rich.console import Console
-from rich.logging import RichHandler
 
 from schemas.artifact import Partition
 from schemas.errors import DataQualityError, IntegrityError, SpecError
@@ -29,7 +26,6 @@ from tasks.methods.cec.train import stage as train
 from tasks.methods.cec.train.nets import States
 from tasks.numerics.networks.checkpoint import of_bytes
 from tasks.numerics.networks.parameters import of_safetensors
-from tasks.pipeline.progress import progress
 from tasks.pipeline.scratch import Scratch
 from tasks.pipeline.specs import validated
 from tasks.pipeline.stage import Produced, hold
@@ -233,7 +229,7 @@ class TestTables:
         table = loans()
         kept = (table["race"] != "") | (table["race"].eq("").cumsum() <= 3)
         table[kept].to_csv(tmp_path / "loans.csv", index=False)
-        with caplog.at_level(logging.INFO, logger="evenhand"):
+        with caplog.at_level(logging.DEBUG, logger="evenhand"):
             found, _ = produced(tmp_path)
         aggregates = frame(found.tables["aggregates"])
         few = aggregates.query("group == '(missing)'")
@@ -366,37 +362,6 @@ class TestStopped:
         scratch = Scratch(Lake(tmp_path), "train", "k")
         files = {States(scratch, group).file(run) for group in ("0-1", "0-2") for run in ("fold 1 full", "fold 2 full")}
         assert len(files) == 4
-
-
-class TestProgress:
-    """A bar on a terminal, lines of the log elsewhere, nothing where nobody listens."""
-
-    @pytest.fixture
-    def listened(self, monkeypatch: pytest.MonkeyPatch) -> logging.Logger:
-        logger = logging.getLogger("evenhand")
-        monkeypatch.setattr(logger, "handlers", [])
-        monkeypatch.setattr(logger, "propagate", False)
-        logger.setLevel(logging.INFO)
-        return logger
-
-    @pytest.mark.parametrize("terminal", [True, False])
-    def test_it_goes_where_the_log_goes(self, listened: logging.Logger, terminal: bool) -> None:
-        console = Console(file=io.StringIO(), force_terminal=terminal, width=120)
-        listened.addHandler(RichHandler(console=console, show_time=False, show_level=False, show_path=False))
-        with progress(3, "training for race: Black") as tell:
-            tell("fold 1 of 3, full: CEC 0.250")
-            tell("fold 2 of 3, full: no CEC")
-        written = console.file.getvalue()  # type: ignore[attr-defined]
-        assert ("2/3" in written) == ("\x1b[" in written) == terminal
-        assert ("training for race: Black 2 of 3: fold 2 of 3, full: no CEC" in written) != terminal
-        assert "fold 2 of 3, full: no CEC" in written
-
-    def test_where_nobody_listens_nothing_is_said(
-        self, listened: logging.Logger, capfd: pytest.CaptureFixture[str]
-    ) -> None:
-        with progress(1, "training") as tell:
-            tell("fold 1 of 1")
-        assert capfd.readouterr() == ("", "")
 
 
 def run(place: Path, lake: str, training: dict[str, object] = NETS) -> Partition:

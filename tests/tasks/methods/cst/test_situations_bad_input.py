@@ -23,7 +23,7 @@ def findings(place: Path, frame: pd.DataFrame | None = None, text: str = SPEC, *
 @pytest.mark.parametrize(
     ("text", "overrides", "message"),
     [
-        (SPEC, {"methods__cst__k": "0"}, r"methods.cst.k: Input should be greater than or equal to 1, got 0"),
+        (SPEC, {"methods__cst__k": "0"}, r"methods.cst.k: expected greater than or equal to 1, got 0"),
         (SPEC.replace(EDGES, "[[income, race]]"), {}, "'race' is a protected attribute, and 'income' cannot be its"),
         (SPEC.replace(EDGES, "[[race, income], [income, amount], [amount, income]]"), {}, "cycle: income -> amount"),
         (SPEC.replace(EDGES, "[[race, incom]]"), {}, "unknown node 'incom'; did you mean 'income'"),

@@ -411,7 +411,7 @@ def test_rows_to_learn_from_can_be_fewer(place: Path) -> None:
 
 
 def test_how_far_a_training_has_come_is_told_ten_times(place: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, logger="evenhand"):
+    with caplog.at_level(logging.DEBUG, logger="evenhand"):
         produced(asked(place, {**GCFN, "epochs": 20}))
     told = [r.getMessage() for r in caplog.records if r.getMessage().startswith("generators for race")]
     assert len(told) == 10

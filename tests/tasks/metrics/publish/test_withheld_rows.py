@@ -115,3 +115,10 @@ def test_a_share_without_events_is_a_share_of_few_all_the_same() -> None:
     assert shown("strict", 5, value=2 / 197)["value"] is None
     assert shown("public", 1, value=2 / 197)["value"] == 0.0102
     assert shown("strict", 5, value=0.0123)["value"] == 0.0123
+
+
+def test_the_smallest_effect_that_would_be_found_is_told_by_verdicts_alone() -> None:
+    reason = "the interval reaches over the limit; 0.695 or less would be found in 4 of 5 such audits; about 6,800"
+    row = shown("public", 10, value=0.5, low=0.4, high=0.6, state="insufficient_evidence", reason=reason)
+    assert row["reason"] == "the interval reaches over the limit"
+    assert shown("internal", 1, value=0.5, low=0.4, high=0.6, reason=reason)["reason"] == reason

@@ -1,4 +1,4 @@
-"""Commands over years: plan, backfill, status, protect."""
+"""Commands over years: plan, backfill, protect."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -7,9 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.options import JsonOption, LakeOption, SetOption, load_spec, pair
+from flows.cli.completion import complete_spans
+from flows.cli.options import (
+    HeldYearsOption,
+    JsonOption,
+    LakeOption,
+    RunArgument,
+    SetOption,
+    SpecArgument,
+    load_spec,
+    pair,
+)
 from flows.cli.summary import print_rows
 from flows.cli.terminal import console, print_json, show_progress
+from flows.cli.years.stages import aligned, matrix
 from schemas.terms import ExitCode
 
 if TYPE_CHECKING:
@@ -19,15 +30,15 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-SpecArgument = Annotated[Path, typer.Argument(help="Audit spec with {year} in source.path, or with source.vintage.")]
-YearsOption = Annotated[str, typer.Option("--years", help="Such as 2010-2024, or 2012,2015-2017.")]
-RunArgument = Annotated[str, typer.Argument(help="Run id, as `evenhand audit` or `evenhand status` prints it.")]
+YearsOption = Annotated[
+    str, typer.Option("--years", help="Such as 2010-2024, or 2012,2015-2017.", autocompletion=complete_spans)
+]
 
 
-@app.command(epilog="Example: evenhand plan hmda.yaml --years 2010-2024")
+@app.command(epilog="Example: evenhand plan hmda.yaml, or: evenhand plan hmda.yaml --years 2010-2024")
 def plan(
     spec: SpecArgument,
-    years: YearsOption,
+    years: HeldYearsOption = None,
     lake: LakeOption = "data/lake",
     set_: SetOption = None,
     as_json: JsonOption = False,
@@ -38,15 +49,20 @@ def plan(
     """
     from flows.partitions.attempts import worst
     from flows.partitions.forecast import forecast
+    from flows.partitions.held_years import held_years
     from flows.partitions.years import parse_years
     from tasks.lake.store import Lake
 
-    found = forecast(_read(spec, set_).spec, parse_years(years), Lake(lake))
+    read, opened = _read(spec, set_).spec, Lake(lake)
+    found = forecast(read, held_years(read, opened) if years is None else parse_years(years), opened)
     if as_json:
         print_json([asdict(year) for year in found])
     else:
         print_rows(console, "what a back-fill would run", [_planned(year) for year in found])
-        print_rows(console, "stage by stage", _aligned([{"year": year.year, **_matrix(year.stages)} for year in found]))
+        if any(year.stages for year in found):
+            print_rows(
+                console, "stage by stage", aligned([{"year": year.year, **matrix(year.stages)} for year in found])
+            )
     raise typer.Exit(worst([year.exit_code for year in found]))
 
 
@@ -94,30 +110,6 @@ def backfill(
     raise typer.Exit(ExitCode(found["exit_code"]))
 
 
-@app.command(epilog="Example: evenhand status --lake data/lake")
-def status(lake: LakeOption = "data/lake", as_json: JsonOption = False) -> None:
-    """Print how every year of every audit of the lake stands, stage by stage. Always exits 0 if it can be told."""
-    from flows.operations.status import status as standing
-    from tasks.lake.store import open_lake
-
-    found = standing(open_lake(lake))
-    if as_json:
-        print_json([asdict(year) for year in found])
-        return
-    for audit in dict.fromkeys(year.audit for year in found):
-        mine = [year for year in found if year.audit == audit]
-        table = [
-            {
-                "year": year.year,
-                "state": year.state + (" (protected)" if year.protected else ""),
-                **_matrix(year.stages),
-                "why": year.message.split("\n")[0],
-            }
-            for year in mine
-        ]
-        print_rows(console, f"years of {audit}", _aligned(table))
-
-
 @app.command(epilog="Example: evenhand protect hmda-2022-0123456789")
 def protect(
     run: RunArgument,
@@ -125,10 +117,11 @@ def protect(
     off: Annotated[bool, typer.Option("--off", help="Take the protection away.")] = False,
 ) -> None:
     """Mark a run as published: a back-fill leaves its year alone unless it is given --force."""
+    from flows.runs import naming
     from flows.runs.index import protect as mark
-    from tasks.lake.store import open_lake
 
-    mark(open_lake(lake), run, not off)
+    opened, run = naming.opened(lake, run)
+    mark(opened, run, not off)
     typer.echo(f"run {run} is {'no longer ' if off else ''}protected")
 
 
@@ -170,19 +163,3 @@ def _ended(record: Any) -> dict[str, Any]:
     lacks = f"lacks {', '.join(record.lacking)}" if record.lacking else ""
     why = "; ".join(word for word in (record.message.split("\n")[0], lacks) if word)
     return {**words, "read": record.source_words, "run": record.run or "", "why": why}
-
-
-def _matrix(stages: Sequence["Stand"]) -> dict[str, str]:
-    """One column a stage; a stage that several methods share is one column, and as its worst."""
-    found: dict[str, str] = {}
-    for s in stages:
-        name = s.stage.split(" ")[0]
-        if found.get(name, "ok") == "ok":
-            found[name] = s.state.value
-    return found
-
-
-def _aligned(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows with the same columns in the same order, ``why`` last."""
-    names = sorted(dict.fromkeys(name for row in rows for name in row), key=lambda name: name == "why")
-    return [{name: row.get(name, "") for name in names} for row in rows]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from flows.cli.options import JsonOption, LakeOption
+from flows.cli.options import JsonOption, LakeOption, LatestArgument
 from flows.cli.summary import print_rows
 from flows.cli.terminal import console, print_json
 from schemas.errors import InfrastructureError, SpecError
@@ -28,13 +28,16 @@ FIRST, WORKBOOK = "report.html", "measures.xlsx"
     "or: evenhand report boston1990-1990-0123456789 --out boston --pdf --paper letter"
 )
 def report(
-    run: Annotated[str | None, typer.Argument(help="Run id; the latest run if left out.")] = None,
+    run: LatestArgument = None,
     lake: LakeOption = "data/lake",
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Directory for the files; one named as the run if left out.")
     ] = None,
     single: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Join the first page and the questions in one file, for e-mail.")
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the first page as an SVG, to be shown elsewhere.")
     ] = None,
     pdf: Annotated[bool, typer.Option("--pdf", help="Write report.pdf too: pip install 'evenhand[pdf]'.")] = False,
     xlsx: Annotated[bool, typer.Option("--xlsx", help="Write the workbook, and no page.")] = False,
@@ -45,28 +48,28 @@ def report(
 ) -> None:
     """Make the report of a run anew from the lake: nothing is computed again, and no file of the run changes.
 
-    With --check or --single alone no other file is written. Exits with 1 if --check finds a file over its budget, and
-    with 5 if the PDF cannot be made, after all else is written.
+    With --check, --single or --picture alone no other file is written. Exits with 1 if --check finds a file over
+    its budget, and with 5 if the PDF cannot be made, after all else is written.
     """
-    from flows.runs.report_files import note_made, report_anew
-    from tasks.lake.store import open_lake
-    from tasks.lake.views import latest_run
+    from flows.runs import naming
+    from flows.runs.report_files import note_made, picture_anew, report_anew
     from tasks.reporting.pages import budgets
 
-    opened = open_lake(lake)
-    run = run or latest_run(opened)
+    opened, run = naming.opened(lake, run)
     folder = out or Path(run)
-    for place in (folder, *((single.parent,) if single else ())):
+    joined = [path for path in (single, picture) if path is not None]
+    for place in (folder, *(path.parent for path in joined)):
         _require_outside(place, opened.storage.local)
     files = report_anew(opened, run)
-    if single is not None:
-        _require_apart(single, folder, {*files, budgets.PDF})
-    alone = (check or single is not None) and not (out or pdf or xlsx or open_)
+    for path in joined:
+        _require_apart(path, folder, {*files, budgets.PDF})
+    alone = (check or bool(joined)) and not (out or pdf or xlsx or open_)
     wanted = {} if alone else {WORKBOOK: files[WORKBOOK]} if xlsx and not open_ else files
     made = {folder / name: content for name, content in wanted.items()}
     extra, lacking = _extra(files, single is not None, pdf, paper)
     places = {budgets.SINGLE: single, budgets.PDF: folder / budgets.PDF}
     made |= {place: extra[name] for name, place in places.items() if place is not None and name in extra}
+    made |= {picture: picture_anew(opened, run)} if picture is not None else {}
     for path in made:
         _require_outside(path, opened.storage.local)  # a link may lead there
     _write(made)
@@ -106,14 +109,14 @@ def _extra(
         return made, error
 
 
-def _require_apart(single: Path, folder: Path, names: Iterable[str]) -> None:
-    """Refuse to write the joined page over a file of the report.
+def _require_apart(joined: Path, folder: Path, names: Iterable[str]) -> None:
+    """Refuse to write the joined page, or the drawing of the first, over a file of the report.
 
     Raises:
         SpecError: it has the place of one.
     """
-    if single.resolve() in {(folder / name).resolve() for name in names}:
-        raise SpecError(f"{single} is the place of another file of the report; name another file for --single")
+    if joined.resolve() in {(folder / name).resolve() for name in names}:
+        raise SpecError(f"{joined} is the place of another file of the report; name another file")
 
 
 def _name(path: Path, folder: Path, files: Files) -> str:

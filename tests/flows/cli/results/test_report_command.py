@@ -9,7 +9,7 @@ import pytest
 from conftest import evenhand
 from sealed_run import RUN, sealed_run
 
-from flows.runs.record import made_later
+from flows.runs.manifest import made_later
 from tasks.reporting import stage
 
 PAGE = '<html><head></head><body class="decide"><main><h2 id="x">word</h2>{}</main></body></html>'

@@ -5,12 +5,14 @@ from pathlib import Path
 import pytest
 from conftest import evenhand
 
-from flows.cli.draft import draft
+from flows.cli.draft.commands import draft
+from flows.cli.draft.questions import Given
 from flows.cli.options import load_spec
 from schemas.audit.limits import Limits
 from tasks.ingest.sources import delimited
 
 HEADER = "id,approve,race,income,remark"
+GIVEN = Given(decision="approve", favourable=("1",))
 
 
 def written(place: Path, *remarks: str, header: str = HEADER) -> Path:
@@ -24,8 +26,9 @@ def written(place: Path, *remarks: str, header: str = HEADER) -> Path:
 
 def test_cells_of_several_lines_are_allowed_in_the_draft(tmp_path: Path) -> None:
     path = written(tmp_path, '"two\nlines"', '"three\r\nlines\r\nof text"')
-    text = draft(path)
-    assert "multiline: true}  # CHECK: cells in quotes go over several lines" in text
+    text = draft(path, GIVEN)
+    assert "source: # CHECK: cells in quotes go over several lines" in text
+    assert "  multiline: true\n" in text
     spec = tmp_path / "audit.yaml"
     spec.write_text(text)
     source = load_spec(spec, {}).spec.source
@@ -38,12 +41,12 @@ def test_cells_of_several_lines_are_allowed_in_the_draft(tmp_path: Path) -> None
 def test_a_header_and_groups_of_several_lines_read_back(tmp_path: Path) -> None:
     path = written(tmp_path, header='id,approve,"race\nor origin",income,remark')
     spec = tmp_path / "audit.yaml"
-    spec.write_text(draft(path))
+    spec.write_text(draft(path, GIVEN))
     assert load_spec(spec, {}).spec.protected[0].columns == ("race\nor origin",)
 
 
 def test_other_tables_are_drafted_without_it(tmp_path: Path) -> None:
-    assert "multiline" not in draft(written(tmp_path, '"one line"'))
+    assert "multiline" not in draft(written(tmp_path, '"one line"'), GIVEN)
 
 
 @pytest.mark.parametrize("remarks", [('"open',), ('"open', "no end", 'closed"x'), ('"open', 'closed"')])
@@ -57,7 +60,7 @@ def test_a_stray_quote_ends_with_4(tmp_path: Path, remarks: tuple[str, ...]) -> 
 
 def test_the_draft_asks_for_completeness_and_names_the_default_limits(tmp_path: Path) -> None:
     spec = tmp_path / "audit.yaml"
-    spec.write_text(draft(written(tmp_path)))
+    spec.write_text(draft(written(tmp_path), GIVEN))
     read = load_spec(spec, {}).spec
     assert read.verdicts.columns_complete == "CHECK"
     assert not read.verdicts.complete

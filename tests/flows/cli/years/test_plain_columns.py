@@ -1,13 +1,14 @@
-"""What `evenhand plan` and `evenhand status` print to a pipe: one line a year with whole words, however wide."""
+"""What `evenhand plan` and `evenhand status` print to a pipe: one line a year with whole words, tabs between cells."""
 
 import os
 import pty
 import subprocess
 import sys
+from itertools import takewhile, zip_longest
 
 import pytest
 from conftest import REPOSITORY, environment
-from loans_by_year import ABSENT, ONE_SIDED, WITHIN, write_years, yearly_spec
+from loans_by_year import ABSENT, BREACH, LACKING, ONE_SIDED, WITHIN, write_years, yearly_spec
 
 from flows.partitions.year_audit import audit_year
 from schemas.errors import EvenhandError
@@ -40,29 +41,49 @@ def piped(*words, columns):
 
 
 def rows_below(lines, title):
-    """Header and rows of a table; each row as its cells, by where the header's words begin."""
-    header = lines[lines.index(title) + 1]
-    starts = [i for i, c in enumerate(header) if c != " " and (i == 0 or header[i - 2 : i] == "  ")]
-    body = lines[lines.index(title) + 2 :]
-    rows = [line for i, line in enumerate(body) if all(other[:1].isdigit() for other in body[: i + 1])]
-    ends = [*starts[1:], None]
-    return [{header[a:b].strip(): row[a:b].strip() for a, b in zip(starts, ends, strict=True)} for row in rows]
+    """The rows of a table by the names in its header; tabs are between cells."""
+    header, *body = (line.split("\t") for line in lines[lines.index(title) + 1 :])
+    rows = list(takewhile(lambda row: row[0].isdigit(), body))
+    return [dict(zip_longest(header, row, fillvalue="")) for row in rows]
+
+
+STATES = {str(WITHIN): "stale", str(ONE_SIDED): "insufficient", str(ABSENT): "failed"}
 
 
 @pytest.mark.parametrize("columns", ["20", *(pytest.param(each, marks=pytest.mark.slow) for each in (None, "80"))])
-def test_status_has_one_line_a_year_with_whole_words(place, columns):
+def test_status_has_one_line_a_year_with_one_reason(place, columns):
     lines = piped("status", "--lake", str(place / "lake"), columns=columns)
     rows = rows_below(lines, "years of yearly")
     assert len(lines) == 2 + len(rows)
-    assert {row["year"]: row["state"] for row in rows} == {
-        str(WITHIN): "stale",
-        str(ONE_SIDED): "insufficient",
-        str(ABSENT): "failed",
-    }
+    assert {row["year"]: row["state"] for row in rows} == STATES
+    assert list(rows[0]) == ["year", "state", "date", "run", "seconds", "why"]
+    assert [row["year"] for row in rows if row["run"].startswith(f"yearly-{WITHIN}-")] == [str(WITHIN)]
+    assert all(len(row["why"]) <= 60 and row["why"] for row in rows)
+    assert all(len(row["date"]) == 10 and float(row["seconds"]) >= 0 for row in rows)
+    assert not [line for line in lines if line != line.rstrip()]
+
+
+def test_status_in_long_has_the_stages_and_whole_reasons(place):
+    rows = rows_below(piped("status", "--long", "--lake", str(place / "lake"), columns="20"), "years of yearly")
     told = {row["year"]: row for row in rows}
+    assert {year: row["state"] for year, row in told.items()} == STATES
     assert told[str(WITHIN)]["ingest"] == "stale input"
     assert str(place / f"loans_{ABSENT}.csv") in told[str(ABSENT)]["why"], "a long message is whole"
-    assert not [line for line in lines if line != line.rstrip()]
+
+
+def test_status_of_years_has_those_that_nobody_tried(place):
+    words = ("status", "--years", f"{WITHIN}-{WITHIN + 1}", "--lake", str(place / "lake"))
+    rows = rows_below(piped(*words, columns="80"), "years of yearly")
+    assert [(row["year"], row["state"]) for row in rows] == [
+        (str(WITHIN), "stale"),
+        (str(WITHIN + 1), "never audited"),
+    ]
+
+
+def test_plan_without_years_has_all_that_are_at_hand(place):
+    words = ("plan", str(place / "yearly.yaml"), "--lake", str(place / "lake"))
+    rows = rows_below(piped(*words, columns="80"), "what a back-fill would run")
+    assert [row["year"] for row in rows] == [str(year) for year in (WITHIN, LACKING, ONE_SIDED, BREACH)]
 
 
 def test_plan_has_one_line_a_year_in_both_tables(place):
@@ -98,4 +119,7 @@ def test_a_terminal_shows_tables_that_fit_it(place):
     assert process.wait(timeout=60) == 0
     lines = shown.decode().replace("\r", "").splitlines()
     assert any(line.startswith("year") for line in lines)
-    assert max(map(len, lines)) <= 80
+    words = {word for line in lines for word in line.split()}
+    whole = {word for line in piped("status", "--lake", str(place / "lake"), columns=None) for word in line.split()}
+    assert words == whole, "no word is broken"
+    assert all(len(line) <= 80 or len(line.split()) == 1 for line in lines), "only a long word is wider"

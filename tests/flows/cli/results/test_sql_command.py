@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 from conftest import REPOSITORY, environment, evenhand
 
-from flows.cli import results
+from flows.cli.results.findings import findings
+from flows.cli.results.measures import measures
 from schemas.errors import InfrastructureError, SpecError
 from tasks.lake import views
 from tasks.lake.query import untold
@@ -86,9 +87,9 @@ def test_a_question_that_cannot_be_answered_ends_in_a_sentence(lake: Path) -> No
     with pytest.raises(
         SpecError, match=r"the tables of run 'first' cannot be asked for that: .* findings does not exist"
     ):
-        results.findings(str(lake), "first", rows=True, limit=5)
+        findings(str(lake), "first", rows=True, limit=5)
     with pytest.raises(SpecError, match=r"the tables of run 'first' cannot be asked for that: .* UTF-8"):
-        results.measures(str(lake), "first", measure="\udcff")
+        measures(str(lake), "first", measure="\udcff")
 
 
 def test_a_listing_that_needs_more_memory_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,11 +98,11 @@ def test_a_listing_that_needs_more_memory_says_so(tmp_path: Path, monkeypatch: p
     partition = lake.publish("measure", "0" * 32, {"findings": table}, {}, {})
     manifest = {"partitions": [partition.model_dump(mode="json")]}
     lake.write_file("runs/first/manifest.json", json.dumps(manifest).encode())
-    results.findings(str(lake.root), rows=True, limit=5)
+    findings(str(lake.root), rows=True, limit=5)
     monkeypatch.setattr(views, "_MOST_MEMORY", 1000)
     words = r"the tables of run 'first' need more memory than there is for a query; free some, or ask .* --memory"
     with pytest.raises(InfrastructureError, match=words):
-        results.findings(str(lake.root), rows=True, limit=10_000)
+        findings(str(lake.root), rows=True, limit=10_000)
 
 
 def test_ctrl_c_ends_a_query_and_its_temporary_directory(lake: Path, tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
 """Commands that compare years, and editions of a year: trend and restatement."""
 
+from collections import Counter
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.options import JsonOption, LakeOption, load_spec
+from flows.cli.completion import complete_audits, complete_specs, complete_years
+from flows.cli.options import HeldYearsOption, JsonOption, LakeOption, load_spec
 from flows.cli.summary import print_rows
 from flows.cli.terminal import console, print_json
 from schemas.terms import ExitCode
@@ -27,8 +29,11 @@ class FailOn(StrEnum):
 
 @app.command(epilog="Example: evenhand trend hmda.yaml --years 2010-2024")
 def trend(
-    spec: Annotated[Path, typer.Argument(help="The audit spec that the years were audited by.")],
-    years: Annotated[str, typer.Option("--years", help="Such as 2010-2024, or 2012,2015-2017.")],
+    spec: Annotated[
+        Path,
+        typer.Argument(help="The audit spec that the years were audited by.", autocompletion=complete_specs),
+    ],
+    years: HeldYearsOption = None,
     lake: LakeOption = "data/lake",
     fail_on: Annotated[
         FailOn, typer.Option("--fail-on", help="Exit with 1 if a group has changed, or its years are in breach.")
@@ -40,25 +45,33 @@ def trend(
     Years are held against the limits by the rule of `verdicts.monitoring` (docs/monitoring.md). Exits with 0; with
     --fail-on with 1 if that is found, and with 3 if no year has verdicts.
     """
+    from flows.partitions.held_years import held_years
     from flows.partitions.trends import make_trend
     from flows.partitions.years import parse_years
     from tasks.lake.store import open_lake
 
-    made = make_trend(load_spec(spec, {}).spec.name, parse_years(years), open_lake(lake))
+    read, opened = load_spec(spec, {}).spec, open_lake(lake)
+    made = make_trend(read.name, held_years(read, opened) if years is None else parse_years(years), opened)
     monitored = [] if made.monitoring is None else made.monitoring.to_pylist()
     if as_json:
         print_json({"page": made.page, "measures": made.table.to_pylist(), "monitoring": monitored})
     else:
         _print_limits(made, monitored)
-        _print(made, "trend", _by_year(made.table.to_pylist()))
+        _print(made, "trend", *with_figures(made.table.to_pylist()))
     raise typer.Exit(_code(made, fail_on))
 
 
 @app.command(epilog="Example: evenhand restatement 2022")
 def restatement(
-    year: Annotated[int, typer.Argument(help="A year with runs on two editions of its data.")],
+    year: Annotated[
+        int,
+        typer.Argument(help="A year with runs on two editions of its data.", autocompletion=complete_years),
+    ],
     lake: LakeOption = "data/lake",
-    audit: Annotated[str | None, typer.Option(help="Name of the audit; the lake's only one if left out.")] = None,
+    audit: Annotated[
+        str | None,
+        typer.Option(help="Name of the audit; the lake's only one if left out.", autocompletion=complete_audits),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print what the last edition of a year's data changed in every headline measure, and write the page of it."""
@@ -122,16 +135,30 @@ def _code(made: "Made", fail_on: FailOn) -> ExitCode:
     return ExitCode.BREACH if found else ExitCode.WITHIN
 
 
-def _by_year(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One line for each measure of a group, one column a year."""
+def with_figures(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], str]:
+    """One line for each measure of a group that has a figure in some year, one column a year; and what has none."""
     keys = ("decision_maker", "protected_attribute", "group", "measure")
-    lines: dict[tuple[str, ...], dict[str, Any]] = {}
+    lines: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in rows:
-        line = lines.setdefault(tuple(row[key] for key in keys), {key: row[key] for key in keys})
-        line[str(row["year"])] = f"{row['value']:.3f}" if row["told"] == "value" else row["told"]
-    return list(lines.values())
+        lines.setdefault(tuple(row[key] for key in keys), []).append(row)
+    shown, without = [], Counter[str]()
+    for key, of in lines.items():
+        if any(row["told"] == "value" for row in of):
+            shown.append(dict(zip(keys, key, strict=True)) | {str(row["year"]): _figure(row) for row in of})
+        else:
+            without[Counter(row["told"] for row in of).most_common(1)[0][0]] += 1
+    if not without:
+        return shown, ""
+    reasons = ", ".join(f"{reason} {n}" for reason, n in without.most_common())
+    return shown, f"{without.total()} of {len(lines)} measures have no figure in any of these years: {reasons}"
 
 
-def _print(made: "Made", title: str, rows: list[dict[str, Any]]) -> None:
+def _figure(row: dict[str, Any]) -> str:
+    return f"{row['value']:.3f}" if row["told"] == "value" else row["told"]
+
+
+def _print(made: "Made", title: str, rows: list[dict[str, Any]], others: str = "") -> None:
     print_rows(console, title, rows)
+    if others:
+        console.print(others, markup=False, soft_wrap=True)
     console.print(f"page  {made.page}", markup=False, soft_wrap=True)

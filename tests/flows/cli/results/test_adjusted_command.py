@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from conftest import evenhand
+from loaded_modules import HEAVY, loaded
 from published_rows import Told
-from test_light import HEAVY, loaded
 
 from tasks.lake.store import Lake
 from tasks.methods.adjusted.tables import ADJUSTED, ADJUSTED_BENCHMARKS

@@ -1,0 +1,114 @@
+"""The command ``evenhand init``: drafts a spec from a table, or lists what a spec has left to confirm."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from flows.cli.terminal import errors
+from schemas.errors import InfrastructureError, SpecError
+
+if TYPE_CHECKING:
+    from flows.cli.draft.questions import Given
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command(epilog="Example: evenhand init loans.csv --decision approved --favourable yes -o loans.yaml")
+def init(
+    file: Annotated[
+        Path | None, typer.Argument(help="A delimited table, with a header or without, or Parquet.")
+    ] = None,
+    decision: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the decision.")] = None,
+    favourable: Annotated[
+        list[str] | None, typer.Option(metavar="VALUE", help="Value that favours the applicant; may be given again.")
+    ] = None,
+    protected: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Column of a protected attribute; may be given again.")
+    ] = None,
+    reference: Annotated[
+        list[str] | None, typer.Option(metavar="VALUE", help="Group that others are compared with, of each attribute.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the spec here instead of printing it.")
+    ] = None,
+    check: Annotated[
+        Path | None, typer.Option("--check", metavar="SPEC", help="List what a drafted spec has left to confirm.")
+    ] = None,
+) -> None:
+    """Draft an audit spec from a table: guesses are marked CHECK, the decision is asked for."""
+    if check is not None:
+        _print_unconfirmed(check)
+        return
+    if file is None:
+        raise SpecError("init: no table given; expected FILE, such as evenhand init loans.csv, or --check SPEC")
+    from flows.cli.draft.questions import Given, at_terminal
+
+    given = Given(decision, tuple(favourable or ()), tuple(protected or ()), tuple(reference or ()), at_terminal())
+    text = draft(file, given, output)
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        _write(output, text)
+
+
+def draft(file: Path, given: "Given", output: Path | None = None) -> str:
+    """The spec of a table; what is to be said of the table goes to the error stream.
+
+    Raises:
+        SpecError: there is no such file, it is HMDA and no decision is given, or something has to be given.
+        DataQualityError: the file is no table.
+    """
+    from flows.cli.draft.drafting import text
+    from flows.cli.draft.examples import hmda_advice
+    from flows.cli.draft.questions import answered
+    from flows.cli.draft.table import read_table
+    from tasks.ingest.regular_file import check_regular
+
+    check_regular(file)
+    if not file.is_file():
+        raise SpecError(f"no file at {str(file)!r}: expected a delimited table or Parquet; give its path")
+    if output is not None and output.exists():
+        raise SpecError(f"-o {output}: that file is there already; give another name, or remove it")
+    advice = hmda_advice(file)
+    if advice and given.decision is None:
+        raise SpecError(advice)
+    table = read_table(file)
+    notes = [*table.notes, *([advice] if advice else [])]
+    if table.example is not None:
+        notes.append(f"a bundled spec fits this table ({table.example.title}): {table.example.command(file)}")
+    for note in notes:
+        errors.print(note, markup=False)
+    return text(table, answered(table, given), output)
+
+
+def _write(output: Path, text: str) -> None:
+    from schemas.audit.text import parse
+
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InfrastructureError(
+            f"-o {output}: cannot be written ({error.strerror}); give a file in a folder that is there"
+        ) from error
+    marks = len(parse(text).marks)
+    errors.print(
+        f"{output}: {marks} lines to confirm (evenhand init --check {output}), then evenhand audit {output}",
+        markup=False,
+    )
+
+
+def _print_unconfirmed(spec: Path) -> None:
+    from schemas.audit.text import parse, spec_text
+
+    try:
+        parsed = parse(spec_text(spec))
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(f"--check {spec}: no spec can be read there; give a file that `evenhand init` wrote") from error
+    except SpecError as error:
+        raise SpecError(f"{spec}: {error}") from error
+    for mark in parsed.marks:
+        sys.stdout.write(f"line {mark.line}  {mark.key}  {mark.why}\n")
+    if not parsed.marks:
+        sys.stdout.write("nothing is left to confirm\n")

@@ -1,0 +1,160 @@
+"""The text of a drafted spec: the values that are known, the guesses with their marks, and the reasons below."""
+
+import json
+import os
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from flows.cli.draft import columns
+from flows.cli.draft.columns import Entry
+from flows.cli.draft.decision import Candidate, Sides
+from flows.cli.draft.dialect import DELIMITERS
+from flows.cli.draft.protected import Attribute
+from flows.cli.draft.table import Table
+
+LIMITS: Final = "{direct: 0.02, total: 0.05, outcome: 0.80, recourse: {difference: 0.05, ratio: 0.80}, reasons: null}"
+WITHOUT: Final = (
+    ("fgce", "no column can change yet; once one can: `fgce: {}`"),
+    ("raguel", "no column can change yet; once some can: `raguel: {}`, with `recourse: {weight: ...}` of each"),
+    ("cst", "no causal graph; with `causal_graph: {edges: [[CAUSE, EFFECT], ...]}`: `cst: {}`"),
+    ("gcfn", "no column has the role mediator, which the protected attribute moves; once one has: `gcfn: {}`"),
+    ("cec", "no column has the role financial, by which borrowers are comparable; once one has: `cec: {}`"),
+)
+"""Methods that a draft cannot run: what it lacks is nothing that a table tells."""
+_NOT_SAID: Final = 2024
+_COMPLETE: Final = 0.9
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What was given or answered, and what is guessed beside it."""
+
+    decision: Candidate
+    sides: Sides
+    attributes: Sequence[Attribute]
+
+
+def text(table: Table, answers: Answers, spec: Path | None = None) -> str:
+    """The spec of a table as YAML; ``spec`` is the file that it will lie in."""
+    name, sides = answers.decision.column, answers.sides
+    row_id = columns.row_id(table, name)
+    entries = columns.entries(table, name, sides, [each.column for each in answers.attributes], row_id)
+    year = columns.year(table)
+    used, rows = columns.complete(table, name, sides, entries)
+    after = list(columns.left_out(entries))
+    stem = table.path.name.split(".")[0]
+    values: dict[str, Any] = {
+        "file": _line(table.path.name),
+        "rows": f"{len(table.frame):,}",
+        "count": len(table.names),
+        "parted": _parted(table),
+        "notes": [_line(f"A bundled spec fits: {table.example.command(table.path)}")] if table.example else [],
+        "name": "".join(ch if ch.isalnum() and ch.isascii() else "-" for ch in stem).strip("-")[:64] or "audit",
+        "title": _quoted(stem),
+        "year": year[0] if year else _NOT_SAID,
+        "year_check": _year_check(year),
+        "kind": table.source.kind,
+        "path": _quoted(_path(table.path, spec)),
+        "source": list(_source(table)),
+        "source_check": _source_check(table),
+        "row_id": "null" if row_id is None else _quoted(row_id),
+        "decision": _quoted(name),
+        "favourable": _listed(sides.favourable),
+        "unfavourable": _listed(sides.unfavourable),
+        "sides_check": _check(sides.why),
+        "protected": [{"text": _attribute(each), "check": _check(each.why)} for each in answers.attributes],
+        "missing_check": "" if used >= _COMPLETE * rows else _check(_incomplete(used, rows)),
+        "limits": LIMITS,
+        "after": f"; {len(after)} are left out as known after the decision" if after else "",
+        "after_names": textwrap.wrap(_line(", ".join(after)), 110),
+        "columns": [_column(entry) for entry in entries],
+        "without": WITHOUT,
+    }
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+        autoescape=False,  # noqa: S701 YAML, quoted by _quoted
+        keep_trailing_newline=True,
+    )
+    return environment.get_template("spec.yaml.j2").render(**values)
+
+
+def _parted(table: Table) -> str:
+    if table.source.kind == "parquet":
+        return ""
+    return f", between {DELIMITERS[table.source.delimiter]}, {'no header' if table.source.header else 'with a header'}"
+
+
+def _path(table: Path, spec: Path | None) -> str:
+    """The table's path as the spec gives it: from the spec's folder, unless it is absolute."""
+    return str(table) if spec is None or table.is_absolute() else os.path.relpath(table, spec.parent)
+
+
+def _source(table: Table) -> Iterator[str]:
+    source = table.source
+    if source.kind == "csv":
+        yield f"delimiter: {_quoted(source.delimiter) if source.delimiter != chr(9) else json.dumps(source.delimiter)}"
+    if source.header:
+        yield f"header: {_listed(source.header)}"
+    if source.encoding != "utf-8":
+        yield f"encoding: {source.encoding}"
+    if source.multiline:
+        yield "multiline: true"
+    yield f"missing: {_listed(source.missing)} # texts that mean a missing value"
+    yield "exempt: [Exempt] # texts that mean exempt from reporting"
+    yield "# keep: {column: [value]}   rows with other values are refused, with that reason"
+
+
+def _source_check(table: Table) -> str:
+    named = table.example is not None and table.source.header == table.example.header
+    why = ["cells in quotes go over several lines, and none by a stray quote"] if table.source.multiline else []
+    why += ["the file has no header: name its columns"] if table.source.header and not named else []
+    return _check("; ".join(why))
+
+
+def _year_check(year: tuple[int, bool] | None) -> str:
+    if year is None:
+        return _check("the year of the decisions; no column tells it")
+    return "" if year[1] else _check("the year of most rows; keep its rows alone, or leave it")
+
+
+def _incomplete(used: int, rows: int) -> str:
+    return f"{used:,} of {rows:,} rows have every feature, the others are left out; fewer features leave out fewer rows"
+
+
+def _check(why: str) -> str:
+    return f" # CHECK: {_line(why)}" if why else ""
+
+
+def _attribute(each: Attribute) -> str:
+    only = f", reported_only: {_listed(each.reported_only)}" if each.reported_only else ""
+    name = _quoted(each.column)
+    return f"name: {name}, columns: [{name}], reference: {_quoted(each.reference)}{only}"
+
+
+def _column(entry: Entry) -> dict[str, str]:
+    more = ", role: excluded" if entry.excluded else f", order: {_listed(entry.order)}" if entry.order else ""
+    return {"name": _quoted(entry.name), "type": entry.type, "more": more, "why": _line(entry.why)}
+
+
+def _line(words: str) -> str:
+    """Words of a comment: they end with the line, and hold no mark of their own."""
+    return " ".join(words.split())
+
+
+def _quoted(words: str) -> str:
+    """A YAML scalar that reads back as this very text."""
+    if any(not ch.isprintable() for ch in words):
+        return json.dumps(words, ensure_ascii=False)
+    return "'" + words.replace("'", "''") + "'"
+
+
+def _listed(values: Sequence[str]) -> str:
+    return "[" + ", ".join(_quoted(v) for v in values) + "]"

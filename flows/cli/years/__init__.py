@@ -1,0 +1,1 @@
+"""Commands over years: plan, back-fill, status, trend, restatement."""

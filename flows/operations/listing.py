@@ -1,0 +1,78 @@
+"""The runs of a lake, newest first, each with its state by question: what ``evenhand runs`` lists.
+
+Scope: manifests and report.json as they are, unverified: a list is no proof. ``evenhand verify`` checks digests.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from schemas.errors import IntegrityError
+from schemas.terms import State, Theory
+from tasks.lake.store import Lake
+
+QUESTIONS = (Theory.OUTCOME, Theory.DIRECT, Theory.TOTAL, Theory.RECOURSE, Theory.REASONS, Theory.OWN)
+"""In the order of the first page."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A run as the list has it."""
+
+    run: str
+    audit: str
+    year: int
+    state: str
+    """The state that decides the exit code."""
+    theories: Mapping[str, str]
+    """Theory -> its state, in the order of the questions; empty where no report.json tells them."""
+    finished: str
+    protected: bool
+
+
+def listed(
+    lake: Lake, audit: str | None = None, year: int | None = None, state: State | None = None, limit: int | None = None
+) -> list[Listed]:
+    """The runs that fit, newest first, at most ``limit``.
+
+    Raises:
+        IntegrityError: a manifest cannot be read.
+    """
+    found = [
+        (told, written)
+        for told, written in _manifests(lake)
+        if audit in (None, told["dataset"]) and year in (None, told["year"]) and state in (None, told["state"])
+    ]
+    found.sort(key=lambda each: (each[0]["finished"], each[1]), reverse=True)
+    return [_listed(lake, told) for told, _ in found[:limit]]
+
+
+def _manifests(lake: Lake) -> Iterator[tuple[dict[str, Any], int]]:
+    """Each manifest with the time of its file, which orders runs of one second."""
+    for path in lake.storage.glob("runs/*/manifest.json"):
+        try:
+            told = json.loads(lake.storage.read(path) or b"")
+            kept = {name: told[name] for name in ("run", "dataset", "year", "state", "finished")}
+        except (ValueError, KeyError) as error:
+            where = lake.storage.where(path)
+            raise IntegrityError(f"{where} cannot be read as a manifest; run that audit again to rewrite it") from error
+        yield kept, lake.storage.modified(path)
+
+
+def _listed(lake: Lake, told: Mapping[str, Any]) -> Listed:
+    run = told["run"]
+    protected = lake.storage.exists(f"runs/{run}/protected")
+    theories = _theories(lake.storage.read(f"reports/{run}/report.json") or b"{}")
+    return Listed(run, told["dataset"], told["year"], told["state"], theories, told["finished"], protected)
+
+
+def _theories(report: bytes) -> dict[str, str]:
+    """The states of the questions by report.json, of this version or an earlier one."""
+    try:
+        table = json.loads(report)["theories"]
+        rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+        wholes = {row["theory"]: row["state"] for row in rows if row["role"] == "theory"}
+    except (ValueError, KeyError, TypeError):
+        return {}
+    return {theory.value: wholes[theory] for theory in QUESTIONS if theory in wholes}

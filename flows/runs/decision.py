@@ -1,0 +1,144 @@
+"""The first page of a run as plain lines of text, from its report.json; the commands audit and show print the same."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from textwrap import wrap
+from typing import Any
+
+from schemas.terms import ExitCode, State, Theory
+
+MOST_LINES = 24
+MOST_COLUMNS = 100
+_HEAD = 3
+"""Lines to the headline, of which the second is always blank."""
+_CODES = {State.WITHIN: ExitCode.WITHIN, State.BREACH: ExitCode.BREACH}
+_MEANING = {
+    ExitCode.WITHIN: "every figure with a limit lies inside it",
+    ExitCode.BREACH: "a figure lies outside a limit",
+    ExitCode.INSUFFICIENT_EVIDENCE: "too little to say, or no limit set",
+}
+_PLAIN = str.maketrans({"\N{MINUS SIGN}": "-", "\N{NO-BREAK SPACE}": " ", "\N{NARROW NO-BREAK SPACE}": " "})
+Said = Mapping[str, Any]
+
+
+def summary(
+    report: Said, place: str, *, left_out: str = "", more: Sequence[str] = (), width: int | None = MOST_COLUMNS
+) -> list[str]:
+    """The first page as lines: headline on the third, at most 24 of them unless groups have very long names.
+
+    Args:
+        report: the content of report.json.
+        place: path or URI of the first page.
+        left_out: applications outside all figures, in words, such as ``11 applications``; empty where unknown.
+        more: further sentences, a line each, such as methods that did not run and why.
+        width: columns of a terminal; None wraps nothing.
+    """
+    for steps, others, blank in _rooms(len(report["next"]), len(more)):
+        told = [*more[:others], *([f"{len(more) - others} more with --verbose."] if others < len(more) else [])]
+        lines = list(_lines(report, place, left_out, told, steps, width))
+        lines = lines if blank else _closed_up(lines)
+        if len(lines) <= MOST_LINES:
+            break
+    return [line.translate(_PLAIN).rstrip() for line in lines]
+
+
+def _rooms(steps: int, more: int) -> Iterator[tuple[int, int, bool]]:
+    """What is tried until all lines fit: how many steps and further sentences, and whether with lines left blank.
+
+    Steps give way first, then blank lines, then sentences.
+    """
+    yield from ((n, more, True) for n in range(steps, min(steps, 1) - 1, -1))
+    yield from ((min(steps, 1), n, False) for n in range(more, -1, -1))
+    yield 0, 0, False
+
+
+def _closed_up(lines: Sequence[str]) -> list[str]:
+    """Without as many blank lines as are too many: that above the steps goes first, that above the run next."""
+    blank = [number for number, line in enumerate(lines) if not line and number >= _HEAD]
+    gone = [*blank[1:], *blank[:1]][: max(len(lines) - MOST_LINES, 0)]
+    return [line for number, line in enumerate(lines) if number not in gone]
+
+
+def exit_words(state: str) -> str:
+    """The exit code that a state of an audit stands for, and what it means."""
+    code = _CODES.get(State(state), ExitCode.INSUFFICIENT_EVIDENCE)
+    return f"exit code {code.value}: {_MEANING[code]}"
+
+
+def _lines(
+    report: Said, place: str, left_out: str, more: Sequence[str], steps: int, width: int | None
+) -> Iterator[str]:
+    title, year = report["title"] or report["audit"], str(report["year"])
+    yield f"{title}{'' if year in title else f', {year}'} ({_people(report)})"
+    yield ""
+    yield from _wrapped(report["headline"]["words"], "", width)
+    yield ""
+    yield from _questions(report, width)
+    yield ""
+    yield from _next(report["next"][:steps], width)
+    yield from _wrapped(_not_told(report, left_out), "  ", width)
+    for sentence in more:
+        yield from _wrapped(sentence, "  ", width)
+    yield ""
+    yield f"run     {report['run']}     {exit_words(report['state'])}"
+    yield f"report  {place}"
+
+
+def _people(report: Said) -> str:
+    rows = report["source"]["rows"]["shown"]
+    return f"{rows} rows read" if rows[:1].isdigit() else "number of rows not told"
+
+
+def _questions(report: Said, width: int | None) -> Iterator[str]:
+    """A line a question: its state in words, and its sentence in a last column of its own."""
+    rows = [(row["question"], row["state_words"], _sentence(row, report)) for row in report["questions"]]
+    first, second = (max((len(row[i]) for row in rows), default=0) for i in (0, 1))
+    for question, state, sentence in rows:
+        yield from _wrapped(sentence, f"  {question:<{first}}  {state:<{second}}  ", width)
+
+
+def _sentence(row: Said, report: Said) -> str:
+    """The sentence of a question; the one of similar records with the interval, and the nearest applicants beside."""
+    text = str(row["sentence"]).removesuffix(".")
+    figures = {each["name"]: each for each in report["figures"]}
+    adjusted, nearest = figures.get("adjusted"), figures.get("nearest")
+    if row["theory"] != Theory.DIRECT or adjusted is None or not adjusted["interval"]["shown"]:
+        return text
+    head, interval = f"{adjusted['group']} {adjusted['points']['shown']} points", adjusted["interval"]["shown"]
+    if not text.startswith(head):
+        return text
+    beside = f", nearest {nearest['points']['shown']}" if nearest and nearest["points"]["value"] is not None else ""
+    return f"{head} {interval}{beside}{text[len(head) :]}"
+
+
+def _next(steps: Sequence[Said], width: int | None) -> Iterator[str]:
+    for number, step in enumerate(steps, start=1):
+        words, command = step["words"], step["command"]
+        text = f"{words.removesuffix('.')}:" if command else words
+        yield from _wrapped(text, f"  {'Next' if number == 1 else '    '}  {number} ", width)
+        if command:  # whole on a line of its own, to be copied
+            yield f"{' ' * 10}{command}"
+
+
+def _not_told(report: Said, left_out: str) -> str:
+    told = " ".join(_lowered(line["words"], first) for first, line in _numbered(report["cannot"]))
+    return f"Not told: {told}" + (f" Left out: {left_out}." if left_out else "")
+
+
+def _numbered(lines: Iterable[Said]) -> Iterator[tuple[bool, Said]]:
+    for number, line in enumerate(lines):
+        yield number == 0, line
+
+
+def _lowered(words: str, first: bool) -> str:
+    return words[:1].lower() + words[1:] if first else words
+
+
+def _wrapped(text: str, head: str, width: int | None) -> list[str]:
+    """The text after its head, and below it in the same column; no word and no number is broken."""
+    if width is None:
+        return [head + text]
+    room = max(width - len(head), 20)
+    return [
+        (head if at == 0 else " " * len(head)) + line
+        for at, line in enumerate(wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""])
+    ]

@@ -1,0 +1,91 @@
+"""How a user names a run: by its id, by the beginning of one, or as ``AUDIT@YEAR``; the last run if not at all.
+
+Every command that takes a RUN asks here. A file of a run is read by whoever gets the id.
+"""
+
+from collections.abc import Sequence
+
+from flows.runs.index import last_run
+from schemas.errors import SpecError, nearest
+from tasks.lake.store import Lake, open_lake
+from tasks.lake.views import latest_run
+
+_SHOWN = 4
+"""So many of the runs that a name fits are named in a message."""
+
+
+def opened(root: str, given: str | None) -> tuple[Lake, str]:
+    """A lake that is there, and the id of the run that is named in it.
+
+    Raises:
+        SpecError: there is no lake at that place, or as ``named`` says.
+    """
+    lake = open_lake(root)
+    return lake, named(lake, given)
+
+
+def named(lake: Lake, given: str | None) -> str:
+    """The id of a run.
+
+    Args:
+        lake: where it is.
+        given: an id, the beginning of one, ``AUDIT@YEAR`` for the valid run of a year, or None for the last run.
+
+    Raises:
+        SpecError: no run has that name, or several have.
+        IntegrityError: a manifest of that audit and year is not the one that was written.
+    """
+    if given is None:
+        return latest_run(lake)
+    known = run_ids(lake)
+    if given in known or _is_folder(lake, given):
+        return given
+    if "@" in given:
+        return _of_year(lake, given, known)
+    fitting = [run for run in known if given and run.startswith(given)]
+    if len(fitting) == 1:
+        return fitting[0]
+    raise _unknown(lake, given, known) if not fitting else SpecError(_several(given, fitting))
+
+
+def run_ids(lake: Lake) -> list[str]:
+    """The ids of all finished runs, in the order of the alphabet."""
+    return sorted(path.split("/")[1] for path in lake.storage.glob("runs/*/manifest.json"))
+
+
+def _is_folder(lake: Lake, given: str) -> bool:
+    """Whether it names a run whose manifest is gone: whoever reads it says so."""
+    return bool(given) and "/" not in given and given.strip(".") != "" and lake.storage.exists(f"runs/{given}")
+
+
+def _of_year(lake: Lake, given: str, known: Sequence[str]) -> str:
+    """The protected run of an audit and year, else the last one."""
+    audit, _, year = given.rpartition("@")
+    if not (year.isdecimal() and len(year) == 4):
+        raise SpecError(f"{given}: expected AUDIT@YEAR, such as boston1990@1990; `evenhand runs` lists them")
+    found = last_run(lake, audit, int(year)) if audit else None
+    if found is None:
+        years = sorted({f"{audit_of(run)}@{run.split('-')[-2]}" for run in known if run.count("-") > 1})
+        raise SpecError(f"the lake {lake.location} holds no run of {audit!r} in {year}; {_nearest(given, years)}")
+    return found.run
+
+
+def audit_of(run: str) -> str:
+    """The name of the audit that an id begins with."""
+    return run.rsplit("-", 2)[0]
+
+
+def _several(given: str, fitting: Sequence[str]) -> str:
+    shown = ", ".join(fitting[:_SHOWN]) + (f" and {len(fitting) - _SHOWN} more" if len(fitting) > _SHOWN else "")
+    return f"{given}: expected the beginning of one run, and {len(fitting)} begin so: {shown}; give more letters"
+
+
+def _unknown(lake: Lake, given: str, known: Sequence[str]) -> SpecError:
+    if not known:
+        return SpecError(f"the lake {lake.location} holds no run yet; `evenhand audit` makes one")
+    return SpecError(f"the lake {lake.location} holds no run {given!r}; {_nearest(given, known)}")
+
+
+def _nearest(given: str, known: Sequence[str]) -> str:
+    hint = nearest(given, known)
+    return hint if hint.startswith("did") or len(known) <= _SHOWN else "`evenhand runs` lists them"

@@ -1,0 +1,85 @@
+"""``evenhand measures`` and ``findings``: what they choose, sort and leave out, and what they say of the rest."""
+
+import csv
+import io
+
+import pytest
+from conftest import evenhand
+from lake_of_runs import NEW, lake_of_runs
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return lake_of_runs(tmp_path_factory.mktemp("measures") / "lake").location
+
+
+def rows(lake: str, *words: str) -> tuple[list[dict[str, str]], str]:
+    done = evenhand("measures", "--lake", lake, *words, "--format", "csv")
+    assert done.returncode == 0, done.stderr
+    return list(csv.DictReader(io.StringIO(done.stdout))), " ".join(done.stderr.split())
+
+
+def test_by_default_those_of_the_first_page_are_printed_and_the_others_counted(lake: str) -> None:
+    found, others = rows(lake)
+    assert {row["measure"] for row in found} == {"approval_rate"}
+    assert len(found) == 3
+    assert others == f"4 other rows of {NEW} are not shown (fgce 4): --method NAME, or --all"
+
+
+@pytest.mark.parametrize(
+    ("words", "number", "measures"),
+    [
+        (["--all"], 7, {"approval_rate", "burden"}),
+        (["--method", "fgce"], 2, {"burden"}),
+        (["--measure", "burden"], 4, {"burden"}),
+        (["--state", "descriptive"], 2, {"burden"}),
+        (["--state", "no_limit"], 3, {"approval_rate"}),
+        (["--group", "Black"], 1, {"approval_rate"}),
+        (["--limit", "2"], 2, {"approval_rate"}),
+        (["--run", "cards", "--method", "fgce"], 2, {"burden"}),
+    ],
+)
+def test_rows_are_chosen(lake: str, words: list[str], number: int, measures: set[str]) -> None:
+    found, others = rows(lake, *words)
+    assert (len(found), {row["measure"] for row in found}) == (number, measures)
+    assert (f"{7 - number} other rows" in others) is (number < 7)
+
+
+def test_rows_are_sorted_either_way_and_the_state_is_never_not_run(lake: str) -> None:
+    up, down = (rows(lake, "--sort", word)[0] for word in ("n", "-n"))
+    assert [row["n"] for row in up] == sorted((row["n"] for row in down), key=int)
+    assert [row["n"] for row in down] == [row["n"] for row in reversed(up)]
+    assert {row["state"] for row in rows(lake, "--all")[0]} <= {"no_limit", "descriptive"}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ["--measure", "aproval_rate"],
+            "--measure aproval_rate: no such row of the run; did you mean 'approval_rate'?",
+        ),
+        (["--method", "fcge"], "did you mean 'fgce'?"),
+        (["--group", "Blak"], "did you mean 'Black'?"),
+        (
+            ["--method", "fgce", "--state", "breach"],
+            "--state breach: no such row of the run; known: 'descriptive', 'no_limit'",
+        ),
+        (
+            ["--method", "outcomes", "--state", "descriptive"],
+            "--method outcomes --state descriptive: no row of the run fits",
+        ),
+    ],
+)
+def test_a_choice_without_rows_is_answered(lake: str, words: list[str], told: str) -> None:
+    done = evenhand("measures", "--lake", lake, *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert told in " ".join(done.stderr.split())
+
+
+def test_a_table_leaves_out_columns_that_say_nothing_and_csv_does_not(lake: str) -> None:
+    table = evenhand("measures", "--lake", lake).stdout.splitlines()[0].split("\t")
+    assert {"value", "low", "high", "n", "events", "state", "reason"} <= set(table)
+    assert {"subgroup", "parameters", "p", "q", "note"}.isdisjoint(table)
+    assert "parameters" in evenhand("measures", "--lake", lake, "--all").stdout.splitlines()[0].split("\t")
+    assert {"subgroup", "parameters", "p", "q", "note"} <= set(rows(lake)[0][0])

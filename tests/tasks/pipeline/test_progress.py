@@ -1,0 +1,128 @@
+"""Where a run stands, in words, and the time left by earlier runs and by the steps of the stage at work."""
+
+import logging
+
+import pytest
+
+from tasks.pipeline import progress
+from tasks.pipeline.progress import Course, course_of, duration, stage_began, stage_ended
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Kept:
+    """A display that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.course: Course | None = None
+
+    def opened(self, course: Course) -> None:
+        self.course = course
+        self.told.append(course.stage)
+
+    def began(self) -> None:
+        assert self.course is not None
+        self.told.append(self.course.stage)
+
+    def ended(self, said: str) -> None:
+        self.told.append(said)
+
+    def closed(self) -> None:
+        self.told.append("closed")
+
+
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch) -> Kept:
+    display = Kept()
+    monkeypatch.setattr(progress._Shown, "display", display)
+    return display
+
+
+def course(*seconds: float | None) -> tuple[Course, Clock]:
+    clock = Clock()
+    return Course(["ingest", "mediate", "report"], seconds, clock), clock
+
+
+@pytest.mark.parametrize(
+    ("seconds", "number", "passed", "steps", "words"),
+    [
+        ((2.0, 100.0, 20.0), 2, 40.0, (4, 10), "2 of 3 mediate, 4 of 10, about 80 s left"),
+        ((2.0, 300.0, 20.0), 2, 40.0, (4, 10), "2 of 3 mediate, 4 of 10, about 5 min left"),
+        ((2.0, 100.0, 20.0), 2, 120.0, (6, 10), "2 of 3 mediate, 6 of 10, about 2 min left"),  # 80 s by its steps
+        ((2.0, 100.0, 20.0), 2, 120.0, (0, 0), "2 of 3 mediate, about 20 s left"),
+        ((2.0, None, 20.0), 2, 40.0, (5, 10), "2 of 3 mediate, 5 of 10, about 1 min left"),  # 40 + 20
+        ((2.0, None, 20.0), 2, 40.0, (0, 0), "2 of 3 mediate, for 40 s"),
+        ((None, None, None), 1, 4000.0, (0, 0), "1 of 3 ingest, for 67 min"),
+        ((2.0, 3.0, 7200.0), 0, 0.0, (0, 0), "starting, about 2.0 h left"),
+    ],
+)
+def test_a_line_tells_stage_step_and_time_left(
+    seconds: tuple[float | None, ...], number: int, passed: float, steps: tuple[int, int], words: str
+) -> None:
+    at, clock = course(*seconds)
+    if number:
+        at.began(number)
+    at.stepped("generators", *steps)
+    clock.now += passed
+    assert at.words() == words.replace("about 80 s", "about 1 min")
+
+
+def test_the_steps_of_one_stage_are_not_those_of_the_next() -> None:
+    at, _ = course(1.0, 1.0, 1.0)
+    at.began(1)
+    at.stepped("generators", 3, 10)
+    at.began(2)
+    assert at.words().startswith("2 of 3 mediate, about")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0.0, "10 s"), (34.0, "30 s"), (54.9, "50 s"), (61.0, "1 min"), (5500.0, "1.5 h")]
+)
+def test_a_duration_is_no_more_exact_than_a_forecast(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
+
+
+def test_a_back_fill_counts_years_and_no_steps_of_stages_in_threads_beside_it() -> None:
+    clock = Clock()
+    at = Course(["years"], [600.0], clock, only="years")
+    at.began(1)
+    at.stepped("years", 3, 8)
+    at.stepped("generators", 9, 10)
+    clock.now += 240
+    assert at.words() == "years, 3 of 8, about 6 min left"
+
+
+def test_a_display_is_told_of_stages_while_a_run_lasts(kept: Kept) -> None:
+    stage_began(1)
+    with course_of(["ingest", "report"], [None, None]):
+        stage_began(1)
+        with progress.progress(4, "rows") as tell:
+            tell("a")
+            tell("b")
+        assert kept.course is not None
+        assert kept.course.words() == "1 of 2 ingest, 2 of 4, for 10 s"
+        stage_ended("100 rows")
+    stage_ended("nothing listens any more")
+    assert kept.told == ["starting", "1 of 2 ingest", "100 rows", "closed"]
+
+
+def test_a_display_is_closed_after_an_error(kept: Kept) -> None:
+    with pytest.raises(ValueError, match="of ours"), course_of(["ingest"], [1.0]):
+        raise ValueError("of ours")
+    assert kept.told[-1] == "closed"
+
+
+def test_what_steps_say_of_themselves_is_for_those_who_ask(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, logger="evenhand"), progress.progress(3, "training for race: Black") as tell:
+        tell("fold 1 of 3, full: CEC 0.250")
+    assert [(r.levelno, r.getMessage()) for r in caplog.records] == [
+        (logging.DEBUG, "training for race: Black 1 of 3: fold 1 of 3, full: CEC 0.250")
+    ]
