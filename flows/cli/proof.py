@@ -22,7 +22,9 @@ _FORM = "--group-as-input"
 
 @app.command(epilog="Example: evenhand bench fgce --data DIR, or: evenhand bench overhead --spec SPEC.yaml")
 def bench(
-    name: Annotated[str, typer.Argument(help="overhead, ingest, twin, verdicts, cost, or a method, such as fgce.")],
+    name: Annotated[
+        str, typer.Argument(help="overhead, ingest, twin, verdicts, published, cost, or a method, such as fgce.")
+    ],
     spec: Annotated[Path | None, typer.Option(help="overhead: audit spec; the bundled boston1990 if left out.")] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="overhead: set any key of the spec.")
@@ -38,7 +40,8 @@ def bench(
         typer.Option("--group-as-input", help="twin: the race is an input of the model, as it is not in the spec."),
     ] = False,
     reps: Annotated[
-        int | None, typer.Option(min=1, help="verdicts: repetitions of each scenario; 200 if left out.")
+        int | None,
+        typer.Option(min=1, help="verdicts, published: repetitions of each scenario; 200 or 1,000 if left out."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -17,7 +17,6 @@ from typing import Any
 
 import psutil
 import pytest
-from conftest import SHARED
 from deployed import HAVE_POSTGRES, Deployment, family, image_words, kill, served, working
 from lint import words_of_containers
 
@@ -35,9 +34,10 @@ pytestmark = [
         not HAVE_POSTGRES, reason="PostgreSQL is not installed here: apt-get install postgresql, as .ci/run does"
     ),
 ]
-REAL, SYNTHETIC = (2016, 2017), (2018, 2019)
-YEARS = REAL + SYNTHETIC
+YEARS = (2016, 2017, 2018, 2019)
 """Two layouts of HMDA; between them lies the year in which it changed."""
+ROWS = 400
+"""Of a year, drawn: enough that its audit does not end early with too little evidence."""
 
 HISTORY = """\
 name: history
@@ -74,19 +74,11 @@ def home() -> Iterator[Path]:
     for name in ("incoming", "specs"):
         (place / name).mkdir()
     for year in YEARS:
-        shutil.copyfile(year_of_hmda(year, place / "drawn"), place / "incoming" / f"hmda-{year}.csv")
+        drawn = write(place / "drawn", TwinSettings(rows=ROWS, year=year, discrimination="direct"), seed=year)
+        shutil.copyfile(drawn.rows, place / "incoming" / f"hmda-{year}.csv")
     (place / "specs" / "history.yaml").write_text(HISTORY.replace("INCOMING", str(place / "incoming")))
     yield place
     shutil.rmtree(place, ignore_errors=True)
-
-
-def year_of_hmda(year: int, drawn: Path) -> Path:
-    """The real rows of a year, of which a hundred are at hand, else rows that are drawn in that year's layout."""
-    real = SHARED / "data" / "hmda_lar_2010_2017_labels" / f"hmda_lar_{year}_raw_rand_lm100.csv"
-    if year in REAL and real.is_file():
-        return real
-    settings = TwinSettings(rows=400, year=year, discrimination="direct")
-    return write(drawn, settings, seed=year).rows
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from tasks.metrics.algorithm.measures import Given, Measure, Plan, Statistic, summarise
-from tasks.metrics.publish.algorithm.families import Cell, coarsened
+from tasks.metrics.algorithm.measures import Given, Measure, Plan, Statistic
+from tasks.metrics.publish.algorithm.families import Cell
 from tasks.metrics.publish.algorithm.measured import Publisher
 from tasks.metrics.publish.algorithm.profiles import POLICIES, Policy, rounded
-from tasks.numerics.statistics.intervals import Interval
+from tasks.metrics.publish.algorithm.spread import of_counts, spreads
 
 _FAMILY = ("method", "decision_maker", "protected_attribute", "measure", "parameters", "subgroup")
 _OWN = ("group", "reference_group", "value", "low", "high", "n", "events", "p", "q", "state", "reason", "note")
@@ -52,8 +52,8 @@ def shown(
 ) -> list[SimpleNamespace]:
     """The measures as published, all of whose intervals cover; numbers are NaN where a row has none."""
     told, made = Told(POLICIES[profile]), list(statistics)
-    coarse = [coarsened(s, told.policy) for s in made if isinstance(s, Statistic)]
-    ends = {} if plan is None else {(m.family, m.group): Interval(m.low, m.high) for m in summarise(coarse, {}, plan)}
+    pairs = [of_counts(s, told.policy, told.policy.round_to) for s in made if isinstance(s, Statistic)]
+    ends = {} if plan is None else spreads(pairs, plan)
     rows = [row_of(m) for m in measures]
     publisher = Publisher(
         told.policy, {m["measure"].split("_size")[0] for m in rows} | {s.family.measure for s in made}, hidden,

@@ -16,7 +16,7 @@ from schemas.tables.publication import PUBLICATION
 from tasks.metrics.publish.algorithm import digits
 from tasks.metrics.publish.algorithm.outcome import Entry, Fate, Outcome
 from tasks.metrics.publish.algorithm.populations import ALL, Base, Count, People, Place, Population
-from tasks.metrics.publish.algorithm.profiles import Policy, is_coarse, learned, rounded
+from tasks.metrics.publish.algorithm.profiles import Policy, Span, is_coarse, learned, rounded, small
 from tasks.metrics.publish.crowd import DENIED, LENDER, Crowd, decided_place, whole_of
 
 _NEAR = 1e-4
@@ -157,6 +157,16 @@ class Fates:
             low, high = learned(self.policy, told, base, self.policy.events_too)
             told = told if low == high else None
         return n, told, denied.text
+
+    def alike(self, attribute: str, group: str, maker: str) -> tuple[Span, Span]:
+        """The numbers of people decided on, and of the denied, that are printed as those of this group are."""
+        population = whole_of(attribute, group, decided_place(maker))
+        return self._span(Count(population), True), self._span(Count(population, DENIED), self.policy.events_too)
+
+    def _span(self, count: Count, never_small: bool) -> Span:
+        size = self.people.size(count)
+        never_small &= not small(self.policy, size)  # of a small one nothing is printed
+        return learned(self.policy, size, self.outcome.bases.get(count, 0), never_small)
 
     def plainly(self, attribute: str, group: str, maker: str, value: float) -> float | None:
         """A number that is how much more often a group is denied than another, by counts as printed.

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -25,6 +25,10 @@ _COUNTS = {"n": "group", "events": "group", "n_reference": "reference_group", "e
 _P = ("p_breach", "p_breach_holm", "p_within")
 _PLAIN = ("value", "low", "high", "plain_low", "plain_high", "robustness", "se", "bias", "detectable")
 _MOST_DIGITS = 5
+_COARSE: Mapping[str, Callable[[float], int]] = {
+    "low": math.floor, "plain_low": math.floor, "high": math.ceil, "plain_high": math.ceil, "se": math.ceil,
+}  # fmt: skip
+"""Where counts are rounded, ends go outwards: an interval covers, and so does the band of years pooled by the error."""
 
 
 def populations_judged(verdicts: Sequence[Row], crowd: Crowd) -> frozenset[Population]:
@@ -129,9 +133,9 @@ def _shown(row: Row, fates: Fates) -> Row:
         return row
     counts = {name: _count(row, name, group, fates) for name, group in _COUNTS.items()}
     coarse = fates.base(row["decision_maker"]) > 1 and row["method"] == OUTCOMES_METHOD
-    numbers = {name: _number(row[name], row["limit"], fates, coarse=coarse) for name in _PLAIN}
-    if coarse and row["se"] is not None:
-        numbers["se"] = math.ceil(100 * row["se"]) / 100  # up: years are pooled by it, and their band must cover
+    numbers = {
+        name: _number(row[name], row["limit"], fates, _COARSE.get(name, round) if coarse else None) for name in _PLAIN
+    }
     chances = {name: None if row[name] is None else digits.p_value(policy, row[name]) for name in _P}
     needed = None if row["needed"] is None else digits.significant(policy, row["needed"], 2)
     reason = _in_words(row["reason"], row["detectable"], numbers["detectable"])
@@ -162,12 +166,14 @@ def _count(row: Row, name: str, group: str, fates: Fates) -> int | None:
     return fates.printed(row["protected_attribute"], row[group], row["decision_maker"], row[name])
 
 
-def _number(value: float | None, limit: float | None, fates: Fates, *, coarse: bool) -> float | None:
+def _number(
+    value: float | None, limit: float | None, fates: Fates, coarse: Callable[[float], int] | None
+) -> float | None:
     """Three digits, or two decimals; more where it would else seem to lie on the other side of the limit, or on it."""
     if value is None:
         return None
     if coarse:
-        return round(value, 2) + 0.0
+        return coarse(round(100 * value, 9)) / 100 + 0.0
     for count in range(digits.SIGNIFICANT, _MOST_DIGITS + 1):
         shown = digits.significant(fates.policy, value, count) + 0.0
         if limit is None or math.copysign(1, shown - limit) == math.copysign(1, value - limit) != 0:

@@ -13,13 +13,13 @@ from schemas.tables.applications import MODEL_REFITS
 from schemas.tables.findings import FINDINGS
 from schemas.tables.measures import MEASURES
 from schemas.tables.published import PUBLISHED_MEASURES
-from tasks.metrics.algorithm.measures import Family, Given, Plan, Statistic, summarise
+from tasks.metrics.algorithm.measures import Family, Given, Plan, Statistic
 from tasks.metrics.publish.algorithm import digits, families
 from tasks.metrics.publish.algorithm.families import Cell
 from tasks.metrics.publish.algorithm.measured import DECISIONS, Publisher
+from tasks.metrics.publish.algorithm.spread import Pair, Spread, of_counts, of_decisions, spreads
 from tasks.metrics.publish.fates import Fates
 from tasks.metrics.tallied import Tallied, of_families, refitted
-from tasks.numerics.statistics.intervals import Interval
 from tasks.pipeline.registry import covering, partitions
 
 MATCHED = "matched_with"
@@ -70,45 +70,40 @@ def table(
     cells = {(s.family, s.group): s for s in every}
     publisher = Publisher(
         fates.policy, covering(), gone, cells, fates.printed, fates.base_of, fates.decided,
-        _intervals(read, tallied, fates, rows, bootstrap, seed), _quantiles(read[FINDINGS.name], fates),
+        _spread(read, tallied, fates, rows, bootstrap, seed), _quantiles(read[FINDINGS.name], fates),
         fates.plainly,
     )  # fmt: skip
     out = publisher.published(rows)
     return PUBLISHED_MEASURES.build(**{c.name: [row[c.name] for row in out] for c in PUBLISHED_MEASURES.columns})
 
 
-def _intervals(
+def _spread(
     read: Mapping[str, pa.Table],
     tallied: Tallied,
     fates: Fates,
     rows: list[dict[str, str]],
     bootstrap: Bootstrap,
     seed: int,
-) -> dict[tuple[Family, str], Interval]:
-    """Intervals of shares that cover, of their differences and ratios, by counts as they are printed."""
+) -> dict[Cell, Spread]:
+    """Intervals and p of shares that cover, of their differences and ratios, over all counts that are printed alike.
+
+    By printed counts alone an interval would cover too seldom: rounding moves a rate as sampling does.
+    """
     references = {row["protected_attribute"]: row["reference_group"] for row in rows if row["reference_group"]}
     covered = [s for s in tallied.statistics if s.family.measure in covering()]
     known = [
         s for s in covered if s.family.protected_attribute in references and fates.base(s.family.decision_maker) > 1
     ]
-    coarse = [_printed(s, fates) for s in known]
     plan = Plan(references, bootstrap.draws, bootstrap.level, seed)
-    found = summarise(coarse, {}, plan, (), of_families(refitted(read[MODEL_REFITS.name])))
-    return {(m.family, m.group): Interval(m.low, m.high) for m in found}
+    return spreads([_extremes(s, fates) for s in known], plan, of_families(refitted(read[MODEL_REFITS.name])))
 
 
-def _printed(s: Statistic, fates: Fates) -> Statistic:
-    """Decisions by their counts as they are printed; another share by counts rounded like its n."""
-    f, n = s.family, int(s.counts.sum())
-    whose = f.protected_attribute, s.group, f.decision_maker
-    if f.method != DECISIONS:
-        return families.coarsened(s, fates.policy, fates.base_of(*whose, n))
-    told, denied, _ = fates.decided(*whose)
-    if told is None or denied is None:
-        return families.coarsened(s, fates.policy, fates.base(f.decision_maker))
-    denied = min(denied, told)
-    events = denied if f.measure == "denial_rate" else told - denied
-    return replace(s, values=np.array([0.0, 1.0]), counts=np.array([told - events, events], dtype=np.int64))
+def _extremes(s: Statistic, fates: Fates) -> Pair:
+    """A share at its lowest and its highest, of all counts that are printed as its own are."""
+    whose = s.family.protected_attribute, s.group, s.family.decision_maker
+    if s.family.method == DECISIONS:
+        return of_decisions(s, *fates.alike(*whose))
+    return of_counts(s, fates.policy, fates.base_of(*whose, int(s.counts.sum())))
 
 
 def _quantiles(findings: pa.Table, fates: Fates) -> dict[Cell, float]:

@@ -16,7 +16,8 @@ from tasks.metrics.algorithm.verdicts.thresholds import covers
 from tasks.metrics.publish.algorithm import digits
 from tasks.metrics.publish.algorithm.families import Cell, coarsened
 from tasks.metrics.publish.algorithm.profiles import Policy, is_coarse, rounded, small
-from tasks.numerics.statistics.intervals import Interval, benjamini_hochberg, fisher_p, is_share
+from tasks.metrics.publish.algorithm.spread import Spread
+from tasks.numerics.statistics.intervals import benjamini_hochberg, fisher_p, is_share
 
 Row = Mapping[str, Any]
 WITHHELD = "withheld: a small cell, or one that would give a small cell away"
@@ -49,8 +50,9 @@ class Publisher:
     """What it is rounded to."""
     decided: Callable[[str, str, str], tuple[int | None, int | None, str]]
     """How the decisions of a decision maker on a group are printed: n, the denied, or a range in words."""
-    intervals: Mapping[tuple[Family, str], Interval] = field(default_factory=dict)
-    """Intervals by counts as they are printed, where counts are rounded: of shares, differences and ratios."""
+    spreads: Mapping[Cell, Spread] = field(default_factory=dict)
+    """Intervals and p over all counts that are printed alike, where counts are rounded: of shares, and of these
+    compared."""
     quantiles: Mapping[Cell, float] = field(default_factory=dict)
     """What stands for the value of one person."""
     plainly: Callable[[str, str, str, float], float | None] = lambda *_: None
@@ -194,7 +196,10 @@ class Publisher:
         return self._interval({**row, **said}, row)
 
     def _p(self, row: Row, own: Row, other: Row) -> float | None:
-        """The p of a comparison: of shares by their counts as they are printed."""
+        """The p of a comparison: the largest of all counts that are printed alike, or of shares by printed counts."""
+        found = self.spreads.get(_cell(row))
+        if found is not None and row["p"] is not None:
+            return self._rounded_p(_finite(found.p))
         counts = [own["events"], own["n"], other["events"], other["n"]]
         exact = row["p"]
         if exact is not None and "matched" not in row["measure"] and None not in counts:
@@ -215,7 +220,7 @@ class Publisher:
         if not self.policy.protects:
             return row
         low, high = exact["low"], exact["high"]
-        if (found := self.intervals.get((_family(row), row["group"]))) is not None:
+        if (found := self.spreads.get(_cell(row))) is not None:
             low, high = _finite(found.low), _finite(found.high)
         return {**row, **dict(zip(("low", "high"), self._ends(low, high), strict=True))}
 
