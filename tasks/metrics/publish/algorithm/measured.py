@@ -51,8 +51,7 @@ class Publisher:
     decided: Callable[[str, str, str], tuple[int | None, int | None, str]]
     """How the decisions of a decision maker on a group are printed: n, the denied, or a range in words."""
     spreads: Mapping[Cell, Spread] = field(default_factory=dict)
-    """Intervals and p over all counts that are printed alike, where counts are rounded: of shares, and of these
-    compared."""
+    """Intervals and p of shares and their comparisons, over all counts that are printed alike."""
     quantiles: Mapping[Cell, float] = field(default_factory=dict)
     """What stands for the value of one person."""
     plainly: Callable[[str, str, str, float], float | None] = lambda *_: None
@@ -200,8 +199,7 @@ class Publisher:
         found = self.spreads.get(_cell(row))
         if found is not None and row["p"] is not None:
             return self._rounded_p(_finite(found.p))
-        counts = [own["events"], own["n"], other["events"], other["n"]]
-        exact = row["p"]
+        counts, exact = [own["events"], own["n"], other["events"], other["n"]], row["p"]
         if exact is not None and "matched" not in row["measure"] and None not in counts:
             exact = fisher_p((min(counts[0], counts[1]), min(counts[2], counts[3])), (counts[1], counts[3]))
         return self._rounded_p(exact)
