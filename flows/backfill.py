@@ -6,13 +6,10 @@ many tasks, because a flow costs a second and a task some milliseconds.
 """
 
 import logging
-import os
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
-from multiprocessing import active_children, parent_process
+from multiprocessing import active_children
 from typing import Any, cast
 from uuid import UUID
 
@@ -23,6 +20,7 @@ from prefect.futures import as_completed
 from prefect.task_runners import TaskRunner
 
 from flows.audit import run_stage
+from flows.concurrency.worker import end_with_parent
 from flows.partitions.attempts import Attempt, Recorder, YearsFailedError, YearState, latest, lock_of, summed_up
 from flows.partitions.runners import task_runner
 from flows.partitions.year_audit import audit_year
@@ -50,6 +48,7 @@ def backfill(
     workers: int = 1,
     runner: dict[str, Any] | None = None,
     force: bool = False,
+    jobs: int = 1,
 ) -> dict[str, Any]:
     """Audit every year; a failed year does not stop the others.
 
@@ -60,6 +59,7 @@ def backfill(
         workers: years that are audited at the same time, each in a process of its own, where no runner is given.
         runner: where tasks run, as ``flows.partitions.runners.RunnerSettings`` dumps it.
         force: whether years with a protected run are audited, too.
+        jobs: stages of a year at the same time, each in a process of its own.
 
     Returns:
         The record of every year in order, and the exit code of the most serious one.
@@ -71,7 +71,7 @@ def backfill(
     """
     read, asked_for = given_spec(spec), given_years(years)
     plain = read.model_dump(mode="json")  # read once, so that every year is audited by the same one
-    asked = [Asked(plain, year, lake, force, _attempts_before(read.name, year, lake)) for year in asked_for]
+    asked = [Asked(plain, year, lake, force, jobs, _attempts_before(read.name, year, lake)) for year in asked_for]
     progress = cast("UUID", create_progress_artifact(progress=0.0, description=f"years of {read.name}"))
     ended: dict[int, Attempt] = {}
 
@@ -103,6 +103,7 @@ class Asked:
     year: int
     lake: str
     force: bool
+    jobs: int
     before: int
     """Number of the last attempt before this back-fill."""
 
@@ -125,7 +126,7 @@ def _round(asked: Sequence[Asked], runner: TaskRunner[Any], tell: Callable[[Atte
         futures = {}
         for one in asked:
             named = audit_of_year.with_options(task_run_name=f"{one.spec['name']} {one.year}")
-            given = {"spec": one.spec, "year": one.year, "lake": one.lake, "force": one.force}
+            given = {"spec": one.spec, "year": one.year, "lake": one.lake, "force": one.force, "jobs": one.jobs}
             with shielded_children():
                 futures[running.submit(named, given)] = one
         for future in as_completed(list(futures)):
@@ -166,24 +167,11 @@ def _never_ended(one: Asked) -> Attempt:
     retry_delay_seconds=[1, 5],
     retry_condition_fn=run_stage.retry_condition_fn,
 )
-def audit_of_year(spec: Mapping[str, Any], year: int, lake: str, force: bool) -> dict[str, Any]:
+def audit_of_year(spec: Mapping[str, Any], year: int, lake: str, force: bool, jobs: int = 1) -> dict[str, Any]:
     """Audit one year; a year that cannot be audited fails here, and is recorded in the lake."""
-    _end_with_parent()
+    end_with_parent()
     restrict()  # a worker of Dask has the umask of its shell
-    return audit_year(validated(AuditSpec, spec), year, Lake(lake), force).model_dump(mode="json")
-
-
-@lru_cache(maxsize=1)
-def _end_with_parent() -> None:
-    """End this process when the one that started it dies: it would hold the year's lock, and then wait for ever."""
-    parent = parent_process()
-    if parent is not None:
-
-        def watch() -> None:
-            parent.join()
-            os._exit(ExitCode.INFRASTRUCTURE)
-
-        threading.Thread(target=watch, daemon=True).start()
+    return audit_year(validated(AuditSpec, spec), year, Lake(lake), force, jobs).model_dump(mode="json")
 
 
 def rows(records: Sequence[Attempt]) -> list[dict[str, Any]]:

@@ -49,6 +49,10 @@ class SpecFaultsError(SpecError):
         super().__init__("\n".join(dict.fromkeys(map(str, faults))))
         self.faults = tuple(faults)
 
+    def __reduce__(self) -> tuple[type["SpecFaultsError"], tuple[tuple[SpecError, ...]]]:
+        """Made again of its faults: a stage in a process of its own hands it back."""
+        return type(self), (self.faults,)
+
 
 def raise_together(faults: Sequence[SpecError]) -> None:
     """Raise what was found, if anything: one fault as it is, several as one error.

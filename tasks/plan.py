@@ -63,6 +63,8 @@ class Step:
     """Modules that the stage reaches by name and not by import: they are part of its key."""
     unread: tuple[Table, ...] = ()
     """Tables that the stage declares and this step has no use for: what is in them does not touch it."""
+    given: tuple[Artifact, ...] = ()
+    """Tables of the lake that the step reads and that no step of this audit writes."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def plan(spec: AuditSpec) -> Plan:
         *(step for method in asked for step in _own(spec, method)),
         *(_detection(spec, method) for method in asked),
         Step("measure", measure.measure, measure.settings_of(spec), declarations),
-        Step("publish", publish.publish, publish.settings_of(spec), declarations),
+        Step("publish", publish.publish, publish.settings_of(spec), declarations, given=publish.given(spec)),
         Step("report", report.report, report_settings(spec, run, reading.source_sha256, code), declarations),
     )
     return Plan(spec, run, reading.source_sha256, code, steps)
@@ -144,6 +146,7 @@ def _effective(spec: AuditSpec) -> str:
     names = [PurePath(path).name for path in spec.source.paths]
     for found in ("vintage_file", "lacking"):
         del said["source"][found]  # evenhand looks it up again
+    said["disclosure"]["beside"] = [each.run for each in spec.disclosure.beside]
     if spec.source.path is not None:
         said["source"]["path"] = names[0] if len(names) == 1 else names
     if spec.model.file is not None:
@@ -166,10 +169,9 @@ def inputs(step: Step, done: Sequence[Partition]) -> Inputs:
     """The artifacts that a step reads."""
     wanted: Inputs = {table.name: [] for table in step.stage.reads}
     unread = {table.name for table in step.unread}
-    for partition in done:
-        for artifact in partition.tables:
-            if artifact.table in wanted and artifact.table not in unread:
-                wanted[artifact.table].append(artifact)
+    for artifact in (*(each for partition in done for each in partition.tables), *step.given):
+        if artifact.table in wanted and artifact.table not in unread:
+            wanted[artifact.table].append(artifact)
     return wanted
 
 

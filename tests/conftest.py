@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 REPOSITORY = Path(__file__).parents[1]
 SHARED = REPOSITORY.parent / "shared"
 
+os.environ.setdefault("EVENHAND_JOBS", "1")  # processes cost each small audit some seconds; tests of them say how many
+
 hypothesis.settings.register_profile("ci", max_examples=50, derandomize=True, deadline=None)
 hypothesis.settings.register_profile("nightly", max_examples=100, deadline=None)
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")

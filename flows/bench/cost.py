@@ -5,13 +5,13 @@ in processes of its own, with that part under a clock and without it. ``ratio`` 
 all steps. Memory is what the part adds to its step's peak, and what counts is by how much the largest peak of all
 steps grows. The refits of GCFN and CEC are off, as they are by default.
 
-Scope: runs and targets. The timed work: ``cost_work``.
+Scope: runs and targets. The timed work: ``work.cost``.
 """
 
 from collections.abc import Iterator
 from functools import partial
 
-from flows.bench.cost_work import PARTS, WITH, WITHOUT
+from flows.bench.work.cost import PARTS, WITH, WITHOUT
 from tasks.proof.benches import Bench, Room, Row, apart, at_most, row
 from tasks.proof.specs import TEXAS_FILE
 
@@ -20,7 +20,7 @@ FREE_MB = 4_000
 """Memory that has to be free: the detection of FGCE and CST on 50,000 rows."""
 TEXAS = "Texas 2022"
 
-_run = partial(apart, "flows.bench.cost_work")
+_run = partial(apart, "flows.bench.work.cost")
 
 
 def _lines(room: Room) -> Iterator[Row]:

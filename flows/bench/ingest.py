@@ -1,9 +1,9 @@
 """Times the conversion of an HMDA file to canonical columns against a plain copy by DuckDB.
 
-Rows are drawn. Both conversions read the same file in the same run, each in a process of its own (``ingest_work``),
+Rows are drawn. Both conversions read the same file in the same run, each in a process of its own (``work.ingest``),
 twice in turn, and the lesser time counts. A file three times as long shows whether memory grows with the rows.
 
-Scope: runs and targets. The timed work: ``ingest_work``.
+Scope: runs and targets. The timed work: ``work.ingest``.
 """
 
 import shutil
@@ -23,7 +23,7 @@ BYTES_A_ROW = 700
 """On disk: the file, both conversions of it, and what is put aside."""
 DRAWN = "99 columns, drawn"
 
-_run = partial(apart, "flows.bench.ingest_work")
+_run = partial(apart, "flows.bench.work.ingest")
 
 
 def _lines(room: Room) -> Iterator[Row]:

@@ -23,6 +23,7 @@ from tasks.methods.adjusted.algorithm.ladder.rungs import climb
 from tasks.methods.adjusted.settings import AdjustedSettings
 from tasks.methods.cst.algorithm.comparisons import compare, lay
 from tasks.methods.cst.algorithm.effect.aggregates import aggregates
+from tasks.methods.cst.algorithm.effect.groups import Frame, GroupEffects, of_group
 from tasks.methods.cst.settings import CstSettings
 from tasks.metrics.algorithm.measures import Family, Given
 from tasks.metrics.algorithm.verdicts.judgement import Counts
@@ -133,8 +134,11 @@ def _situations(applied: Applied, rng: np.random.Generator, *, imagined: bool) -
         made = imagine(np.flatnonzero(applied.group != 0), applied.group, None)
         applicants = replace(applicants, counterfactuals=made, imagine=imagine)
     ground = lay(_problem(applied, applicants), SITUATIONS, applied.group, applicants.counterfactuals)
-    members = ((number, np.flatnonzero(applied.group == number)) for number in range(1, len(groups)))
-    for each in aggregates(ground, [(number, compare(ground, number, rows)) for number, rows in members], rng):
+    frame, effects = Frame(ground), list[GroupEffects]()
+    for number in range(1, len(groups)):
+        compared = compare(ground, number, np.flatnonzero(applied.group == number))
+        effects.append(of_group(frame, number, compared, effects))
+    for each in aggregates(frame, effects, rng):
         if not each.parameters:
             yield _given("cst", groups[each.group], each)
 

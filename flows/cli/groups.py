@@ -29,6 +29,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "verdicts": "Print the state of every question and group.",
         "adjusted": "Print the denial ladder of a run.",
         "sql": "Query the tables of the lake.",
+        "stages": "Print rows, time and memory of every stage.",
     },
     "Trust": {
         "verify": "Check every file of a run against its digest.",

@@ -16,13 +16,15 @@ from flows.cli.data.commands import app as data_app
 from flows.cli.draft.commands import app as draft_app
 from flows.cli.groups import DATA, GROUPS, Grouped, Listed, begin, shortened
 from flows.cli.operations import app as operations_app
-from flows.cli.options import JsonOption, RunArgument, SetOption, load_spec, only, overrides, year_of
+from flows.cli.options import JobsOption, JsonOption, RunArgument, SetOption, load_spec, only, overrides, year_of
 from flows.cli.proof import app as measuring_app
 from flows.cli.results.findings import app as findings_app
 from flows.cli.results.measures import app as measures_app
 from flows.cli.results.report import app as report_app
 from flows.cli.results.runs import app as runs_app
 from flows.cli.results.sql import app as sql_app
+from flows.cli.results.stages import app as stages_app
+from flows.cli.results.stages import print_stages
 from flows.cli.results.verdicts import app as verdicts_app
 from flows.cli.summary import print_audit, print_run
 from flows.cli.terminal import console, errors, print_json, show_progress
@@ -44,7 +46,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for part in (
-    *(draft_app, runs_app, measures_app, findings_app, verdicts_app, sql_app, report_app),
+    *(draft_app, runs_app, measures_app, findings_app, verdicts_app, sql_app, stages_app, report_app),
     *(backfill_app, status_app, trend_app, measuring_app, operations_app),
 ):
     app.registered_commands += part.registered_commands
@@ -78,14 +80,20 @@ def audit(
     ] = None,
     profile: Annotated[str | None, typer.Option(help="default, or paper to reproduce published figures.")] = None,
     set_: SetOption = None,
+    jobs: JobsOption = None,
+    until: Annotated[
+        str | None,
+        typer.Option(metavar="STAGE", help="End after this stage and those that it needs: no verdict, no report."),
+    ] = None,
     as_json: JsonOption = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Print the tables of all groups and methods, too.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print run, state and report alone.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Go on where memory is forecast not to suffice.")] = False,
 ) -> None:
     """Run one audit; print a summary, the run id and the path of the report. A finished audit is not run again."""
-    from flows.launch.audit import run_audit
+    from flows.launch.audit import run_audit, run_until
     from flows.runs.first_page import first_page, left_out
     from tasks.lake.store import Lake
 
@@ -97,7 +105,9 @@ def audit(
         for measure in dropped:
             errors.print(f"--method: the limit on {measure} is left out, as its method does not run", markup=False)
     try:
-        summary = run_audit(read.spec, lake)
+        if until is not None:
+            return _show_stages(run_until(read.spec, lake, until, jobs), as_json=as_json)
+        summary = run_audit(read.spec, lake, jobs, force=force)
     except SpecError as error:
         raise SpecError(read.describe(error)) from error
     if quiet:
@@ -112,6 +122,14 @@ def audit(
     for warning in summary.warnings:
         errors.print(f"warning: {warning}", markup=False)
     raise typer.Exit(summary.exit_code)
+
+
+def _show_stages(rows: list[dict[str, Any]], *, as_json: bool) -> None:
+    """What ran until a stage; exact numbers, for whoever works at the data."""
+    if as_json:
+        print_json(rows)
+    else:
+        print_stages("stages that ran", rows)
 
 
 @app.command(epilog="Example: evenhand verify boston1990-1990-0123456789")
@@ -143,6 +161,9 @@ def doctor(
     fix_modes: Annotated[
         bool, typer.Option("--fix-modes", help="First close the files of the lake to other users of this machine.")
     ] = False,
+    prepare: Annotated[
+        bool, typer.Option("--prepare", help="First compile the kernels that are not compiled.")
+    ] = False,
     every: Annotated[bool, typer.Option("--all", help="Print every check, and not only what is amiss.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -155,6 +176,10 @@ def doctor(
         from tasks.lake.store import open_lake
 
         errors.print(f"{fix(open_lake(lake))} files and directories of the lake got another mode", markup=False)
+    if prepare:
+        from flows.supervision.kernels import compile_kernels
+
+        compile_kernels()
     checks = examine(lake)
     if as_json:
         console.print_json(json.dumps(checks))

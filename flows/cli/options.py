@@ -40,6 +40,15 @@ SpecArgument = Annotated[
         help="Audit spec with {year} in source.path, or with source.vintage.", autocompletion=complete_specs
     ),
 ]
+JobsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        min=1,
+        envvar="EVENHAND_JOBS",
+        help="Stages at a time, each in a process of its own; the number of cores, at most 4, if left out.",
+    ),
+]
 HeldYearsOption = Annotated[
     str | None,
     typer.Option(

@@ -23,7 +23,7 @@ _FORM = "--group-as-input"
 @app.command(epilog="Example: evenhand bench fgce --data DIR, or: evenhand bench overhead --spec SPEC.yaml")
 def bench(
     name: Annotated[
-        str, typer.Argument(help="overhead, ingest, twin, verdicts, published, cost, or a method, such as fgce.")
+        str, typer.Argument(help="overhead, audit, ingest, twin, verdicts, published, cost, or a method, such as fgce.")
     ],
     spec: Annotated[Path | None, typer.Option(help="overhead: audit spec; the bundled boston1990 if left out.")] = None,
     set_: Annotated[

@@ -122,7 +122,7 @@ def show_progress(*, verbose: bool = False) -> None:
 
 
 class LiveLine:
-    """Shows a run as one line of a terminal, which is rewritten and goes when the run ends."""
+    """Shows a run as a line of a terminal for each stage at work, which is rewritten and goes when the run ends."""
 
     def __init__(self, on: Console) -> None:
         """Show it on a terminal; what is logged meanwhile goes above it."""
@@ -131,7 +131,7 @@ class LiveLine:
         self._live: Live | None = None
 
     def __rich__(self) -> Text:
-        """The line as it is now; never longer than the terminal is wide."""
+        """The lines as they are now; never longer than the terminal is wide."""
         return Text(self._course.words() if self._course else "", no_wrap=True, overflow="ellipsis")
 
     def opened(self, course: "Course") -> None:
@@ -152,10 +152,9 @@ class LiveLine:
     def began(self) -> None:
         """Nothing: the line is rewritten anyway."""
 
-    def ended(self, said: str) -> None:
+    def ended(self, stage: str, said: str) -> None:
         """Log it for those who want to see more."""
-        if self._course is not None:
-            log.debug("%s: %s", self._course.stage, said)
+        log.debug("%s: %s", stage, said)
 
     def closed(self) -> None:
         """Take the line away."""
@@ -180,18 +179,17 @@ class Lines:
 
     def _tell(self, course: "Course", over: threading.Event) -> None:
         while not over.wait(self._seconds):
-            if course.number and course.clock() - course.since >= self._seconds:
-                log.info(course.words())
+            for line in course.long(self._seconds):
+                log.info(line)
 
     def began(self) -> None:
         """A line at the start of a stage."""
         if self._course is not None:
             log.info("%s begins", self._course.stage)
 
-    def ended(self, said: str) -> None:
+    def ended(self, stage: str, said: str) -> None:
         """A line at its end."""
-        if self._course is not None:
-            log.info("%s: %s", self._course.stage, said)
+        log.info("%s: %s", stage, said)
 
     def closed(self) -> None:
         """Stop telling."""

@@ -1,46 +1,81 @@
 """Starts an audit: checks what the lake holds, and starts Prefect only if a stage is left to compute."""
 
 import logging
-import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from flows.launch.durations import expected_seconds
+from flows.concurrency.durations import expected_seconds
+from flows.concurrency.graph import until as steps_until
+from flows.concurrency.workers import default_jobs, start_loading, worthwhile
+from flows.launch.memory import check_memory
 from flows.partitions.sufficiency import check_evidence
 from flows.partitions.years import spec_as_held
 from flows.runs.record import Summary, is_published, publish, summarise
 from flows.supervision.embedded_api import prefect_api
-from flows.supervision.presence import at_work
+from flows.supervision.presence import at_work, command_id, killed
 from schemas.artifact import Partition
 from schemas.audit.spec import AuditSpec
 from tasks.ingest.registry import check_columns, unnamed_columns
+from tasks.lake.stage_runs import of_record
 from tasks.lake.store import Lake
 from tasks.metrics.limits import check_limits
 from tasks.pipeline.progress import course_of
 from tasks.pipeline.stop_request import stop_requested
-from tasks.pipeline.validation import prepare_engine
-from tasks.plan import held, plan
+from tasks.plan import Plan, held, plan
 
 log = logging.getLogger("evenhand")
 _SHOWN = 6
 """Names in a warning."""
 
 
-def run_audit(spec: AuditSpec, lake_root: Path | str) -> Summary:
+def run_audit(spec: AuditSpec, lake_root: Path | str, jobs: int | None = None, *, force: bool = False) -> Summary:
     """Run one audit; compute nothing if the lake holds all of it.
+
+    Args:
+        spec: of the audit.
+        lake_root: directory or URI of the lake.
+        jobs: stages at the same time; the default of ``default_jobs`` if left out.
+        force: whether to go on where the forecast of memory says that it will not fit.
 
     Raises:
         EvenhandError: as the stages say.
     """
     lake = Lake(lake_root)
-    with at_work(lake, f"command-{os.getpid()}"):  # so that nothing that this run counts on is removed meanwhile
+    _tell_of_killed(lake)
+    with at_work(lake, command_id()):  # so that nothing that this run counts on is removed meanwhile
         spec = spec_as_held(spec, lake)
-        summary = _audited(spec, lake)
+        summary = _audited(spec, lake, jobs or default_jobs(), force=force)
     return replace(summary, warnings=[*summary.warnings, *_unconfirmed(spec), *_unnamed(spec)])
+
+
+def run_until(spec: AuditSpec, lake_root: Path | str, stage: str, jobs: int | None = None) -> list[dict[str, Any]]:
+    """Run one stage and those that it needs; no verdict, manifest or report. Returns a row for each stage.
+
+    Raises:
+        SpecError: the audit has no such stage.
+        EvenhandError: as the stages say.
+    """
+    lake = Lake(lake_root)
+    _tell_of_killed(lake)
+    with at_work(lake, command_id()):
+        spec = spec_as_held(spec, lake)
+        planned = _checked(spec)
+        planned = replace(planned, steps=tuple(steps_until(planned.steps, stage)))
+        done = held(lake, planned.steps)
+        if len(done) < len(planned.steps):
+            _, done = _computed(spec, lake, planned, done, jobs or default_jobs(), stage)
+    steps = zip(planned.steps, done, strict=True)
+    return [of_record(step.name, part.key, lake.lineage(part), part.reused) for step, part in steps]
+
+
+def _tell_of_killed(lake: Lake) -> None:
+    """Log which commands on this lake were killed before: they could not say so."""
+    for words in killed(lake):
+        log.warning(words)
 
 
 def _unconfirmed(spec: AuditSpec) -> Iterator[str]:
@@ -62,21 +97,34 @@ def _shown(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
-def _audited(spec: AuditSpec, lake: Lake) -> Summary:
-    check_columns(spec)
-    check_limits(spec)
-    planned = plan(spec)
+def _audited(spec: AuditSpec, lake: Lake, jobs: int, *, force: bool) -> Summary:
+    planned = _checked(spec)
     done = held(lake, planned.steps)
     if len(done) < len(planned.steps):
-        check_evidence(lake, planned.spec, done[:1])
-        _announce(spec, {step.name for step in planned.steps[len(done) :]})
-        with course_of([step.name for step in planned.steps], expected_seconds(lake, planned, len(done))):
-            found = _orchestrated(spec, lake)
-        return summarise(lake, spec, *found)
+        check_memory(lake, planned, done, force=force)
+        return summarise(lake, spec, *_computed(spec, lake, planned, done, jobs))
     log.info("all %d stages are in the lake already: nothing to compute", len(done))
     if not is_published(lake, planned.run):
         publish(lake, planned, done)
     return summarise(lake, spec, planned.run, done)
+
+
+def _checked(spec: AuditSpec) -> Plan:
+    check_columns(spec)
+    check_limits(spec)
+    return plan(spec)
+
+
+def _computed(
+    spec: AuditSpec, lake: Lake, planned: Plan, done: list[Partition], jobs: int, until: str = ""
+) -> tuple[str, list[Partition]]:
+    """Run what is left; the run id and the partitions of all steps."""
+    check_evidence(lake, planned.spec, done[:1])
+    _announce(spec, {step.name for step in planned.steps[len(done) :]})
+    seconds = expected_seconds(lake, planned, len(done))
+    jobs = worthwhile(jobs, seconds)
+    with course_of([step.name for step in planned.steps], seconds, beside=jobs > 1):
+        return _orchestrated(spec, lake, jobs, until)
 
 
 def _announce(spec: AuditSpec, left: set[str]) -> None:
@@ -87,18 +135,25 @@ def _announce(spec: AuditSpec, left: set[str]) -> None:
             log.info(why)
 
 
-def _orchestrated(spec: AuditSpec, lake: Lake) -> tuple[str, list[Partition]]:
+def _orchestrated(spec: AuditSpec, lake: Lake, jobs: int, until: str) -> tuple[str, list[Partition]]:
     """Run the flow; the run id is the flow's, as the source may have changed meanwhile."""
-    with _loading_meanwhile(), prefect_api(lake):
+    with _loading_meanwhile(jobs), prefect_api(lake):
         from flows.audit import audit  # starts Prefect, and only when there is work
 
-        found = audit(spec=spec.model_dump(mode="json"), lake=lake.location)
+        found = audit(spec=spec.model_dump(mode="json"), lake=lake.location, jobs=jobs, until=until)
     return found["run"], [Partition.model_validate(entry) for entry in found["partitions"]]
 
 
 @contextmanager
-def _loading_meanwhile() -> Iterator[None]:
-    """Load what the stages will need while the API starts, which is a process of its own: both take seconds."""
+def _loading_meanwhile(jobs: int) -> Iterator[None]:
+    """Load what the stages will need while the API starts, which is a process of its own: both take seconds.
+
+    With several jobs the stages run in other processes, and these load it.
+    """
+    if jobs > 1:
+        start_loading(jobs)
+        yield
+        return
     loading = threading.Thread(target=_load, daemon=True)
     loading.start()
     try:
@@ -109,5 +164,6 @@ def _loading_meanwhile() -> Iterator[None]:
 
 
 def _load() -> None:
+    from tasks.pipeline.validation.boundary import prepare_engine  # loads what judges tables, and a plan writes none
+
     prepare_engine()
-    import_module("skops.io")

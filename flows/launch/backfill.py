@@ -1,16 +1,16 @@
 """Starts a back-fill: checks which years are left, and starts Prefect only if there is something to compute."""
 
 import logging
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from flows.launch.memory import check_years
 from flows.partitions.attempts import Attempt, YearsFailedError, latest, summed_up
 from flows.partitions.forecast import Forecast, forecast
 from flows.partitions.year_audit import audit_year
 from flows.supervision.embedded_api import prefect_api
-from flows.supervision.presence import at_work
+from flows.supervision.presence import at_work, command_id
 from schemas.audit.spec import AuditSpec
 from schemas.errors import EvenhandError
 from tasks.lake.store import Lake
@@ -29,6 +29,8 @@ class Backfill:
     runner: dict[str, Any]
     """Where years run, as ``flows.partitions.runners.RunnerSettings`` dumps it."""
     force: bool = False
+    jobs: int = 1
+    """Stages of a year at a time."""
 
 
 def run_backfill(asked: Backfill) -> dict[str, Any]:
@@ -38,10 +40,12 @@ def run_backfill(asked: Backfill) -> dict[str, Any]:
         InfrastructureError: the lake cannot be written.
     """
     lake = Lake(asked.lake)
-    with at_work(lake, f"command-{os.getpid()}"):  # so that nothing that counts as finished is removed meanwhile
+    with at_work(lake, command_id()):  # so that nothing that counts as finished is removed meanwhile
         found = forecast(asked.spec, asked.years, lake)
         if any(year.is_left(asked.force) for year in found):
-            seconds = _seconds(asked, [year for year in found if year.is_left(asked.force)])
+            left = [year for year in found if year.is_left(asked.force)]
+            check_years(left, _workers(asked), force=asked.force)
+            seconds = _seconds(asked, left)
             with course_of([YEARS], [seconds], only=YEARS):
                 return _orchestrated(asked, lake)
         log.info("all %d years are in the lake already: nothing to compute", len(found))
@@ -52,7 +56,11 @@ def _seconds(asked: Backfill, left: Sequence[Forecast]) -> float | None:
     """What the years take by earlier runs, as many at a time as there are workers; None where a year has none."""
     each = [year.cost.seconds for year in left]
     known = [seconds for seconds in each if seconds is not None]
-    return sum(known) / max(int(asked.runner.get("workers") or 1), 1) if len(known) == len(each) else None
+    return sum(known) / _workers(asked) if len(known) == len(each) else None
+
+
+def _workers(asked: Backfill) -> int:
+    return max(int(asked.runner.get("workers") or 1), 1)
 
 
 def _orchestrated(asked: Backfill, lake: Lake) -> dict[str, Any]:
@@ -66,6 +74,7 @@ def _orchestrated(asked: Backfill, lake: Lake) -> dict[str, Any]:
                 lake=lake.location,
                 runner=asked.runner,
                 force=asked.force,
+                jobs=asked.jobs,
             )
         except YearsFailedError as error:
             return error.summary

@@ -3,7 +3,7 @@
 import sys
 
 from schemas.table import Column, Table
-from schemas.tables.applications import REFUSALS
+from schemas.tables.applications import REFUSAL_COUNTS, REFUSALS
 from schemas.tables.hmda import HMDA_APPLICATIONS, HMDA_REFUSALS
 from schemas.tables.trends import MONITORING, RESTATEMENT, TREND
 from schemas.tables.validations import VALIDATIONS
@@ -13,8 +13,9 @@ _WRITTEN = [table for stage in STAGES.values() for table in stage.writes]
 _BY_STAGE = reversed(dict.fromkeys(reversed(_WRITTEN)))
 """By the last stage that writes it."""
 
-TABLES = (HMDA_APPLICATIONS, HMDA_REFUSALS, *_BY_STAGE, REFUSALS, VALIDATIONS, TREND, MONITORING, RESTATEMENT)
-"""Every table of the lake in the order of the stages, then those that every stage writes, and those of trends."""
+_OF_STAGES = (REFUSALS, REFUSAL_COUNTS, VALIDATIONS)
+TABLES = (HMDA_APPLICATIONS, HMDA_REFUSALS, *_BY_STAGE, *_OF_STAGES, TREND, MONITORING, RESTATEMENT)
+"""Every table of the lake in the order of the stages, then those that are no stage's own, and those of trends."""
 
 
 def dictionary() -> str:

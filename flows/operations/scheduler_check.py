@@ -60,7 +60,7 @@ def _server(home: Path) -> Iterator[str]:
     if named:
         yield named
         return
-    from flows.supervision.scratch_server import scratch_server
+    from flows.supervision.server_process import scratch_server
 
     place = home / "server"
     place.mkdir()

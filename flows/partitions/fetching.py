@@ -6,14 +6,13 @@ or while it converted, is gone on with by the next.
 
 import json
 import logging
-import os
 import shutil
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
-from flows.supervision.presence import at_work
+from flows.supervision.presence import at_work, command_id
 from schemas.errors import DataQualityError, SpecError
 from schemas.vintages import DatasetName, Vintage
 from tasks.ingest.download.download import Downloaded, download
@@ -79,7 +78,7 @@ def fetch(lake: Lake, edition: Edition, *, again: bool = False, keep_raw: bool =
         DataQualityError: what came is not of that year, or no HMDA.
     """
     name = f"{edition.year}-{edition.dataset}-{edition.geography}"
-    with at_work(lake, f"command-{os.getpid()}"), lake.lock(f"fetch-{name}"):
+    with at_work(lake, command_id()), lake.lock(f"fetch-{name}"):
         plan = planned(lake, edition)  # behind the lock: another process may have fetched it meanwhile
         if plan.held and not again:
             log.warning("held already: %s; give --again to fetch it all the same", plan.held)

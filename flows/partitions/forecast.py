@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 
@@ -21,7 +21,7 @@ from schemas.audit.spec import AuditSpec
 from schemas.errors import EvenhandError, TooFewError
 from schemas.terms import ExitCode
 from tasks.lake.store import Lake
-from tasks.plan import Plan, plan
+from tasks.plan import Plan, Step, plan
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,15 @@ class Cost:
     """Whether the rows are estimated from the size of the file."""
     seconds: float | None
     bytes: int | None
+
+
+class Need(NamedTuple):
+    """The stage that needs the most memory, of those left to run."""
+
+    stage: str
+    mb: float
+    rows: int
+    """That it is forecast for."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +58,20 @@ class Forecast:
     """Why the year cannot be audited as things are."""
     exit_code: ExitCode = ExitCode.WITHIN
     """Of what blocks it."""
+    need: Need | None = None
+    """Memory; None where nothing is known of any stage."""
 
     def is_left(self, force: bool) -> bool:
         """Whether a back-fill would compute anything of the year."""
         stands = bool(self.stages) and all(stage.state is StageState.OK for stage in self.stages)
         return not stands or (bool(self.protected) and force)
 
+
+IMPORTS_MB = 400.0
+"""What a process of stages holds before it reads a row."""
+
+FURTHEST = 4.0
+"""Times as many rows, or as few, of which a run's memory still tells something."""
 
 NOTHING = Cost(None, False, None, None)
 
@@ -79,7 +96,9 @@ def _of_year(spec: AuditSpec, year: int, lake: Lake, runs: Sequence[Run]) -> For
         return Forecast(year, (), NOTHING, blocked=str(error), exit_code=ExitCode.INSUFFICIENT_EVIDENCE)
     except EvenhandError as error:
         return Forecast(year, (), NOTHING, blocked=str(error), exit_code=error.exit_code)
-    return Forecast(year, found, _cost(planned, found, lake, runs), of_year.source.lacking)
+    left = [step for step, stand in zip(planned.steps, found, strict=True) if stand.state is not StageState.OK]
+    cost = _cost(planned, found, lake, runs)
+    return Forecast(year, found, cost, of_year.source.lacking, need=need_of(planned, left, runs))
 
 
 def _cost(planned: Plan, found: Sequence[Stand], lake: Lake, runs: Sequence[Run]) -> Cost:
@@ -106,6 +125,50 @@ def _scaled(stages: Sequence[str], rows: int, donors: Sequence[Run], lake: Lake)
         seconds += rows / donor.rows * fmean(float(donor.lineage[i]["seconds"]) for i in mine)
         size += rows / donor.rows * fmean(_bytes(lake, donor.partitions[i]) for i in mine)
     return round(seconds, 1), round(size) or None
+
+
+def need_of(planned: Plan, left: Sequence[Step], runs: Sequence[Run], rows: int | None = None) -> Need | None:
+    """The stage of those left that needs the most memory; None where nothing is known of any.
+
+    By the run of the same audit that is nearest in rows, in proportion to them beyond what a process holds before it
+    reads a row; and at least what a method says of itself.
+
+    Args:
+        planned: the audit.
+        left: steps to run.
+        runs: earlier runs of the same audit.
+        rows: of its source, where they are known.
+    """
+    of = rows if rows is not None else _rows(planned, runs)[0]
+    if of is None:
+        return None
+    alike = [run for run in runs if run.rows and max(of / run.rows, run.rows / of if of else 0) <= FURTHEST]
+    donors = sorted(alike, key=lambda run: abs(run.rows - of))
+    needs = [Need(step.name, max(_peak(step, planned, donors, of), _own(step, planned, of)), of) for step in left]
+    most = max(needs, key=lambda need: need.mb, default=None)  # the first of equal ones: a peak may be the process's
+    return most if most is not None and most.mb > 0 else None
+
+
+def _peak(step: Step, planned: Plan, donors: Sequence[Run], rows: int) -> float:
+    """MB of a stage by an earlier run; 0 where none has it."""
+    names = [each.stage.name for each in planned.steps]
+    for run in donors:
+        of_stage = [at for at, each in enumerate(run.partitions) if each.stage == step.stage.name]
+        if [each.stage for each in run.partitions] == names:
+            of_stage = [planned.steps.index(step)]
+        peaks = [float(run.lineage[at].get("peak_memory_mb", 0.0)) for at in of_stage]
+        if peaks:
+            return IMPORTS_MB + max(max(peaks) - IMPORTS_MB, 0.0) * rows / run.rows
+    return 0.0
+
+
+def _own(step: Step, planned: Plan, rows: int) -> float:
+    """MB that a method says its detection needs; 0 for other stages."""
+    name = step.name.removeprefix("detect ")
+    if name == step.name:
+        return 0.0
+    grown = planned.spec.methods.named(name).forecast_mb(rows)
+    return IMPORTS_MB + grown if grown else 0.0
 
 
 def _bytes(lake: Lake, partition: Partition) -> int:

@@ -4,6 +4,12 @@ It is a plain function, so that any task runner can run it in any process or thr
 that an attempt continues where the last one stopped.
 """
 
+from functools import partial
+
+from flows.concurrency.durations import expected_seconds
+from flows.concurrency.plain import side_by_side
+from flows.concurrency.schedule import Schedule
+from flows.concurrency.workers import worthwhile
 from flows.partitions.attempts import OF_VERDICT, Attempt, Recorder, YearState, recorded
 from flows.partitions.sufficiency import check_evidence
 from flows.partitions.years import spec_of_year
@@ -17,13 +23,14 @@ from schemas.terms import State
 from tasks.ingest.registry import check_columns
 from tasks.lake.store import Lake
 from tasks.metrics.limits import check_limits
-from tasks.plan import Inputs, Plan, Step, plan, walk
+from tasks.plan import Inputs, Plan, Step, held, plan, walk
 
 
-def audit_year(spec: AuditSpec, year: int, lake: Lake, force: bool = False) -> Attempt:
+def audit_year(spec: AuditSpec, year: int, lake: Lake, force: bool = False, jobs: int = 1) -> Attempt:
     """Audit one year, unless the lake holds all of it; returns the record, which is also in the lake.
 
-    A year with a protected run is left alone unless ``force``: its record then names that run.
+    A year with a protected run is left alone unless ``force``: its record then names that run. Of its stages ``jobs``
+    run at a time, each in a process of its own.
 
     Raises:
         EvenhandError: as ``spec_of_year`` and the stages say; it is recorded first.
@@ -33,7 +40,7 @@ def audit_year(spec: AuditSpec, year: int, lake: Lake, force: bool = False) -> A
         if standing is not None and standing.protected and not force:
             _leave_alone(recorder, standing, lake)
         else:
-            _end(recorder, _audited(_planned(spec, year, lake, recorder), lake, recorder))
+            _end(recorder, _audited(_planned(spec, year, lake, recorder), lake, recorder, jobs))
     return recorder.attempt
 
 
@@ -57,17 +64,31 @@ def _leave_alone(recorder: Recorder, run: Run, lake: Lake) -> None:
     recorder.end(OF_VERDICT.get(state, YearState.INSUFFICIENT), exit_code_of(state), message)
 
 
-def _audited(planned: Plan, lake: Lake, recorder: Recorder) -> Summary:
+def _audited(planned: Plan, lake: Lake, recorder: Recorder, jobs: int) -> Summary:
+    done = _executed(planned, lake, recorder, jobs)
+    if not is_published(lake, planned.run):
+        publish(lake, planned, done)
+    return summarise(lake, planned.spec, planned.run, done)
+
+
+def _executed(planned: Plan, lake: Lake, recorder: Recorder, jobs: int) -> list[Partition]:
     def execute(step: Step, given: Inputs) -> Partition:
         recorder.tell(stage=step.name)
         partition: Partition = step.stage.run(lake, given, step.settings, step.modules)
         check_evidence(lake, planned.spec, [partition])
         return partition
 
-    done = walk(planned.steps, execute)
-    if not is_published(lake, planned.run):
-        publish(lake, planned, done)
-    return summarise(lake, planned.spec, planned.run, done)
+    if jobs > 1:
+        seconds = expected_seconds(lake, planned, len(held(lake, planned.steps)))
+        if worthwhile(jobs, seconds) > 1:
+            schedule = Schedule(planned.steps, seconds, jobs)
+            began = partial(_began, recorder)
+            return side_by_side(schedule, lake, began, lambda _, ended: check_evidence(lake, planned.spec, [ended]))
+    return walk(planned.steps, execute)
+
+
+def _began(recorder: Recorder, step: Step) -> None:
+    recorder.tell(stage=step.name)
 
 
 def _end(recorder: Recorder, summary: Summary) -> None:

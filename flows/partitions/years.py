@@ -3,7 +3,7 @@
 A spec that is audited over years names its file with ``{year}`` in the path, or a vintage of the lake. Years differ:
 before 2018 HMDA has no debt-to-income ratio, and in a small file a group may have no members. What a year lacks is
 removed from columns, protected attributes, causal graph and methods, and recorded in ``source.lacking``, which the
-report prints.
+report prints. Published runs of the lake over the same rows are recorded in ``disclosure.beside``.
 """
 
 import re
@@ -15,12 +15,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
+from flows.runs.disclosure import with_earlier
 from schemas.audit.causal import CausalGraph
 from schemas.audit.source import Source
 from schemas.audit.spec import AuditSpec, Protected
 from schemas.errors import InfrastructureError, SpecError, TooFewError
 from schemas.vintages import FIRST_YEAR, latest_year
-from tasks.ingest import cells, hmda, registry
+from tasks.ingest import cells, registry
 from tasks.lake.store import Lake
 from tasks.pipeline.specs import validated
 
@@ -65,17 +66,17 @@ def spec_of_year(spec: AuditSpec, year: int, lake: Lake) -> AuditSpec:
     """
     source = _source_of(spec.source, year, lake)
     placed = spec.model_copy(update={"year": year, "source": source})
-    return _without(placed, _lacking_columns(spec, source))
+    return with_earlier(_without(placed, _lacking_columns(spec, source)), lake)
 
 
 def spec_as_held(spec: AuditSpec, lake: Lake) -> AuditSpec:
-    """The spec of its own year where its source goes by years; any other spec as it is.
+    """The spec of its own year where its source goes by years; any other spec as it is but for earlier published runs.
 
     Raises:
         EvenhandError: as ``spec_of_year`` says.
     """
     by_years = spec.source.vintage is not None or any(YEAR in path for path in spec.source.paths)
-    return spec_of_year(spec, spec.year, lake) if by_years and not spec.source.lacking else spec
+    return spec_of_year(spec, spec.year, lake) if by_years and not spec.source.lacking else with_earlier(spec, lake)
 
 
 def _source_of(source: Source, year: int, lake: Lake) -> Source:
@@ -120,6 +121,8 @@ def _lacking_columns(spec: AuditSpec, source: Source) -> frozenset[str]:
 def _of_other_years(source: Source, absent: Set[str]) -> frozenset[str]:
     """The columns that some year has, or of HMDA may have: one that none has is misspelt, and not lacking."""
     if source.kind == "hmda":
+        from tasks.ingest import hmda  # loads DuckDB, and other sources need none
+
         return frozenset(name for name in absent if hmda.lacking(name) is not None)
     found: set[str] = set()
     for path in source.paths:

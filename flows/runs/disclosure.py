@@ -1,11 +1,17 @@
-"""What a run withholds, for restricted eyes: each withheld population with why, and what a reader can tell of it."""
+"""What a run withholds, for restricted eyes: each withheld population with why, and what a reader can tell of it.
+
+And the earlier published runs over the same rows, whose numbers a reader has too: they are named in the spec of a run
+when it starts, so that they are part of its identity, and a replay takes the same.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from schemas.artifact import Partition
+from flows.runs.index import Run, published_runs, run_of
+from schemas.artifact import Artifact, Partition
+from schemas.audit.spec import AuditSpec, Earlier
 from schemas.errors import SpecError
-from schemas.tables.publication import GONE, PUBLICATION
+from schemas.tables.publication import GONE, HANDED_ON, PUBLICATION, PUBLICATION_BESIDE, earlier
 from schemas.terms import EVERYBODY
 from tasks.lake.store import Lake
 from tasks.metrics.publish.algorithm.profiles import POLICIES
@@ -16,6 +22,71 @@ _WHOLE = ("source", "used")
 """Bases of populations that stand for a group as a whole."""
 _NAMED = 3
 """Groups that a line names."""
+
+
+def with_earlier(spec: AuditSpec, lake: Lake) -> AuditSpec:
+    """The spec with the published runs of the lake that share rows with it, and with those that it names itself.
+
+    A published run that is audited again is the same run: it keeps the earlier runs that it had. Runs of a version
+    that hands nothing on, or whose rows cannot be matched, are left out; the audit warns of them.
+
+    Raises:
+        SpecError: a run that the spec names is not in the lake, or its rows cannot be matched.
+        InfrastructureError: the source is not there.
+    """
+    if spec.disclosure.profile == "internal":
+        return spec
+    named = [each.run for each in spec.disclosure.beside]
+    published = [run for run in published_runs(lake) if run.spec.get("row_id") == spec.row_id and _handed_on(run)]
+    if not (named or published):
+        return spec
+    from tasks.ingest import stage as ingest  # loads the stages, and who reads results needs none
+
+    source_sha256 = ingest.settings_of(spec).source_sha256
+    sharing = [run for run in published if _shares(run, spec, source_sha256)]
+    for run in sharing:
+        again = _again(spec, run) if {*named} <= {*run.beside} else None
+        if again is not None:
+            return again
+    also = [run_of(lake, name) for name in named if name not in {run.run for run in sharing}]
+    unmatched = [run.run for run in also if not _shares(run, spec, source_sha256)]
+    if unmatched:
+        message = f"{unmatched[0]} shares no rows with this audit that could be matched; leave it out"
+        raise SpecError(message, ("disclosure", "beside"))
+    taken_now = sorted([*sharing, *also], key=lambda run: run.run)
+    return _beside(spec, [Earlier(run=run.run, tables=_handed_on(run)) for run in taken_now])
+
+
+def _again(spec: AuditSpec, run: Run) -> AuditSpec | None:
+    """The spec with the earlier runs of a run, where it is that run's; None where it is another's."""
+    from tasks.plan import plan
+
+    if (run.audit, run.year) != (spec.name, spec.year):
+        return None
+    same = _beside(spec, [Earlier.model_validate(each) for each in run.disclosure.get("beside", ())])
+    return same if plan(same).run == run.run else None
+
+
+def _shares(run: Run, spec: AuditSpec, source_sha256: str) -> bool:
+    """Whether a run hands on which rows it counts, and they can be told among those of the spec.
+
+    Rows of one file are by their number or identifier, those of two editions of a year by an identifier alone.
+    """
+    same_file = run.source_sha256 == source_sha256
+    same_year = (run.audit, run.year) == (spec.name, spec.year) and spec.row_id is not None
+    return (same_file or same_year) and run.spec.get("row_id") == spec.row_id and bool(_handed_on(run))
+
+
+def _handed_on(run: Run) -> tuple[Artifact, ...]:
+    """The tables that a run hands on, as a later run reads them; none of a version that had not all of them."""
+    found = {artifact.table: artifact for each in run.partitions for artifact in each.tables}
+    if any(table.name not in found or not found[table.name].rows for table in HANDED_ON):
+        return ()  # of an older version, or one whose refused rows are kept as a sample
+    return tuple(found[t.name].model_copy(update={"table": earlier(t).name}) for t in HANDED_ON)
+
+
+def _beside(spec: AuditSpec, runs: Sequence[Earlier]) -> AuditSpec:
+    return spec.model_copy(update={"disclosure": spec.disclosure.model_copy(update={"beside": tuple(runs)})})
 
 
 def withheld(lake: Lake, partitions: Sequence[Partition]) -> list[dict[str, Any]]:
@@ -32,9 +103,29 @@ def withheld(lake: Lake, partitions: Sequence[Partition]) -> list[dict[str, Any]
     ]
 
 
+def taken(lake: Lake, partitions: Sequence[Partition]) -> list[dict[str, Any]]:
+    """The earlier published runs that a run was audited with, in the shape of ``PUBLICATION_BESIDE``.
+
+    Raises:
+        IntegrityError: the table is not the one that was written.
+    """
+    return _read(lake, partitions, PUBLICATION_BESIDE.name) or []
+
+
+def of_earlier(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What whoever publishes a run is told of earlier ones: what more is withheld for them, and what follows anyway."""
+    runs, out = ", ".join(row["run"] for row in rows), []
+    if rows and (n := rows[0]["told"]):
+        counts = "1 count of few people" if n == 1 else f"{n} counts of few people"
+        out.append(f"{counts} would follow from this run beside {runs}, which is published: more is withheld for that")
+    if rows and (n := rows[0]["closed"]):
+        out.append(f"counts of few people that follow from this run beside {runs}, withheld or not: {n}; merge groups")
+    return out
+
+
 def counted(rows: Sequence[Mapping[str, Any]]) -> str:
     """How many populations are withheld, in words, from the rows of the publication."""
-    every = {tuple(row[name] for name in _WHOSE) for row in rows}
+    every = {tuple(row[name] for name in _WHOSE) for row in rows if not row.get("groups")}
     gone = {tuple(row[name] for name in _WHOSE) for row in rows if row["fate"] in GONE}
     return f"{len(gone)} of {len(every)} populations withheld"
 
@@ -79,11 +170,18 @@ def withheld_groups(rows: Sequence[Mapping[str, Any]], profile: str) -> list[str
 
 
 def _rows(lake: Lake, partitions: Sequence[Partition]) -> list[dict[str, Any]]:
-    for partition in partitions:
-        for artifact in partition.tables:
-            if artifact.table == PUBLICATION.name:
-                return list(lake.read(artifact).to_pylist())
-    raise SpecError("the run was made before the disclosure pass; audit again to have it")
+    rows = _read(lake, partitions, PUBLICATION.name)
+    if rows is None:
+        raise SpecError("the run was made before the disclosure pass; audit again to have it")
+    return rows
+
+
+def _read(lake: Lake, partitions: Sequence[Partition], name: str) -> list[dict[str, Any]] | None:
+    """The rows of a table; None where the run has none of that name."""
+    for artifact in (artifact for partition in partitions for artifact in partition.tables):
+        if artifact.table == name:
+            return list(lake.read(artifact).to_pylist())
+    return None
 
 
 def _width(row: Mapping[str, Any]) -> int | None:

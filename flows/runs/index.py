@@ -49,6 +49,16 @@ class Run:
         """Rows of the source."""
         return int(self.lineage[0]["rows"]["in"])
 
+    @property
+    def disclosure(self) -> Mapping[str, Any]:
+        """The part ``disclosure`` of its spec."""
+        return self.spec.get("disclosure") or {}
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Earlier published runs that its numbers were audited with."""
+        return tuple(each["run"] for each in self.disclosure.get("beside", ()))
+
     def published(self, name: str) -> Artifact | None:
         """What may be told of a table; None where the run has no such table.
 
@@ -99,15 +109,27 @@ def protect(lake: Lake, run: str, protected: bool) -> None:
 
 
 def published_beside(lake: Lake, run: str) -> list[str]:
-    """Other runs that are marked as published and share rows with a run: its data, or its audit and year."""
-    marked = [path.split("/")[1] for path in lake.storage.glob("runs/*/protected/mark.json")]
-    others = [run_of(lake, name) for name in sorted(marked) if name != run]
+    """Other runs that are marked as published, share rows with a run, and were not audited together with it.
+
+    They share rows if they are of its data, or of its audit and year.
+    """
+    others = [each for each in published_runs(lake) if each.run != run]
     own = run_of(lake, run) if others else None
     return [
         each.run
         for each in others
-        if own and (each.source_sha256 == own.source_sha256 or (each.audit, each.year) == (own.audit, own.year))
+        if own
+        and each.run not in own.beside
+        and run not in each.beside
+        and (each.source_sha256 == own.source_sha256 or (each.audit, each.year) == (own.audit, own.year))
     ]
+
+
+def published_runs(lake: Lake) -> list[Run]:
+    """The runs that are marked as published, by id. Of the profile `internal` none may be, so that it is left out."""
+    marked = [path.split("/")[1] for path in lake.storage.glob("runs/*/protected/mark.json")]
+    runs = [run_of(lake, name) for name in sorted(marked)]
+    return [run for run in runs if run.disclosure.get("profile") != "internal"]
 
 
 def is_protected(lake: Lake, run: str) -> bool:

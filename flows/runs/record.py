@@ -4,14 +4,14 @@ import hashlib
 import io
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flows.runs.disclosure import counted, remarks, withheld_groups
+from flows.runs.disclosure import counted, of_earlier, remarks, taken, withheld_groups
 from flows.runs.index import published_beside
 from flows.runs.manifest import digest, read_manifest, record_of, report_named, report_of
 from schemas.artifact import Partition
@@ -104,13 +104,8 @@ def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) 
     warnings = [*decision_direction.warnings(direction, spec.decision), *spec.remarks()]
     unchecked = decision_direction.said(direction) if direction["decided_by"] == "none" else ""
     read = published_read(lake, done)
-    if spec.disclosure.profile == "internal":
-        warnings.append("profile internal: nothing is withheld or rounded; no file of this run is to be published")
-    elif others := published_beside(lake, run):
-        warnings.append(
-            f"{', '.join(others)} is marked as published and has rows of this run: they are not audited together, and "
-            "a withheld count may follow from the difference of both; publish one of them"
-        )
+    beside = taken(lake, done)
+    warnings += [*_to_publish(lake, spec, run, [row["run"] for row in beside]), *of_earlier(beside)]
     publication = _table(lake, done, "publish", PUBLICATION).to_pylist()
     warnings += remarks(publication, verdicts, spec.disclosure.profile)
     return Summary(
@@ -128,6 +123,20 @@ def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) 
         not_run=not_asked(spec),
         unchecked=unchecked,
     )
+
+
+def _to_publish(lake: Lake, spec: AuditSpec, run: str, audited: Sequence[str]) -> Iterator[str]:
+    """Why a run is not to be published, or not beside another one that it was not audited with."""
+    if spec.disclosure.profile == "internal":
+        yield "profile internal: nothing is withheld or rounded; no file of this run is to be published"
+        return
+    named = [each.run for each in spec.disclosure.beside if each.run not in audited]
+    if others := sorted({*published_beside(lake, run), *named}):
+        yield (
+            f"{', '.join(others)} is marked as published and has rows of this run: they are not audited together, and "
+            "a withheld count may follow from the difference of both; audit again where both are of this version, "
+            "name rows alike and keep all refused rows (refusals.keep: all), else publish one of them"
+        )
 
 
 def is_published(lake: Lake, run: str) -> bool:
@@ -226,6 +235,7 @@ def _manifest(lake: Lake, planned: Plan, done: Sequence[Partition], state: State
         "records": {p: hashlib.sha256(lake.storage.read(p) or b"").hexdigest() for p in map(record_of, done)},
         "partitions": [p.model_dump(mode="json", exclude={"reused"}) for p in done],
         "lineage": [lake.lineage(p) for p in done],
+        "steps": [{"name": s.name, "reused": p.reused} for s, p in zip(planned.steps, done, strict=True)],
     }
     sealed = {**content, "sha256": digest(content)}
     lake.write_file(

@@ -34,20 +34,34 @@ def replay_run(root: Path | str, run: str) -> list[dict[str, Any]]:
         IntegrityError: the source is not the one that the run read.
     """
     lake = open_lake(root)
+    manifest, planned = planned_again(lake, run)
+    before = [Partition.model_validate(entry) for entry in manifest["partitions"]]
+    if [p.stage for p in before] != [step.stage.name for step in planned.steps]:
+        raise SpecError(f"run {run} went through other stages than this version has; {_OTHER_VERSION}")
+    with tempfile.TemporaryDirectory(prefix="replay-", dir=lake.storage.local / "tmp") as scratch:
+        again = Lake(Path(scratch))
+        _hand_over(lake, planned, again)
+        after = _computed(planned, again)
+    cause = _differs(manifest, planned)
+    return [_compared(step, b, a, cause) for step, b, a in zip(planned.steps, before, after, strict=True)]
+
+
+def planned_again(lake: Lake, run: str) -> tuple[dict[str, Any], Plan]:
+    """The manifest of a run, and the steps that this version would take to it.
+
+    Raises:
+        SpecError: the lake has no such run, or it is of another version.
+        InfrastructureError: its source is not there.
+        IntegrityError: the source is not the one that the run read.
+    """
     manifest = read_manifest(lake, run)
     planned = plan(_spec(manifest, run))
     if planned.source_sha256 != manifest["source_sha256"]:
         raise IntegrityError(
             f"the source of run {run} has changed since (sha256 {planned.source_sha256[:12]}, then "
-            f"{manifest['source_sha256'][:12]}); bring back the file that it read to replay it"
+            f"{manifest['source_sha256'][:12]}); bring back the file that it read"
         )
-    before = [Partition.model_validate(entry) for entry in manifest["partitions"]]
-    if [p.stage for p in before] != [step.stage.name for step in planned.steps]:
-        raise SpecError(f"run {run} went through other stages than this version has; {_OTHER_VERSION}")
-    with tempfile.TemporaryDirectory(prefix="replay-", dir=lake.storage.local / "tmp") as scratch:
-        after = _computed(planned, Lake(Path(scratch)))
-    cause = _differs(manifest, planned)
-    return [_compared(step, b, a, cause) for step, b, a in zip(planned.steps, before, after, strict=True)]
+    return manifest, planned
 
 
 def _spec(manifest: Mapping[str, Any], run: str) -> AuditSpec:
@@ -55,6 +69,12 @@ def _spec(manifest: Mapping[str, Any], run: str) -> AuditSpec:
         return validated(AuditSpec, spec_of(manifest))
     except ValidationError as error:
         raise SpecError(f"the spec of run {run} is not one of this version; {_OTHER_VERSION}") from error
+
+
+def _hand_over(lake: Lake, planned: Plan, again: Lake) -> None:
+    """Copy what a step reads of earlier runs, those that the run named then."""
+    for artifact in (artifact for step in planned.steps for artifact in step.given):
+        again.write_file(artifact.path, lake.check(artifact.path, artifact.sha256).read_bytes())
 
 
 def _computed(planned: Plan, lake: Lake) -> list[Partition]:

@@ -45,7 +45,8 @@ def _lines(error: BaseException) -> Iterator[str]:
         here = here.__cause__ or (None if here.__suppress_context__ else here.__context__)
     for each in reversed(seen):  # as Python has it: the first one first
         yield "\nTraceback (most recent call last):"
-        yield "".join(traceback.format_list(traceback.extract_tb(each.__traceback__))).rstrip()
+        frames = getattr(each, "frames", [])  # of a worker process, whose traceback does not come along
+        yield "".join([*frames, *traceback.format_list(traceback.extract_tb(each.__traceback__))]).rstrip()
         kind = f"{type(each).__module__}.{type(each).__qualname__}"
         yield f"{kind}: {each}" if isinstance(each, EvenhandError) else f"{kind}: (message left out)"
 

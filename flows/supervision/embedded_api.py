@@ -8,7 +8,6 @@ The next run stops the server of a killed process.
 import json
 import logging
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +16,7 @@ import psutil
 from filelock import FileLock, Timeout
 
 from flows.supervision.interruption import shielded_children
-from flows.supervision.prepare import TEMPLATE
+from flows.supervision.prepare import seed_database
 from schemas.errors import InfrastructureError
 from tasks.lake.store import Lake
 
@@ -79,34 +78,25 @@ def prepare_environment(local: Path) -> None:
     os.environ.setdefault("PREFECT_LOCAL_STORAGE_PATH", str(Path(os.environ["PREFECT_HOME"]) / "storage"))
 
 
-def seed_database(home: Path) -> None:
-    """Give a new Prefect home the database that the set-up has migrated already."""
-    database = home / "prefect.db"
-    if TEMPLATE.is_file() and not database.exists():
-        home.mkdir(parents=True, exist_ok=True)
-        draft = database.with_suffix(f".{os.getpid()}")
-        shutil.copyfile(TEMPLATE, draft)
-        draft.replace(database)
-
-
 @contextmanager
 def _server(record: Path) -> Iterator[None]:
     """The server, named to this process and those that it starts; ``record`` says to others which process it is."""
-    from prefect.server.api.server import SubprocessASGIServer
-    from prefect.settings import PREFECT_API_URL, temporary_settings
+    from flows.supervision.server_process import embedded_server, end, wait_for
 
     _end_orphan(record)
-    server = SubprocessASGIServer()
+    server = None
     try:
         with shielded_children():  # an audit that is stopped has to tell Prefect so
-            server.start()
-        if server.server_process is not None:
-            process = psutil.Process(server.server_process.pid)
-            record.write_text(json.dumps({"pid": process.pid, "began": process.create_time()}))
-        with temporary_settings({PREFECT_API_URL: server.api_url}):
+            server, api = embedded_server()
+        record.write_text(json.dumps({"pid": server.pid, "began": psutil.Process(server.pid).create_time()}))
+        from prefect.settings import PREFECT_API_URL, temporary_settings  # a second, in which the server starts
+
+        wait_for(server, api)
+        with temporary_settings({PREFECT_API_URL: api}):
             yield
     finally:
-        server.stop()
+        if server is not None:
+            end(server)
         record.unlink(missing_ok=True)
 
 

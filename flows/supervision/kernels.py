@@ -8,16 +8,36 @@ import logging
 import multiprocessing
 import os
 import sys
+import time
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from tasks.pipeline.specs import read_spec
 from tasks.plan import plan
 from tasks.proof.plain import call_plainly
 
 RECORD = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).with_name("__pycache__")) / "kernels.txt"
-"""The index files of compiled kernels, a line each; it goes when they go."""
+"""The compiled kernels, a line each: index file and file of the code; it goes when they go."""
 log = logging.getLogger("evenhand")
+
+
+class Kernel(NamedTuple):
+    """Where a compiled kernel is kept."""
+
+    index_file: str
+    """The file of numba that lists its compiled forms."""
+    source_file: str
+    """The file of its code."""
+
+    def is_compiled(self) -> bool:
+        """Whether it was compiled since its code was last written: numba compiles what is older anew."""
+        try:
+            return Path(self.index_file).stat().st_mtime >= Path(self.source_file).stat().st_mtime
+        except OSError:
+            return False
+
 
 _SPEC = """
 name: kernels
@@ -59,28 +79,41 @@ def compile_kernels() -> None:
     An audit compiles what it lacks, so that a failure here is told, and is none of the set-up.
     """
     log.info("compiling numerical kernels: one to two minutes, once")
+    began = time.time()
     free = _SPEC.replace(", constraint: up", "").replace(", constraint: down", "")  # a kernel for what nothing bounds
     specs = [f"{spec}methods: {asked}" for spec, asked in [*((_SPEC, each) for each in _METHODS), (free, _METHODS[-1])]]
     try:
-        with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
-            folders = set[str]().union(*pool.map(_audit, specs))
+        workers = min(len(specs), os.cpu_count() or 1)
+        with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+            found = sorted(set[Kernel]().union(*pool.map(_audit, specs)))
         RECORD.parent.mkdir(parents=True, exist_ok=True)
-        RECORD.write_text("".join(f"{file}\n" for folder in sorted(folders) for file in Path(folder).glob("*.nbi")))
+        RECORD.write_text("".join(f"{kernel.index_file}\t{kernel.source_file}\n" for kernel in found))
     except Exception as error:  # a folder that cannot be written, too little memory: the first audit takes longer
         log.warning("kernels could not be kept (%s); the first audit takes a minute more", error)
+        return
+    new = sum(Path(kernel.index_file).stat().st_mtime >= began for kernel in found)
+    log.info("%d kernels are compiled, %d of them now, in %.0f s", len(found), new, time.time() - began)
 
 
 def compiled_kernels() -> tuple[int, int]:
-    """Index files of compiled kernels that are there, of how many that the set-up recorded."""
-    recorded = [Path(line) for line in RECORD.read_text().splitlines()] if RECORD.is_file() else []
-    return sum(file.is_file() for file in recorded), len(recorded)
+    """Kernels that are compiled as their code is now, of how many that the set-up recorded."""
+    lines = RECORD.read_text().splitlines() if RECORD.is_file() else []
+    recorded = [Kernel(*line.split("\t")) for line in lines if line.count("\t") == 1]  # a version before had no code
+    return sum(kernel.is_compiled() for kernel in recorded), len(recorded)
 
 
-def _audit(spec: str) -> set[str]:
-    """Call the stages of a small audit as functions; the folders of the kernels that were loaded."""
+def _audit(spec: str) -> set[Kernel]:
+    """Call the stages of a small audit as functions; the kernels that they called."""
     call_plainly([step for step in plan(read_spec(spec, "kernels", {}).spec).steps if step.name not in _ENDS])
     from numba.core.registry import CPUDispatcher  # the stages load it
 
     loaded = [module for name, module in list(sys.modules.items()) if name.startswith("tasks.")]
     kernels = [each for module in loaded for each in vars(module).values() if isinstance(each, CPUDispatcher)]
-    return {str(kernel.stats.cache_path) for kernel in kernels}
+    return {kernel for each in kernels for kernel in _kept(each)}
+
+
+def _kept(kernel: Any) -> Iterator[Kernel]:
+    """Where numba keeps a kernel that was called, by the name of its function and the line that it begins in."""
+    code = kernel.py_func.__code__
+    name = f"{Path(code.co_filename).stem}.{kernel.py_func.__qualname__}-{code.co_firstlineno}.*.nbi"
+    yield from (Kernel(str(file), code.co_filename) for file in Path(str(kernel.stats.cache_path)).glob(name))

@@ -4,6 +4,7 @@ Prefect takes about seven seconds to migrate a new database. Without the prepare
 """
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -29,6 +30,16 @@ def prepare() -> None:
         with sqlite3.connect(Path(home) / "prefect.db") as connection:
             connection.execute("VACUUM INTO ?", (str(draft),))
         draft.replace(TEMPLATE)
+
+
+def seed_database(home: Path) -> None:
+    """Give a new Prefect home the database that the set-up has migrated already."""
+    database = home / "prefect.db"
+    if TEMPLATE.is_file() and not database.exists():
+        home.mkdir(parents=True, exist_ok=True)
+        draft = database.with_suffix(f".{os.getpid()}")
+        shutil.copyfile(TEMPLATE, draft)
+        draft.replace(database)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from tasks.lake.store import Lake
 from tasks.pipeline.stop_request import stop_requested
 
 _GATE = "gate.lock"
+_COMMAND = "command-"
 
 
 @dataclass(frozen=True)
@@ -31,16 +32,24 @@ class Presence:
     """The process of a run."""
 
     run: str
-    """Id of the flow run; ``command-<process id>`` where there is none."""
+    """Id of the flow run; ``command_id()`` where there is none."""
     host: str
     pid: int
     started: str
     name: str
     """Of the record and its lock: another one each time, as a run may be taken up again while the old record lies."""
+    stage: str = ""
+    """What it computes in its own process."""
 
     def __str__(self) -> str:
         """In the words of a message."""
-        return f"process {self.pid} on {self.host}, at work since {self.started}"
+        where = f" in stage {self.stage}" * bool(self.stage)
+        return f"process {self.pid} on {self.host}, at work since {self.started}{where}"
+
+
+def command_id() -> str:
+    """Stands for the id of a flow run where there is none."""
+    return f"{_COMMAND}{os.getpid()}"
 
 
 @contextmanager
@@ -57,8 +66,25 @@ def at_work(lake: Lake, run: str) -> Iterator[None]:
             yield
         finally:
             # after a stop request the process may end before Prefect has told the server: the next run then finds it
-            if not stop_requested():
+            if not stop_requested() or run.startswith(_COMMAND):
                 forget(lake, presence)
+
+
+def in_stage(lake: Lake, stage: str) -> None:
+    """Note in the records of this process which stage it computes: of one that is killed, nobody else could tell."""
+    for presence in recorded(lake):
+        if (presence.pid, presence.host) == (os.getpid(), socket.gethostname()):
+            draft = _home(lake) / f"{presence.name}.draft"
+            draft.write_text(json.dumps({**asdict(presence), "stage": stage}))
+            draft.replace(_home(lake) / f"{presence.name}.json")
+
+
+def killed(lake: Lake) -> Iterator[str]:
+    """Commands that were killed, in words; each is told once. Flow runs are told by ``zombies``."""
+    for presence in dead(lake):
+        if presence.run.startswith(_COMMAND):
+            forget(lake, presence)
+            yield f"{presence}, ended without a word, as when it is killed: was there memory enough?"
 
 
 def dead(lake: Lake) -> list[Presence]:

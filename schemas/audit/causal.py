@@ -5,13 +5,16 @@ Scope: the shape of the graph, and checks that need the graph alone. Checks agai
 """
 
 from collections.abc import Iterable
-from typing import Literal, Self
+from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING, Literal, Self
 
-import networkx as nx
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from schemas.bounds import Strict
 from schemas.errors import nearest
+
+if TYPE_CHECKING:
+    from networkx import DiGraph
 
 Edge = tuple[str, str]
 Form = Literal["linear", "forest", "boosting", "count", "ordinal", "nominal"]
@@ -62,10 +65,14 @@ class CausalGraph(Strict):
     @field_validator("edges")
     @classmethod
     def _acyclic(cls, edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
-        graph = nx.DiGraph(list(edges))
-        if not nx.is_directed_acyclic_graph(graph):
-            cycle = [a for a, _ in nx.find_cycle(graph)]
-            raise ValueError(f"the causal graph has a cycle: {' -> '.join([*cycle, cycle[0]])}; remove one edge of it")
+        ordered = TopologicalSorter[str]()
+        for cause, effect in edges:
+            ordered.add(effect, cause)
+        try:
+            ordered.prepare()
+        except CycleError as error:
+            cycle = " -> ".join(error.args[1])
+            raise ValueError(f"the causal graph has a cycle: {cycle}; remove one edge of it") from error
         return edges
 
     @field_validator("mechanisms")
@@ -78,9 +85,11 @@ class CausalGraph(Strict):
         return mechanisms
 
     @property
-    def directed(self) -> nx.DiGraph:
+    def directed(self) -> "DiGraph":
         """The same for networkx."""
-        return nx.DiGraph(list(self.edges))
+        from networkx import DiGraph  # a tenth of a second to import, and a plan follows no path
+
+        return DiGraph(list(self.edges))
 
     def parents(self, name: str) -> tuple[str, ...]:
         """Direct causes, in the order of the edges."""

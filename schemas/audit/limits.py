@@ -1,4 +1,4 @@
-"""The part ``verdicts`` of the spec: what the states of an audit are judged by, and how much is too much.
+"""The parts ``verdicts`` and ``thresholds`` of the spec: what states are judged by, and how much is too much.
 
 The defaults are choices of this project (docs/verdicts.md): no statute or examiner's manual gives such a number.
 """
@@ -135,3 +135,24 @@ class Verdicts(Strict):
     def complete(self) -> bool:
         """Whether the table is said to hold every column that the lender decided by; not said is no."""
         return self.columns_complete is True
+
+
+class Threshold(Strict):
+    """A limit fixed before the run. The whole interval must lie on one side for a verdict."""
+
+    measure: str
+    method: str | None = None
+    decision_maker: Literal["model", "lender"] | None = None
+    parameters: dict[str, float | str] = Field(
+        {}, description="only for measures with these parameters; if none, for the one without any where there is one"
+    )
+    minimum: float | None = None
+    maximum: float | None = None
+
+    @model_validator(mode="after")
+    def _one_side_at_least(self) -> Self:
+        if self.minimum is None and self.maximum is None:
+            raise ValueError("a threshold needs a minimum or a maximum")
+        if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
+            raise ValueError(f"minimum {self.minimum:g} is above maximum {self.maximum:g}: no value can keep both")
+        return self

@@ -51,6 +51,14 @@ class MethodSettings(Strict):
         """What is wrong with them beside the settings of other methods; locations begin at their own keys."""
         return ()
 
+    def forecast_mb(self, rows: int) -> float:  # noqa: ARG002 a method that knows looks at them
+        """Memory of the method's detection beyond what a process holds anyway, in MB; 0 where it is not known.
+
+        Args:
+            rows: of the source.
+        """
+        return 0.0
+
     def takes_long(self) -> str:
         """What to say before the method detects, where it may then say nothing for minutes; else empty."""
         return ""

@@ -76,6 +76,19 @@ class Derived(Strict):
         return values
 
 
+KeptRule = Literal["all", "sample", "counts"]
+
+
+class KeptRefusals(Strict):
+    """Which refused rows are written; they are counted exactly in any case."""
+
+    keep: KeptRule = Field(
+        "sample",
+        description="sample: every row up to 100,000 a stage, beyond that 1,000 a reason and column with a weight; "
+        "all: every row; counts: no row",
+    )
+
+
 class Synthetic(Strict):
     """Applicants to draw: which generator, from which seed, with which coefficients."""
 

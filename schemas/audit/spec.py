@@ -10,13 +10,14 @@ from typing import Any, Final, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
+from schemas.artifact import Artifact
 from schemas.audit import hmda
 from schemas.audit.causal import CausalGraph
 from schemas.audit.column import ColumnSpec
-from schemas.audit.limits import Verdicts
+from schemas.audit.limits import Threshold, Verdicts
 from schemas.audit.methods import Methods, known_in
 from schemas.audit.model import Model
-from schemas.audit.source import Code, Source
+from schemas.audit.source import Code, KeptRefusals, Source
 from schemas.bounds import Seed, Strict
 from schemas.errors import SpecError, nearest, raise_together
 from schemas.terms import Kind
@@ -106,25 +107,17 @@ class Explain(Strict):
         return {"decision_makers": ["model"], "factuals": "false_negatives", "candidate_score": 0.6, **own}
 
 
-class Threshold(Strict):
-    """A limit fixed before the run. The whole interval must lie on one side for a verdict."""
+class Earlier(Strict):
+    """An earlier run that is published, and what it hands on to later runs over the same rows."""
 
-    measure: str
-    method: str | None = None
-    decision_maker: Literal["model", "lender"] | None = None
-    parameters: dict[str, float | str] = Field(
-        {}, description="only for measures with these parameters; if none, for the one without any where there is one"
-    )
-    minimum: float | None = None
-    maximum: float | None = None
+    run: str = Field(min_length=1)
+    tables: tuple[Artifact, ...] = Field((), description="looked up in the lake when an audit starts")
 
-    @model_validator(mode="after")
-    def _one_side_at_least(self) -> Self:
-        if self.minimum is None and self.maximum is None:
-            raise ValueError("a threshold needs a minimum or a maximum")
-        if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
-            raise ValueError(f"minimum {self.minimum:g} is above maximum {self.maximum:g}: no value can keep both")
-        return self
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, raw: Any) -> Any:
+        """A run id alone will do."""
+        return {"run": raw} if isinstance(raw, str) else raw
 
 
 class Disclosure(Strict):
@@ -134,6 +127,11 @@ class Disclosure(Strict):
         "strict",
         description="internal: nothing withheld or rounded, not to be published; public: n below 5 withheld; strict: "
         "counts up to 7 withheld, the rest rounded to 5; official: counts up to 10 withheld, the rest rounded to 10",
+    )
+    beside: tuple[Earlier, ...] = Field(
+        (),
+        description="ids of earlier published runs over the same rows, beside those that the lake holds as protected: "
+        "what follows from their numbers and from this run's together is withheld",
     )
 
 
@@ -183,6 +181,7 @@ class AuditSpec(Strict):
     protected: tuple[Protected, ...] = Field(min_length=1)
     columns: dict[str, ColumnSpec] = Field(min_length=1)
     missing: Literal["exclude", "impute"] = "exclude"
+    refusals: KeptRefusals = KeptRefusals()
     model: Model = Model()
     explain: Explain = Explain()
     causal_graph: CausalGraph = CausalGraph()

@@ -26,7 +26,7 @@ APPLICATIONS = Table(
 
 MEMBERSHIPS = Table(
     "memberships",
-    "The group of every row of the source, refused rows included, for every protected attribute.",
+    "The group of every application, and of every row that `refusals` has, for every protected attribute.",
     (ROW_ID, PROTECTED_ATTRIBUTE, GROUP),
     key=("row_id", "protected_attribute"),
     restricted=True,
@@ -34,7 +34,7 @@ MEMBERSHIPS = Table(
 
 REFUSALS = Table(
     "refusals",
-    "Rows that a stage could not use, each with its reason.",
+    "Rows that a stage could not use, each with its reason: all of them, or a sample where they are many.",
     (
         ROW_ID,
         Column("source_row", "int64", "number of the row in the source, from 1", nullable=True, minimum=1),
@@ -43,8 +43,27 @@ REFUSALS = Table(
         Column("column", "string", "the column to blame", nullable=True),
         Column("detail", "string", "the expectation that was not met", nullable=True),
         Column("favourable", "bool", "the lender's decision, where it could be read", nullable=True),
+        Column("weight", "double", "refused rows of this reason and column that it stands for", minimum=1.0),
     ),
     key=("row_id", "stage"),
+    restricted=True,
+)
+
+REFUSAL_COUNTS = Table(
+    "refusal_counts",
+    "Rows that a stage could not use, counted exactly. Rows of one kind are alike in reason, column, decision and the "
+    "groups of all protected attributes; a kind has a row for each attribute, so sum n over one attribute.",
+    (
+        Column("stage", "string", "the stage that refused them"),
+        Column("kind", "int32", "number of the kind of row, from 0", minimum=0),
+        Column("reason", "string", "why", codes=tuple(Refusal)),
+        Column("column", "string", "the column to blame", nullable=True),
+        PROTECTED_ATTRIBUTE,
+        Column("group", "string", "their group; null where it could not be read", nullable=True),
+        Column("favourable", "bool", "the lender's decision, where it could be read", nullable=True),
+        Column("n", "int64", "number of rows", minimum=1),
+    ),
+    key=("stage", "kind", "protected_attribute"),
     restricted=True,
 )
 
@@ -115,7 +134,9 @@ MODELS = Table(
             "number of the model, from 0: each was fitted without the rows that it decides on",
             minimum=0,
         ),
-        Column("content", "binary", "the model in the format of skops, which runs no code when it is read"),
+        Column(
+            "content", "binary", "numbers as safetensors, trees in the format of skops, a given model as it was given"
+        ),
     ),
     key=("fold",),
     restricted=True,

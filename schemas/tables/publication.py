@@ -7,7 +7,7 @@ that is null was withheld or not measured; where a table has a column ``withheld
 from dataclasses import replace
 
 from schemas.table import Column, Table
-from schemas.tables.applications import DECISION_MAKER, GROUP, PROTECTED_ATTRIBUTE
+from schemas.tables.applications import DECISION_MAKER, GROUP, PROTECTED_ATTRIBUTE, ROW_ID
 from schemas.tables.findings import METHOD
 
 PREFIX = "published_"
@@ -37,10 +37,70 @@ PUBLICATION = Table(
             "least", "int64", "of a withheld number: the least that can be told from all that is published", True, 0
         ),
         Column("largest", "int64", "the largest", True, 0),
+        Column("low", "int64", "what a reader knows of the number: the least that is printed alike", True, 0),
+        Column("high", "int64", "the largest that is printed alike; null where nothing bounds it", True, 0),
+        Column("rest_low", "int64", "of an event: the same of those without it; null where nothing is told", True, 0),
+        Column("rest_high", "int64", "the largest; null where nothing bounds it", True, 0),
+        Column("groups", "string", "of withheld groups that are shown as one: their names, as JSON; else empty"),
     ),
-    key=("protected_attribute", "group", "part", "decision_maker", "base", "reason", "event"),
+    key=("protected_attribute", "group", "part", "decision_maker", "base", "reason", "event", "groups"),
     restricted=True,
 )
+
+PUBLICATION_ROWS = Table(
+    "publication_rows",
+    "The kind of each row of the source: rows of a kind are counted by the same numbers of the publication.",
+    (ROW_ID, Column("kind", "int32", "number of the kind", minimum=0)),
+    key=("row_id",),
+    restricted=True,
+)
+
+PUBLICATION_KINDS = Table(
+    "publication_kinds",
+    "What the numbers of the publication tell apart of each kind of rows: a row for each property of a kind.",
+    (
+        Column("kind", "int32", "number of the kind", minimum=0),
+        Column("property", "string", "what the row says", codes=("group", "place", "denied")),
+        Column("protected_attribute", "string", "of a group: the attribute; else empty"),
+        Column("columns", "string", "of a group: the columns of the attribute, as JSON; else empty"),
+        Column("group", "string", "the group; else empty"),
+        Column("base", "string", "of a place: which rows it holds; else empty"),
+        Column("decision_maker", "string", "whose decisions; else empty"),
+        Column("reason", "string", "of a place: why its rows were refused; else empty"),
+    ),
+    key=("kind", "property", "protected_attribute", "base", "decision_maker", "reason"),
+    restricted=True,
+)
+
+PUBLICATION_BESIDE = Table(
+    "publication_beside",
+    "Earlier published runs over the same rows that were taken into account: a row for each.",
+    (
+        Column("run", "string", "the earlier run"),
+        Column(
+            "told",
+            "int64",
+            "small counts that would follow from all runs, were not more withheld",
+            minimum=0,
+        ),
+        Column("closed", "int64", "small counts that follow all the same", minimum=0),
+    ),
+    key=("run",),
+    restricted=True,
+)
+"""Both numbers are of all runs together."""
+
+HANDED_ON = (PUBLICATION, PUBLICATION_ROWS, PUBLICATION_KINDS)
+"""What a later run over the same rows has to know of a published one."""
+
+
+def earlier(table: Table) -> Table:
+    """The declaration of a table that earlier published runs hand on: one run's rows after another's."""
+    return replace(table, name=f"earlier_{table.name}")
+
+
+EARLIER = tuple(map(earlier, HANDED_ON))
+"""The same tables as a later run reads them."""
 
 PUBLISHED_WATERFALL = Table(
     "published_waterfall",
@@ -74,6 +134,20 @@ PUBLISHED_MISSINGNESS = Table(
         Column("withheld", "bool", "whether a number of the row is withheld"),
     ),
     key=("feature", "reason"),
+)
+
+PUBLISHED_MERGED = Table(
+    "published_merged",
+    "Withheld groups of an attribute that are shown as one group, where that tells nothing of each.",
+    (
+        PROTECTED_ATTRIBUTE,
+        Column("groups", "string", "the groups, in words"),
+        Column("base", "string", "which rows they are counted in", codes=BASES),
+        Column("decision_maker", "string", "whose decisions; empty where it is not about decisions"),
+        Column("n", "int64", "people of all these groups", minimum=0),
+        Column("denied", "int64", "those denied; null where that is not told", True, 0),
+    ),
+    key=("protected_attribute", "groups", "base", "decision_maker"),
 )
 
 PUBLISHED_FINDINGS = Table(

@@ -12,7 +12,7 @@ VALIDATIONS = Table(
         Column("column", "string", "its column or columns", nullable=True),
         Column("expected", "string", "what was expected, as JSON"),
         Column("success", "bool", "whether it held"),
-        Column("elements", "int64", "values looked at", minimum=0),
+        Column("elements", "int64", "values held against it; nulls only against the null rule", minimum=0),
         Column("unexpected", "int64", "values that broke it", minimum=0),
         Column("quarantined", "bool", "whether the rows that broke it were set aside and the rest kept"),
     ),

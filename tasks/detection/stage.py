@@ -18,7 +18,8 @@ from schemas.tables.applications import APPLICANTS, MODELS
 from schemas.tables.findings import AGGREGATES, DRAWS, EVIDENCE, FINDINGS, TALLIES
 from tasks.counterfactuals.assumptions import Generator
 from tasks.counterfactuals.settings import MatchingSettings, matching_of
-from tasks.numerics.results import Detected
+from tasks.lake.drafts import IN_MEMORY, Drafts
+from tasks.numerics.results import Detected, Evidence
 from tasks.pipeline.given import READS, ProblemTables
 from tasks.pipeline.registry import METHODS, generator_of, tables_declared
 from tasks.pipeline.stage import Produced, stage
@@ -71,14 +72,17 @@ def settings_of(spec: AuditSpec, method: str) -> DetectSettings:
 
 
 @stage(
-    reads=tuple(dict.fromkeys((*READS, *tables_declared()))), writes=(FINDINGS, EVIDENCE, TALLIES, AGGREGATES, DRAWS)
+    reads=tuple(dict.fromkeys((*READS, *tables_declared()))),
+    writes=(FINDINGS, EVIDENCE, TALLIES, AGGREGATES, DRAWS),
+    streams=True,
 )
-def detect(*given: pa.Table, settings: DetectSettings) -> Produced:
+def detect(*given: pa.Table, settings: DetectSettings, drafts: Drafts = IN_MEMORY) -> Produced:
     """The findings of one method, the evidence behind them, and what is needed to summarise them."""
     from tasks.detection.problems import cases  # loads what asks a model again
 
     method = METHODS[settings.method].load()
-    tables: dict[str, list[pa.Table]] = {t.name: [t.empty()] for t in detect.writes}
+    tables: dict[str, list[pa.Table]] = {t.name: [t.empty()] for t in detect.writes if t is not EVIDENCE}
+    evidence = drafts.new(EVIDENCE.name, EVIDENCE.schema())
     expected = 0
     by_name = {table.name: each for table, each in zip(detect.reads, given, strict=True)}
     for case in cases(ProblemTables.of(by_name), settings):
@@ -88,7 +92,11 @@ def detect(*given: pa.Table, settings: DetectSettings) -> Produced:
         expected += int(method.units(case.problem).sum())
         for name, table in _tables(settings.method, case, found).items():
             tables[name].append(table)
-    return Produced({name: pa.concat_tables(parts) for name, parts in tables.items()}, rows_in=expected)
+        for piece in found.evidence.pieces():
+            evidence.append(_evidence(piece, case, settings.method))
+        del found  # before the next problem is looked at: neighbours of two at a time would take twice the room
+    whole = {name: pa.concat_tables(parts) for name, parts in tables.items()}
+    return Produced({**whole, EVIDENCE.name: evidence.ended()}, rows_in=expected)
 
 
 def _tables(method: str, case: "Case", found: Detected) -> Mapping[str, pa.Table]:
@@ -96,19 +104,12 @@ def _tables(method: str, case: "Case", found: Detected) -> Mapping[str, pa.Table
     names = np.array(problem.groups, dtype=object)
     origin = Origin(method, case.decision_maker, case.attribute, problem.groups)
 
-    def shared(n: int) -> dict[str, list[str]]:
-        return {
-            "method": [method] * n,
-            "decision_maker": [case.decision_maker] * n,
-            "protected_attribute": [case.attribute] * n,
-        }
-
-    f, e = found.findings, found.evidence
+    f = found.findings
     nothing = [None] * len(f.row)
     tested = vars(f.tested) if f.tested else dict.fromkeys(("control", "test", "low", "high", "p", "q"), nothing)
     return {
         FINDINGS.name: FINDINGS.build(
-            **shared(len(f.row)),
+            **_of_case(method, case, len(f.row)),
             row_id=ids[f.row],
             group=names[problem.group[f.row]],
             subgroup=f.subgroup,
@@ -117,15 +118,26 @@ def _tables(method: str, case: "Case", found: Detected) -> Mapping[str, pa.Table
             **tested,
             refusal=[str(reason) or None for reason in f.refusal],
         ),
-        EVIDENCE.name: EVIDENCE.build(
-            **shared(len(e.row)),
-            row_id=ids[e.row],
-            role=e.role.astype(object),
-            rank=e.rank,
-            other_row_id=ids[e.other],
-            value=e.value,
-        ),
         TALLIES.name: origin.tallies(found.tallies),
         AGGREGATES.name: origin.aggregates(found.aggregates),
         DRAWS.name: origin.draws(found.draws),
+    }
+
+
+def _evidence(e: Evidence, case: "Case", method: str) -> pa.Table:
+    return EVIDENCE.build(
+        **_of_case(method, case, len(e.row)),
+        row_id=case.ids[e.row],
+        role=e.role.astype(object),
+        rank=e.rank,
+        other_row_id=case.ids[e.other],
+        value=e.value,
+    )
+
+
+def _of_case(method: str, case: "Case", n: int) -> dict[str, list[str]]:
+    return {
+        "method": [method] * n,
+        "decision_maker": [case.decision_maker] * n,
+        "protected_attribute": [case.attribute] * n,
     }

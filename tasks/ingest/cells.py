@@ -56,7 +56,8 @@ class Refused:
             reason=self.reason[at],
             column=self.column[at],
             detail=[None] * len(at),
-            favourable=[favourable[i] for i in at],
+            favourable=favourable[at],
+            weight=np.ones(len(at)),
         )
 
 

@@ -5,22 +5,27 @@ from types import ModuleType
 from schemas.audit.source import Source
 from schemas.audit.spec import AuditSpec
 from schemas.errors import DataQualityError, Location, SpecError, nearest
-from tasks.ingest import hmda
-from tasks.ingest.sources import boston, delimited
-from tasks.ingest.synthetic import source as synthetic
-
-_KINDS: dict[str, ModuleType] = {
-    "boston1990": boston,
-    "csv": delimited,
-    "parquet": delimited,
-    "synthetic": synthetic,
-    "hmda": hmda,
-}
 
 
 def reader(source: Source) -> ModuleType:
-    """The module that reads a source: ``digest``, ``header`` and ``read``."""
-    return _KINDS[source.kind]
+    """The module that reads a source: ``digest``, ``header`` and ``read``; each loads libraries of its own."""
+    match source.kind:
+        case "boston1990":
+            from tasks.ingest.sources import boston
+
+            return boston
+        case "csv" | "parquet":
+            from tasks.ingest.sources import delimited
+
+            return delimited
+        case "synthetic":
+            from tasks.ingest.synthetic import source as synthetic
+
+            return synthetic
+        case "hmda":
+            from tasks.ingest import hmda
+
+            return hmda
 
 
 def digest(source: Source) -> str:
@@ -51,8 +56,8 @@ def check_columns(spec: AuditSpec) -> None:
     if spec.source.year_column:
         named.append((("source", "year_column"), spec.source.year_column))
     for location, name in named:
-        if spec.source.kind == "hmda" and name not in known and (told := hmda.lacking(name)):
-            raise DataQualityError(told)
+        if name not in known and spec.source.kind == "hmda":
+            _check_delivered(name)
         _check_known(name, known, location)
 
 
@@ -65,6 +70,14 @@ def unnamed_columns(spec: AuditSpec) -> tuple[str, ...]:
     named |= {column for p in spec.protected for column in p.columns}
     named |= {derived.column for derived in spec.source.derive.values()}
     return tuple(name for name in reader(spec.source).header(spec.source) if name not in named)
+
+
+def _check_delivered(name: str) -> None:
+    """Tell of a column that HMDA knows that this file does not give it."""
+    from tasks.ingest import hmda
+
+    if told := hmda.lacking(name):
+        raise DataQualityError(told)
 
 
 def _check_known(name: str, known: list[str], location: Location) -> None:

@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 
 from schemas.audit.column import ColumnSpec
-from schemas.audit.source import Source
+from schemas.audit.source import KeptRefusals, Source
 from schemas.audit.spec import AuditSpec, Decision, Protected, StageSettings
 from schemas.errors import DataQualityError, InfrastructureError, SpecError, TooFewError, nearest
 from schemas.table import Column
@@ -23,6 +23,7 @@ from schemas.tables.source import SOURCE_READ
 from schemas.terms import Kind, Refusal
 from tasks.ingest import cells, registry, year_of_rows
 from tasks.ingest.sources.raw import Unread
+from tasks.pipeline.lineage.refusals import Keeping
 from tasks.pipeline.stage import Produced, stage
 
 
@@ -37,6 +38,8 @@ class IngestSettings(StageSettings):
     outcome: Decision | None
     protected: tuple[Protected, ...]
     columns: dict[str, ColumnSpec]
+    refusals: KeptRefusals
+    seed: int
 
 
 @stage(writes=(APPLICATIONS, MEMBERSHIPS, SOURCE_READ))
@@ -87,6 +90,7 @@ def ingest(*, settings: IngestSettings) -> Produced:
         pa.concat_tables([refused.table(ids, raw.source_row, favourable), _unread(raw.unread)]),
         rows_in=rows,
         declared={APPLICATIONS.name: declared},
+        keeping=Keeping(settings.refusals.keep, settings.seed, memberships),
     )
 
 
@@ -242,6 +246,7 @@ def _unread(rows: Sequence[Unread]) -> pa.Table:
         column=[each.column for each in rows],
         detail=[each.detail for each in rows],
         favourable=[None] * len(rows),
+        weight=[1.0] * len(rows),
     )
 
 

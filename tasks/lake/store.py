@@ -24,6 +24,7 @@ from filelock import FileLock
 
 from schemas.artifact import Artifact, Partition
 from schemas.errors import InfrastructureError, IntegrityError, SpecError
+from tasks.lake.drafts import Written
 from tasks.lake.local_directory import Directory, sha256_of, write_flushed
 from tasks.lake.local_directory import flush as _flush
 from tasks.lake.storage import Storage, storage_at
@@ -132,7 +133,7 @@ class Lake:
         self,
         stage: str,
         key: str,
-        tables: Mapping[str, pa.Table],
+        tables: Mapping[str, pa.Table | Written],
         files: Mapping[str, bytes],
         record: Mapping[str, Any],
     ) -> Partition:
@@ -228,13 +229,16 @@ def _digests(partition: Partition) -> dict[str, str]:
 
 
 def _write(
-    draft: Path, home: str, tables: Mapping[str, pa.Table], files: Mapping[str, bytes]
+    draft: Path, home: str, tables: Mapping[str, pa.Table | Written], files: Mapping[str, bytes]
 ) -> tuple[tuple[Artifact, ...], dict[str, str]]:
     """Write tables and files into a draft, to lie in ``home``; gives what the record says of them."""
     artifacts = []
     for name, table in tables.items():
         path = draft / f"{name}.parquet"
-        pq.write_table(table, path, compression="zstd", store_schema=False)
+        if isinstance(table, Written):
+            shutil.move(table.path, path)
+        else:
+            pq.write_table(table, path, compression="zstd", store_schema=False)
         _flush(path)
         artifacts.append(Artifact(table=name, path=f"{home}/{path.name}", sha256=sha256_of(path), rows=table.num_rows))
     digests = {}

@@ -1,4 +1,4 @@
-"""DuckDB views over the lake, one per table, each row with its run.
+"""DuckDB views over the lake, one per table, each row with its run; and ``stage_runs``, what stages cost.
 
 Every reader of the lake opens its tables here. Arrow reads the files, whose digests are checked; DuckDB itself may open
 no file, whatever a statement says. Statements can reach DuckDB's temporary directory, so it is fresh, private and
@@ -9,17 +9,19 @@ import json
 import os
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import duckdb
 import psutil
 import pyarrow as pa
 from pyarrow.fs import LocalFileSystem
 
-from schemas.artifact import Partition
+from schemas.artifact import Artifact, Partition
 from schemas.errors import IntegrityError, SpecError, nearest
+from tasks.lake.stage_runs import VIEW, as_table
 from tasks.lake.store import Lake
 
 _MOST_MEMORY = 8 * 10**9
@@ -57,13 +59,16 @@ def open_views(
         IntegrityError: a manifest or a file is not the one that was written.
     """
     files: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for name, partitions in _runs(lake, run).items():
-        for artifact in (a for p in partitions for a in p.tables if tables is None or a.table in tables):
+    runs = _runs(lake, run)
+    for name, manifest in runs.items():
+        for artifact in (a for a in _artifacts(manifest) if tables is None or a.table in tables):
             files[artifact.table].append((name, str(lake.check(artifact.path, artifact.sha256))))
     with TemporaryDirectory(prefix="evenhand-sql-") as scratch, duckdb.connect() as connection:
         connection.execute("CREATE SCHEMA internal")
         for table, entries in files.items():
             _add_view(connection, table, entries)
+        if tables is None or VIEW in tables:
+            _add_stage_runs(connection, runs)
         connection.execute("SET temp_directory = $scratch", {"scratch": scratch})
         connection.execute("SET memory_limit = $size", {"size": f"{(memory or default_memory()) // 1000}KB"})
         connection.execute("SET threads = $threads", {"threads": os.cpu_count() or 1})
@@ -102,7 +107,8 @@ def _manifests(lake: Lake) -> dict[str, str]:
     return {path.split("/")[1]: path for path in found}
 
 
-def _runs(lake: Lake, run: str | None) -> dict[str, list[Partition]]:
+def _runs(lake: Lake, run: str | None) -> dict[str, dict[str, Any]]:
+    """Run -> its manifest."""
     manifests = _manifests(lake)
     if run is not None and run not in manifests:
         raise SpecError(f"the lake {lake.location} holds no run {run!r}; {nearest(run, list(manifests))}")
@@ -111,13 +117,25 @@ def _runs(lake: Lake, run: str | None) -> dict[str, list[Partition]]:
         path = manifests[name]
         try:
             content = json.loads(lake.storage.read(path) or b"")
-            partitions = [Partition.model_validate(p) for p in content["partitions"]]
+            artifacts = _artifacts(content)
         except (ValueError, KeyError) as error:
             where = lake.storage.where(path)
             raise IntegrityError(f"{where} cannot be read as a manifest; run that audit again to rewrite it") from error
-        if run is not None or all(lake.storage.exists(a.path) for p in partitions for a in p.tables):
-            runs[name] = partitions
+        if run is not None or all(lake.storage.exists(artifact.path) for artifact in artifacts):
+            runs[name] = content
     return runs
+
+
+def _artifacts(manifest: Mapping[str, Any]) -> list[Artifact]:
+    return [artifact for entry in manifest["partitions"] for artifact in Partition.model_validate(entry).tables]
+
+
+def _add_stage_runs(connection: duckdb.DuckDBPyConnection, runs: Mapping[str, Mapping[str, Any]]) -> None:
+    """Make the view of what each stage of each run cost; it is a table in memory, and of no file."""
+    connection.execute("USE internal")
+    connection.from_arrow(as_table(runs)).create(VIEW)
+    connection.execute("USE memory.main")
+    connection.execute(f"CREATE VIEW {VIEW} AS SELECT * FROM internal.{VIEW}")  # noqa: S608 a name of ours
 
 
 def _add_view(connection: duckdb.DuckDBPyConnection, table: str, entries: Sequence[tuple[str, str]]) -> None:

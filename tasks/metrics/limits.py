@@ -7,7 +7,8 @@ run. Verdicts: ``tasks.metrics.algorithm.verdicts``.
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from schemas.audit.spec import AuditSpec, Threshold
+from schemas.audit.limits import Threshold
+from schemas.audit.spec import AuditSpec
 from schemas.errors import Location, SpecError, nearest, raise_together
 from tasks.metrics import outcomes
 from tasks.metrics.algorithm.measures import base_name

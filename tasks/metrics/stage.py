@@ -8,9 +8,9 @@ import math
 
 import pyarrow as pa
 
-from schemas.audit.limits import Verdicts
-from schemas.audit.spec import AuditSpec, Bootstrap, Protected, StageSettings, Threshold
-from schemas.tables.applications import APPLICATIONS, DECISIONS, MEMBERSHIPS, MODEL_REFITS
+from schemas.audit.limits import Threshold, Verdicts
+from schemas.audit.spec import AuditSpec, Bootstrap, Protected, StageSettings
+from schemas.tables.applications import APPLICATIONS, DECISIONS, MEMBERSHIPS, MODEL_REFITS, REFUSAL_COUNTS
 from schemas.tables.findings import AGGREGATES, DRAWS, TALLIES
 from schemas.tables.measures import MEASURES
 from schemas.tables.verdicts import AGREEMENT, VERDICTS
@@ -48,7 +48,7 @@ def settings_of(spec: AuditSpec) -> MeasureSettings:
 
 
 @stage(
-    reads=(APPLICATIONS, DECISIONS, MEMBERSHIPS, MODEL_REFITS, TALLIES, AGGREGATES, DRAWS),
+    reads=(APPLICATIONS, DECISIONS, MEMBERSHIPS, REFUSAL_COUNTS, MODEL_REFITS, TALLIES, AGGREGATES, DRAWS),
     writes=(MEASURES, VERDICTS, AGREEMENT),
     resources=("metrics/sql/*.sql",),
     balanced=False,
@@ -57,6 +57,7 @@ def measure(
     applications: pa.Table,
     decisions: pa.Table,
     memberships: pa.Table,
+    refusal_counts: pa.Table,
     model_refits: pa.Table,
     tallies: pa.Table,
     aggregates: pa.Table,
@@ -78,7 +79,7 @@ def measure(
     )
     by_refits = of_families(gathered.refitted)
     found = algorithm.summarise(read.statistics, read.drawn, plan, read.given, by_refits)
-    own = _own_cases(found, gathered, _everyone(decisions, memberships), plan, settings)
+    own = _own_cases(found, gathered, _everyone(decisions, memberships, refusal_counts), plan, settings)
     judged = verdict_tables.judged(gathered, [case for _, case in own], settings.verdicts)
     missing = [m for m, _ in own if m.state is State.INSUFFICIENT_EVIDENCE]
     stated = thresholds.stated([*found, *dict.fromkeys(missing)], judged.rows, covering())
@@ -120,9 +121,11 @@ def _plan(settings: MeasureSettings) -> algorithm.Plan:
     return algorithm.Plan(references, boot.draws, boot.level, settings.seed, of_other_groups())
 
 
-def _everyone(decisions: pa.Table, memberships: pa.Table) -> set[tuple[str, str, str]]:
+def _everyone(decisions: pa.Table, memberships: pa.Table, refused: pa.Table) -> set[tuple[str, str, str]]:
     """Every decision maker with every group that a row of the source belongs to."""
-    groups = set(zip(memberships["protected_attribute"].to_pylist(), memberships["group"].to_pylist(), strict=True))
+    whose = ["protected_attribute", "group"]
+    known = (table.select(whose).drop_null().group_by(whose).aggregate([]) for table in (memberships, refused))
+    groups = {tuple(row.values()) for table in known for row in table.to_pylist()}
     return {(maker, *pair) for maker in decisions["decision_maker"].unique().to_pylist() for pair in groups}
 
 

@@ -3,8 +3,9 @@
 DuckDB gathers them. The stages ``measure`` and ``publish`` both start from these.
 """
 
+import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,9 +58,9 @@ class Tallied:
                 if table is not None:
                     connection.register(name, table)
             connection.execute(f"CREATE TEMP VIEW tallied AS FROM tallies UNION ALL BY NAME ({_query('outcomes')})")
-            statistics = [_statistic(row) for row in connection.sql(_query("tallies")).to_arrow_table().to_pylist()]
-            rows = [] if draws is None else connection.sql(_query("draws")).to_arrow_table().to_pylist()
-        return cls(statistics, [_given(row) for row in aggregates.to_pylist()], dict(map(_matched, rows)))
+            statistics = list(_statistics(connection.sql(_query("tallies")).to_arrow_table()))
+            drawn = {} if draws is None else dict(_matched(connection.sql(_query("draws")).to_arrow_table()))
+        return cls(statistics, list(_given(aggregates)), drawn)
 
 
 def refitted(model_refits: pa.Table) -> dict[tuple[str, str], Floats]:
@@ -95,19 +96,34 @@ def _family(row: dict[str, Any]) -> algorithm.Family:
     )
 
 
-def _statistic(row: dict[str, Any]) -> algorithm.Statistic:
-    values, counts = np.array(row["values"], dtype=float), np.array(row["counts"], dtype=np.int64)
-    flags = row["headline"], row["compared"], row["share"]
-    return algorithm.Statistic(_family(row), row["group"], values, counts, *flags)
+def _rows(table: pa.Table, lists: tuple[str, ...]) -> Iterator[tuple[dict[str, Any], tuple[Floats, ...]]]:
+    """Each row of a table, and the numbers in its columns of lists as arrays: no number becomes an object."""
+    plain = table.drop_columns(list(lists)).to_pylist()
+    return zip(plain, zip(*(_arrays(table[name]) for name in lists), strict=True), strict=True)
 
 
-def _given(row: dict[str, Any]) -> algorithm.Given:
-    value = math.nan if row["value"] is None else row["value"]
-    replicates = np.array(row["replicates"], dtype=float)
-    flags = row["headline"], row["compared"]
-    said = row["reason"] or "", row["events"]
-    ends = None if row["low"] is None or row["high"] is None else Interval(row["low"], row["high"])
-    return algorithm.Given(_family(row), row["group"], value, row["n"], replicates, *flags, *said, ends, _inferred(row))
+def _arrays(column: pa.ChunkedArray) -> list[Any]:
+    """The lists of a column as views of one array; a number that is missing in a list is NaN."""
+    whole = column.combine_chunks()
+    ends = whole.offsets.to_numpy()
+    flat = whole.flatten().to_numpy(zero_copy_only=False)
+    return [flat[start:stop] for start, stop in itertools.pairwise((ends - ends[0]).tolist())]
+
+
+def _statistics(table: pa.Table) -> Iterator[algorithm.Statistic]:
+    for row, (values, counts) in _rows(table, ("values", "counts")):
+        flags = row["headline"], row["compared"], row["share"]
+        yield algorithm.Statistic(_family(row), row["group"], values, counts.astype(np.int64, copy=False), *flags)
+
+
+def _given(table: pa.Table) -> Iterator[algorithm.Given]:
+    for row, (replicates,) in _rows(table, ("replicates",)):
+        value = math.nan if row["value"] is None else row["value"]
+        flags = row["headline"], row["compared"]
+        said = row["reason"] or "", row["events"]
+        ends = None if row["low"] is None or row["high"] is None else Interval(row["low"], row["high"])
+        inferred = _inferred(row)
+        yield algorithm.Given(_family(row), row["group"], value, row["n"], replicates, *flags, *said, ends, inferred)
 
 
 def _inferred(row: dict[str, Any]) -> Inference | None:
@@ -127,6 +143,6 @@ def _inferred(row: dict[str, Any]) -> Inference | None:
     return Inference(scale=row["scale"], raised=row["raised"], lowered=row["lowered"], counted=counted, **numbers)
 
 
-def _matched(row: dict[str, Any]) -> tuple[tuple[algorithm.Family, str], algorithm.Drawn]:
-    drawn = algorithm.Drawn(np.array(row["values"], dtype=float), row["reason"] or "", row["reference"])
-    return (_family(row), row["group"]), drawn
+def _matched(table: pa.Table) -> Iterator[tuple[tuple[algorithm.Family, str], algorithm.Drawn]]:
+    for row, (values,) in _rows(table, ("values",)):
+        yield (_family(row), row["group"]), algorithm.Drawn(values, row["reason"] or "", row["reference"])

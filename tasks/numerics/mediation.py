@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from schemas.errors import DataQualityError
 from schemas.terms import Kind
@@ -149,6 +146,10 @@ def _auc(inputs: Floats, category: Longs, seed: int) -> float:
     """The largest cross-validated one-against-rest AUC; 0.5 without an input."""
     if not inputs.shape[1]:
         return 0.5
+    from sklearn.ensemble import HistGradientBoostingClassifier  # a plan reaches this module, and fits nothing
+    from sklearn.metrics import roc_auc_score
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+
     folds = StratifiedKFold(2, shuffle=True, random_state=seed)
     model = HistGradientBoostingClassifier(max_iter=30, min_samples_leaf=10, random_state=seed)
     found = cross_val_predict(model, inputs, category, cv=folds, method="predict_proba")

@@ -1,9 +1,9 @@
 """Output of a method: findings, the evidence behind them, tallies, aggregates and draws."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,17 @@ class Evidence:
     rank: Ints
     other: Longs
     value: Floats
+
+    def pieces(self) -> Iterator["Evidence"]:
+        """All of it."""
+        yield self
+
+
+class Pieces(Protocol):
+    """Evidence that may be too much to be held at a time."""
+
+    def pieces(self) -> Iterator[Evidence]:
+        """Pieces of it, in the order of its rows; at least one, which may be empty."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +167,7 @@ class Detected:
     """All results of a method on a problem."""
 
     findings: Findings
-    evidence: Evidence
+    evidence: Pieces
     tallies: tuple[Tally, ...]
     draws: tuple[Draws, ...]
     aggregates: tuple[Aggregate, ...] = ()

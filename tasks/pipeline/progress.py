@@ -26,8 +26,21 @@ Tell = Callable[[str], None]
 
 
 @dataclass
+class AtWork:
+    """A stage at work."""
+
+    number: int
+    """From 1."""
+    since: float
+    work: str = ""
+    done: int = 0
+    total: int = 0
+    """Steps of the work at hand; 0 where the stage has none."""
+
+
+@dataclass
 class Course:
-    """Where a run stands."""
+    """Where a run stands. Stages run one after another, or several at a time (``beside``)."""
 
     stages: Sequence[str]
     seconds: Sequence[float | None]
@@ -35,62 +48,91 @@ class Course:
     clock: Callable[[], float] = time.monotonic
     only: str = ""
     """Work whose steps are counted; empty: that of any stage."""
-    number: int = 0
-    """Of the stage at work, from 1; 0 before the first."""
-    work: str = ""
-    done: int = 0
-    total: int = 0
-    """Steps of the work at hand; 0 where the stage has none."""
-    since: float = field(init=False)
+    beside: bool = False
+    """Whether several stages run at a time: a stage then ends only when that is told."""
+    at_work: dict[int, AtWork] = field(default_factory=dict)
+    """By their numbers."""
 
     def __post_init__(self) -> None:
         """The first stage begins now, as far as is known."""
-        self.since = self.clock()
+        self._begun = self.clock()
 
     def began(self, number: int) -> None:
-        """Go on to a stage."""
-        self.number, self.work, self.done, self.total, self.since = number, "", 0, 0, self.clock()
+        """Go on to a stage, or start one beside the others."""
+        kept = dict(self.at_work) if self.beside else {}
+        self.at_work = {**kept, number: AtWork(number, self.clock())}
 
-    def stepped(self, work: str, done: int, total: int) -> None:
-        """Record a step of the stage at work."""
-        if self.only and work != self.only:
-            return
-        self.work, self.done, self.total = work, done, total
+    def ended(self, number: int) -> None:
+        """Take a stage away that ran beside others."""
+        if self.beside:
+            self.at_work = {other: stage for other, stage in self.at_work.items() if other != number}
+
+    def stepped(self, work: str, done: int, total: int, number: int | None = None) -> None:
+        """Record a step of a stage at work; of the last one that began where no number is given."""
+        found = self.at_work.get(number or max(self.at_work, default=0))
+        if found is not None and self.only in ("", work):
+            found.work, found.done, found.total = work, done, total
 
     @property
     def stage(self) -> str:
-        """The stage at work, with its number where there are several."""
-        if not self.number:
-            return "starting"
-        of = f"{self.number} of {len(self.stages)} " if len(self.stages) > 1 else ""
-        return f"{of}{self.stages[self.number - 1]}"
+        """The stage that began last, with its number where there are several."""
+        return self.named(next(reversed(self.at_work))) if self.at_work else "starting"
+
+    def named(self, number: int) -> str:
+        """A stage, such as "8 of 13 mediate"; its name alone where there are no others."""
+        return f"{number} of {len(self.stages)} {self.stages[number - 1]}" if len(self.stages) > 1 else self.stages[0]
+
+    def lines(self) -> list[str]:
+        """A line a stage at work, such as "8 of 13 mediate, 4 of 10, about 1 min left"."""
+        if not (self.beside and self.at_work):
+            return [f"{self.stage}{_share(self._last())}, {self._time()}"]
+        at_work = [self.at_work[number] for number in sorted(self.at_work)]
+        return [f"{self.named(each.number)}{_share(each)}, {self._passed(each.since)}" for each in at_work]
 
     def words(self) -> str:
-        """One line, such as "8 of 13 mediate, 4 of 10, about 1 min left"."""
-        steps = f", {self.done} of {self.total}" if self.total else ""
-        return f"{self.stage}{steps}, {self._time()}"
+        """The lines in one."""
+        return "\n".join(self.lines())
+
+    def long(self, seconds: float) -> list[str]:
+        """The lines of stages that have been at work so long."""
+        since = [self.at_work[number].since for number in sorted(self.at_work)]
+        told = zip(self.lines(), since, strict=False) if since else ()
+        return [line for line, began in told if self.clock() - began >= seconds]
+
+    def _last(self) -> AtWork | None:
+        return self.at_work[next(reversed(self.at_work))] if self.at_work else None
+
+    def _passed(self, since: float) -> str:
+        return f"for {duration(self.clock() - since)}"
 
     def _time(self) -> str:
-        left = self.left()
-        return f"for {duration(self.clock() - self.since)}" if left is None else f"about {duration(left)} left"
+        left, last = self.left(), self._last()
+        since = last.since if last else self._begun
+        return self._passed(since) if left is None else f"about {duration(left)} left"
 
     def left(self) -> float | None:
-        """Seconds left by earlier runs, and by the steps of the stage at work; None where a stage to come has none."""
-        to_come = self.seconds[self.number :]
+        """Seconds left by earlier runs, and by the steps of the stage at work; None where a stage to come has none.
+
+        Scope: stages that run one after another.
+        """
+        last = self._last()
+        to_come = self.seconds[last.number if last else 0 :]
         if any(each is None for each in to_come):
             return None
-        own = self._left_of_stage()
+        own = self._left_of(last) if last else 0.0
         return None if own is None else own + sum(each or 0.0 for each in to_come)
 
-    def _left_of_stage(self) -> float | None:
-        if not self.number:
-            return 0.0
-        passed, expected = self.clock() - self.since, self.seconds[self.number - 1]
+    def _left_of(self, stage: AtWork) -> float | None:
+        passed, expected = self.clock() - stage.since, self.seconds[stage.number - 1]
         if expected is not None and passed <= expected:
             return expected - passed
         # longer than before: by its own steps, else by nothing
-        by_steps = self.done and self.total and passed / self.done * (self.total - self.done)
+        by_steps = stage.done and stage.total and passed / stage.done * (stage.total - stage.done)
         return by_steps or (None if expected is None else 0.0)
+
+
+def _share(stage: AtWork | None) -> str:
+    return f", {stage.done} of {stage.total}" if stage is not None and stage.total else ""
 
 
 def duration(seconds: float) -> str:
@@ -111,7 +153,7 @@ class Display(Protocol):
     def began(self) -> None:
         """Show that a stage began."""
 
-    def ended(self, said: str) -> None:
+    def ended(self, stage: str, said: str) -> None:
         """Show that it ended, with what is to say of it."""
 
     def closed(self) -> None:
@@ -121,6 +163,7 @@ class Display(Protocol):
 class _Shown:
     display: Display | None = None
     course: Course | None = None
+    relay: Callable[[str, int, int], object] | None = None
 
 
 def show_on(display: Display | None) -> None:
@@ -128,20 +171,28 @@ def show_on(display: Display | None) -> None:
     _Shown.display, _Shown.course = display, None
 
 
+def relay_to(tell: Callable[[str, int, int], object] | None) -> None:
+    """Tell steps to a function, as a worker process does that computes for a command; None: no longer."""
+    _Shown.relay = tell
+
+
 @contextmanager
-def course_of(stages: Sequence[str], seconds: Sequence[float | None], only: str = "") -> Iterator[None]:
+def course_of(
+    stages: Sequence[str], seconds: Sequence[float | None], only: str = "", *, beside: bool = False
+) -> Iterator[None]:
     """Show a run of these stages while it lasts.
 
     Args:
         stages: their names, in order.
         seconds: what each took in earlier runs.
         only: work whose steps are counted, where others go on in threads beside it; empty: any.
+        beside: whether several stages run at a time.
     """
     display = _Shown.display
     if display is None:
         yield
         return
-    course = _Shown.course = Course(stages, seconds, only=only)
+    course = _Shown.course = Course(stages, seconds, only=only, beside=beside)
     display.opened(course)
     try:
         yield
@@ -157,16 +208,21 @@ def stage_began(number: int) -> None:
         _Shown.display.began()
 
 
-def stage_ended(said: str) -> None:
-    """Tell that it ended, with what is to say of it."""
-    if _Shown.course is not None and _Shown.display is not None:
-        _Shown.display.ended(said)
+def stage_ended(said: str, number: int | None = None) -> None:
+    """Tell that a stage ended, with what is to say of it; the last one that began where no number is given."""
+    course, display = _Shown.course, _Shown.display
+    if course is not None and display is not None:
+        display.ended(course.stage if number is None else course.named(number), said)
+        if number is not None:
+            course.ended(number)
 
 
-def stepped(work: str, done: int, total: int) -> None:
-    """Tell that the stage at work has done some of its steps."""
+def stepped(work: str, done: int, total: int, number: int | None = None) -> None:
+    """Tell that a stage at work has done some of its steps; the last one that began where no number is given."""
+    if _Shown.relay is not None:
+        _Shown.relay(work, done, total)
     if _Shown.course is not None:
-        _Shown.course.stepped(work, done, total)
+        _Shown.course.stepped(work, done, total, number)
 
 
 @contextmanager

@@ -7,9 +7,8 @@ Prefect task. A stage sees Arrow tables and its settings, and no files, keys or 
 import hashlib
 import json
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -21,13 +20,17 @@ from schemas.artifact import Artifact, Partition
 from schemas.audit.spec import StageSettings
 from schemas.errors import EvenhandError, InfrastructureError, SuiteError
 from schemas.table import Table
-from schemas.tables.applications import REFUSALS
+from schemas.tables.applications import MEMBERSHIPS, REFUSAL_COUNTS, REFUSALS
 from schemas.terms import Refusal
+from tasks.lake.drafts import Drafts, Written, drafts
 from tasks.lake.store import Lake
-from tasks.pipeline.lineage.digests import code_digest, peak_memory_mb, versions
+from tasks.pipeline.lineage.cost import cpu_seconds, measured
+from tasks.pipeline.lineage.digests import code_digest, versions
+from tasks.pipeline.lineage.refusals import Keeping, counted, kept, rows_counted, without
 from tasks.pipeline.scratch import Scratch
 from tasks.pipeline.stop_request import raise_if_stopped
 
+_OF_REFUSALS = (REFUSALS, REFUSAL_COUNTS)
 Inputs = Mapping[str, Sequence[Artifact]]
 """Table name -> its artifacts; several are read as one table, in this order."""
 
@@ -36,13 +39,24 @@ Inputs = Mapping[str, Sequence[Artifact]]
 class Produced:
     """Output of a stage."""
 
-    tables: Mapping[str, pa.Table]
+    tables: Mapping[str, pa.Table | Written]
     refusals: pa.Table = field(default_factory=REFUSALS.empty)
     rows_in: int | None = None
     """Units that came in, where they are not the rows of the first table read."""
     declared: Mapping[str, Table] = field(default_factory=dict)
     """Declarations that the audit spec completed, by table name."""
     files: Mapping[str, bytes] = field(default_factory=dict)
+    keeping: Keeping = field(default_factory=Keeping)
+    """How the refused rows are counted, and which of them are written."""
+
+    def unheld(self) -> dict[str, pa.Table]:
+        """All tables as the function gives them: every refused row, and nothing is held against its declaration."""
+        counts = counted(self.refusals, self.keeping.memberships)
+        return {**self.tables, REFUSALS.name: self.refusals, REFUSAL_COUNTS.name: counts}
+
+    def keeping_all(self) -> "Produced":
+        """The same with every refused row written, whatever the audit spec says."""
+        return replace(self, keeping=replace(self.keeping, rule="all"))
 
 
 @dataclass(frozen=True)
@@ -57,6 +71,12 @@ class Stage:
     resources: tuple[str, ...]
     balanced: bool
     resumable: bool = False
+    streams: bool = False
+
+    @property
+    def of_applications(self) -> tuple[Table, ...]:
+        """Tables of which a row is one application: rows of theirs are refused, and those of no others."""
+        return tuple(table for table in self.writes if table.per_application)
 
     def key(self, inputs: Inputs, settings: StageSettings, modules: Sequence[str] = ()) -> str:
         """Cache key: a hash of settings, inputs, reached code and versions of libraries."""
@@ -92,41 +112,53 @@ class Stage:
         raise_if_stopped()
         _one_thread_of_linear_algebra()
         key = self.key(inputs, settings, modules)
-        with lake.lock(f"{self.name}-{key}"):
+        rows = lake.storage.local / "tmp" / f"{self.name}-{key}-rows"
+        with lake.lock(f"{self.name}-{key}"), drafts(rows) as growing:
             scratch = Scratch(lake, self.name, key)
-            found = lake.find(self.name, key) or self._compute(lake, key, inputs, settings, scratch)
+            found = lake.find(self.name, key) or self._compute(lake, key, inputs, settings, (scratch, growing))
             if self.resumable:
                 scratch.clear()
             return found
 
-    def _compute(self, lake: Lake, key: str, inputs: Inputs, settings: StageSettings, scratch: Scratch) -> Partition:
-        started, clock = time.time(), time.perf_counter()
-        tables = self.read(lake, inputs)
+    def _compute(
+        self, lake: Lake, key: str, inputs: Inputs, settings: StageSettings, places: tuple[Scratch, Drafts]
+    ) -> Partition:
+        with measured() as cost:
+            tables = self.read(lake, inputs)
+            scratch, growing = places
+            own: dict[str, Any] = {"scratch": scratch} if self.resumable else {}
+            own |= {"drafts": growing} if self.streams else {}
+            produced = self._called(tables, settings=settings, **own)
+            raise_if_stopped()
+            rows_in = produced.rows_in if produced.rows_in is not None else tables[0].num_rows
+            before = cpu_seconds()
+            content, refusals, results = hold(self, produced, rows_in)
+            validating = cpu_seconds() - before
+        out, refused = content[self.writes[0].name].num_rows, refusals.num_rows
+        if REFUSAL_COUNTS.name in content:
+            refused = rows_counted(content[REFUSAL_COUNTS.name])
+        record = {
+            "stage": self.name,
+            "key": key,
+            "inputs": [a.model_dump() for t in self.reads for a in inputs[t.name]],
+            "rows": {"in": rows_in, "out": out, "refused": refused},
+            **cost,
+            "validation_cpu_seconds": round(validating, 3),
+            "versions": versions(),
+        }
+        return lake.publish(
+            self.name, key, {**content, "refusals": refusals, "validations": results}, produced.files, record
+        )
+
+    def _called(self, tables: Sequence[pa.Table], **named: Any) -> Produced:
         try:
-            own = {"scratch": scratch} if self.resumable else {}
-            produced = self.function(*tables, settings=settings, **own)
+            return self.function(*tables, **named)
         except EvenhandError:
             raise
         except MemoryError as error:
             raise InfrastructureError(
                 f"stage {self.name} ran out of memory; narrow source.keep, or give it more"
             ) from error
-        raise_if_stopped()
-        rows_in = produced.rows_in if produced.rows_in is not None else tables[0].num_rows
-        kept, refusals, results = hold(self, produced, rows_in)
-        record = {
-            "stage": self.name,
-            "key": key,
-            "inputs": [a.model_dump() for t in self.reads for a in inputs[t.name]],
-            "rows": {"in": rows_in, "out": kept[self.writes[0].name].num_rows, "refused": refusals.num_rows},
-            "started": started,
-            "seconds": round(time.perf_counter() - clock, 3),
-            "peak_memory_mb": round(peak_memory_mb(), 1),
-            "versions": versions(),
-        }
-        return lake.publish(
-            self.name, key, {**kept, "refusals": refusals, "validations": results}, produced.files, record
-        )
 
 
 def _one_thread_of_linear_algebra() -> None:
@@ -143,40 +175,70 @@ def _whole(lake: Lake, table: Table, artifacts: Sequence[Artifact]) -> pa.Table:
     return pa.concat_tables([lake.read(artifact) for artifact in artifacts]) if artifacts else table.empty()
 
 
-def hold(stage: Stage, produced: Produced, rows_in: int) -> tuple[dict[str, pa.Table], pa.Table, pa.Table]:
+def hold(stage: Stage, produced: Produced, rows_in: int) -> tuple[dict[str, pa.Table | Written], pa.Table, pa.Table]:
     """Hold every table of a stage against its declaration; set bad application rows aside; check the balance.
 
     Returns:
-        The tables kept, all refusals, and the results in the shape of ``VALIDATIONS``.
+        The tables that are written, with the counts of refused rows where the stage may refuse some; the refused rows
+        that are written; and the results in the shape of ``VALIDATIONS``.
 
     Raises:
         SuiteError: a failure that no quarantine mends, named with table, column, expectation, counts and row ids.
     """
-    from tasks.pipeline.validation import Outcome, as_table, validate, validate_balance
+    from tasks.pipeline.validation.boundary import as_table
 
-    kept, refusals = {}, produced.refusals
-    results: list[tuple[str, Outcome, bool]] = []
-    for table in (*stage.writes, REFUSALS):
-        declared = produced.declared.get(table.name, table)
-        content = refusals if table is REFUSALS else produced.tables[table.name]
-        outcomes = validate(content, declared)
-        failed = [o for o in outcomes if not o.success]
-        mendable = table.per_application and all(o.row_ids for o in failed)
-        results += [(table.name, o, mendable and not o.success) for o in outcomes]
-        if failed and not mendable:
-            raise SuiteError(_describe(stage.name, table.name, failed))
-        while failed:  # a large table shows a few of its bad rows at a time
-            content, aside = _quarantine(stage.name, content, failed)
+    contents, refusals = {table.name: produced.tables[table.name] for table in stage.writes}, produced.refusals
+    told = _told(stage, produced, contents, refusals)
+    outcomes = _validated(stage, produced, told, rows_in)
+    failed = {name: [o for o in of_table if not o.success] for name, of_table in outcomes.items()}
+    results = [(table.name, o, not o.success) for table in stage.writes for o in outcomes[table.name]]
+    for table in stage.writes:
+        if failed[table.name]:
+            if not (table.per_application and all(o.row_ids for o in failed[table.name])):
+                raise SuiteError(_describe(stage.name, table.name, failed[table.name]))
+            contents[table.name], aside = _quarantine(stage.name, contents[table.name], failed[table.name])
             refusals = pa.concat_tables([refusals, aside])
-            failed = [o for o in validate(content, declared) if not o.success]
-        if table is not REFUSALS:
-            kept[table.name] = content
-    if stage.balanced:
-        balance = validate_balance(rows_in, kept[stage.writes[0].name].num_rows, refusals.num_rows)
-        results += [(stage.writes[0].name, o, False) for o in balance]
-        if not all(o.success for o in balance):
-            raise SuiteError(_describe(stage.name, f"{stage.writes[0].name} and refusals", balance))
-    return kept, refusals, as_table(stage.name, results)
+    if any(failed[table.name] for table in stage.writes):
+        told = _told(stage, produced, contents, refusals)
+        outcomes = _validated(stage, produced, told, rows_in)
+    for name, of_table in outcomes.items():
+        if bad := [o for o in of_table if not o.success]:
+            raise SuiteError(_describe(stage.name, name, bad))
+    results += [(table.name, o, False) for table in _OF_REFUSALS for o in outcomes.get(table.name, ())]
+    results += [(stage.writes[0].name, o, False) for o in outcomes.get(_balance_of(stage), ())]
+    return (
+        {name: told[name] for name in told if name != REFUSALS.name},
+        told[REFUSALS.name],
+        as_table(stage.name, results),
+    )
+
+
+def _told(stage: Stage, produced: Produced, contents: Mapping[str, Any], refusals: pa.Table) -> dict[str, Any]:
+    """The tables that are written, those of refused rows among them: their counts where the stage may refuse some."""
+    written, told = kept(refusals, produced.keeping), dict(contents)
+    if MEMBERSHIPS in stage.writes:
+        told[MEMBERSHIPS.name] = without(contents[MEMBERSHIPS.name], refusals, written)
+    if stage.of_applications:
+        told[REFUSAL_COUNTS.name] = counted(refusals, produced.keeping.memberships)
+    return {**told, REFUSALS.name: written}
+
+
+def _validated(stage: Stage, produced: Produced, told: Mapping[str, Any], rows_in: int) -> dict[str, list[Any]]:
+    """Outcomes by table, in the order in which failures are told; those of the balance last."""
+    from tasks.pipeline.validation.boundary import validate_all
+
+    tables = [*stage.writes, *(table for table in _OF_REFUSALS if table.name in told)]
+    read = [each.dataset() if isinstance(each, Written) else each for each in (told[t.name] for t in tables)]
+    declared = [(each, produced.declared.get(t.name, t)) for each, t in zip(read, tables, strict=True)]
+    refused = rows_counted(told[REFUSAL_COUNTS.name]) if REFUSAL_COUNTS.name in told else told[REFUSALS.name].num_rows
+    rows = (rows_in, told[stage.writes[0].name].num_rows, refused) if stage.balanced else None
+    return dict(
+        zip([*(table.name for table in tables), _balance_of(stage)], validate_all(declared, rows), strict=False)
+    )
+
+
+def _balance_of(stage: Stage) -> str:
+    return f"{stage.writes[0].name} and refusals"
 
 
 def _quarantine(stage: str, content: pa.Table, failed: Sequence[Any]) -> tuple[pa.Table, pa.Table]:
@@ -197,6 +259,7 @@ def _quarantine(stage: str, content: pa.Table, failed: Sequence[Any]) -> tuple[p
         column=[first[i].column for i in ids],
         detail=[f"{first[i].expectation} {first[i].expected}" for i in ids],
         favourable=rows["favourable"] if "favourable" in rows.column_names else [None] * n,
+        weight=[1.0] * n,
     )
     return content.filter(pc.invert(bad)), aside
 
@@ -219,6 +282,7 @@ def stage(
     resources: Sequence[str] = (),
     balanced: bool = True,
     resumable: bool = False,
+    streams: bool = False,
 ) -> Callable[[Callable[..., Produced]], Stage]:
     """Declare a stage.
 
@@ -229,11 +293,12 @@ def stage(
         balanced: whether its first table and its refusals must add up to the rows that came in.
         resumable: whether the function also takes ``scratch``, where it leaves what it can go on from when it was
             stopped; what it gives must not depend on where it was.
+        streams: whether the function also takes ``drafts``, where it puts rows of tables that are too long to be held.
     """
 
     def declare(function: Callable[..., Produced]) -> Stage:
         settings = get_type_hints(function)["settings"]
         tables = tuple(reads), tuple(writes)
-        return Stage(function.__name__, function, *tables, settings, tuple(resources), balanced, resumable)
+        return Stage(function.__name__, function, *tables, settings, tuple(resources), balanced, resumable, streams)
 
     return declare

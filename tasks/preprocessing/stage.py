@@ -12,13 +12,24 @@ import pandas as pd
 import pyarrow as pa
 
 from schemas.audit.column import ColumnSpec
+from schemas.audit.source import KeptRefusals
 from schemas.audit.spec import AuditSpec, StageSettings
 from schemas.errors import DataQualityError, SpecError, nearest
 from schemas.table import Column
-from schemas.tables.applications import ANY, APPLICANTS, APPLICATIONS, ENCODINGS, FEATURES, MISSINGNESS, REFUSALS
+from schemas.tables.applications import (
+    ANY,
+    APPLICANTS,
+    APPLICATIONS,
+    ENCODINGS,
+    FEATURES,
+    MEMBERSHIPS,
+    MISSINGNESS,
+    REFUSALS,
+)
 from schemas.tables.source import DECISION_DIRECTION
 from schemas.terms import Kind, Refusal
 from tasks.numerics import encoding
+from tasks.pipeline.lineage.refusals import Keeping
 from tasks.pipeline.stage import Produced, stage
 from tasks.preprocessing import direction
 from tasks.preprocessing.algorithm import missingness_tests
@@ -35,10 +46,12 @@ class PreprocessSettings(StageSettings):
     missing: Literal["exclude", "impute"]
     directions: dict[str, int]
     codes_decide: bool
+    refusals: KeptRefusals
+    seed: int
 
 
-@stage(reads=(APPLICATIONS,), writes=(FEATURES, APPLICANTS, ENCODINGS, MISSINGNESS, DECISION_DIRECTION))
-def preprocess(applications: pa.Table, *, settings: PreprocessSettings) -> Produced:
+@stage(reads=(APPLICATIONS, MEMBERSHIPS), writes=(FEATURES, APPLICANTS, ENCODINGS, MISSINGNESS, DECISION_DIRECTION))
+def preprocess(applications: pa.Table, memberships: pa.Table, *, settings: PreprocessSettings) -> Produced:
     """Features in [0, 1], how they were made, and whether what is missing tells the decision.
 
     Raises:
@@ -79,7 +92,8 @@ def preprocess(applications: pa.Table, *, settings: PreprocessSettings) -> Produ
             Column(n, "double" if c.type is Kind.CONTINUOUS else "string", c.label) for n, c in features.items()
         ),
     }
-    return Produced(tables, refusals, declared=declared)
+    keeping = Keeping(settings.refusals.keep, settings.seed, memberships, failed=True)
+    return Produced(tables, refusals, declared=declared, keeping=keeping)
 
 
 def _nobody(frame: pd.DataFrame) -> str:
@@ -134,6 +148,7 @@ def _incomplete(frame: pd.DataFrame, names: list[str]) -> pa.Table:
         column=_named(frame, names),
         detail=[None] * len(frame),
         favourable=frame["favourable"],
+        weight=np.ones(len(frame)),
     )
 
 

@@ -22,7 +22,7 @@ def call_plainly(steps: Sequence[Step]) -> dict[str, list[pa.Table]]:
         held = {name: parts for name, parts in tables.items() if name not in {t.name for t in step.unread}}
         given = [pa.concat_tables(held.get(t.name) or [t.empty()]) for t in step.stage.reads]
         produced: Produced = step.stage.function(*given, settings=step.settings)
-        for name, table in {**produced.tables, "refusals": produced.refusals}.items():
+        for name, table in produced.unheld().items():
             tables.setdefault(name, []).append(table)
     return tables
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from schemas.audit.causal import CausalGraph
 from schemas.audit.column import ColumnSpec
-from schemas.audit.limits import Verdicts
+from schemas.audit.limits import Threshold, Verdicts
 from schemas.audit.methods import Methods, MethodSettings
 from schemas.audit.model import Model
 from schemas.audit.source import Source
@@ -24,7 +24,6 @@ from schemas.audit.spec import (
     Explain,
     Protected,
     StageSettings,
-    Threshold,
 )
 from schemas.table import Table
 from schemas.tables.publication import PREFIX

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from schemas.tables.publication import PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL, published
+from schemas.tables.publication import PUBLISHED_MERGED, PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL, published
 from schemas.tables.published import (
     PUBLISHED_AGREEMENT,
     PUBLISHED_FACTS,
@@ -19,13 +19,12 @@ from schemas.tables.published import (
 from tasks.pipeline.registry import tables_shown
 from tasks.pipeline.stage import Produced, stage
 from tasks.reporting.material import Material, ReportSettings
-from tasks.reporting.pages.files import files
 
 __all__ = ["ReportSettings", "report"]
 
 READ = (
     *(PUBLISHED_MEASURES, PUBLISHED_VERDICTS, PUBLISHED_AGREEMENT, PUBLISHED_WATERFALL, PUBLISHED_MISSINGNESS),
-    *(*PUBLISHED_FACTS, *(published(table) for table in tables_shown())),
+    *(PUBLISHED_MERGED, *PUBLISHED_FACTS, *(published(table) for table in tables_shown())),
 )
 
 
@@ -40,6 +39,8 @@ READ = (
 )
 def report(*tables: pa.Table, settings: ReportSettings) -> Produced:
     """The files of a report, and their list."""
+    from tasks.reporting.pages.files import files  # loads what makes pages, and a plan makes none
+
     made = files(material_of(tables, settings))
     index = REPORT_INDEX.build(file=list(made), bytes=[len(content) for content in made.values()])
     return Produced({REPORT_INDEX.name: index}, files=made)

@@ -35,6 +35,8 @@ def attributor(model: Readable, name: str, substitute: bool = False) -> Attribut
         return of_network(model)
     if isinstance(model, Module):
         return Quadrature(model)
+    if isinstance(model, Linear):
+        return model
     linear = linear_form(model)
     if linear is not None:
         return linear
@@ -52,6 +54,8 @@ def linear_form(model: Any) -> Linear | None:
 
     None of other models.
     """
+    if isinstance(model, Linear):
+        return model
     if isinstance(model, Network):
         return Linear(model.weights[0][0], float(model.biases[0][0])) if len(model.weights) == 1 else None
     *scalers, last = [step for _, step in model.steps] if hasattr(model, "steps") else [model]

@@ -5,6 +5,7 @@ explained. The paper's single holdout scores all rows, and only the held-out one
 rule decides on every row, and all can be explained.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
@@ -54,7 +55,7 @@ def ruled(rule: Rule, columns: Columns) -> Scored:
     return Scored.unscored(passes(rule, sums), sums)
 
 
-def fitted(x: Floats, y: Bools, model: Model, seed: int) -> Scored:
+def fitted(x: Floats, y: Bools, model: Model, seed: int, names: Sequence[str] = ()) -> Scored:
     """Decisions of a model that had not seen the rows which may be explained.
 
     Args:
@@ -62,6 +63,7 @@ def fitted(x: Floats, y: Bools, model: Model, seed: int) -> Scored:
         y: ``(n,)`` the lender's decisions.
         model: kind, split and threshold.
         seed: of the split and of the fit.
+        names: of the features, kept with the coefficients.
 
     Raises:
         TooFewError: too few decisions of one kind.
@@ -75,13 +77,13 @@ def fitted(x: Floats, y: Bools, model: Model, seed: int) -> Scored:
         scores = probabilities(one, x)
         explained = np.isin(np.arange(n), test)
         threshold = _threshold(scores[train], y[train], model)
-        return _by_scores(scores, threshold, explained, np.zeros(n, np.int32), (kept(one),))
+        return _by_scores(scores, threshold, explained, np.zeros(n, np.int32), (kept(one, names),))
     scores, fold, models = np.empty(n), np.empty(n, np.int32), []
     folds = StratifiedKFold(model.folds, shuffle=True, random_state=seed)
     for number, (train, test) in enumerate(folds.split(x, y)):
         one = fit(x[train], y[train])
         scores[test], fold[test] = probabilities(one, x[test]), number
-        models.append(kept(one))
+        models.append(kept(one, names))
     return _by_scores(scores, _threshold(scores, y, model), np.ones(n, dtype=bool), fold, tuple(models))
 
 

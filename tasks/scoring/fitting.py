@@ -6,28 +6,49 @@ Each takes encoded features and gives the probability of the favourable decision
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
 
 from tasks.numerics.arrays import Bools, Floats
+from tasks.numerics.attributions.linear import Linear, of_logistic_regression
 from tasks.numerics.networks.parameters import Network, of_module
 
-Fit = Callable[[Floats, Bools], Network | ClassifierMixin]
+if TYPE_CHECKING:
+    from sklearn.base import ClassifierMixin
+
+Fit: TypeAlias = "Callable[[Floats, Bools], Network | Linear | ClassifierMixin]"
 """From inputs ``(r, d)`` and labels ``(r,)`` to a model that was fitted to them."""
 
 
 def fit_of(kind: str, seed: int) -> Fit:
     """How models of a kind are fitted; the same rows give the same model."""
     fits: dict[str, Fit] = {
-        "logistic_regression": lambda x, y: LogisticRegression(max_iter=1000, random_state=seed).fit(x, y),
-        "random_forest": lambda x, y: RandomForestClassifier(200, min_samples_leaf=5, random_state=seed).fit(x, y),
-        "gradient_boosting": lambda x, y: HistGradientBoostingClassifier(random_state=seed).fit(x, y),
+        "logistic_regression": partial(_logistic, seed),
+        "random_forest": partial(_forest, seed),
+        "gradient_boosting": partial(_boosting, seed),
         "net": partial(_net, seed),
     }
     return fits[kind]
+
+
+def _logistic(seed: int, x: Floats, y: Bools) -> Linear:
+    """The coefficients of a logistic regression, which are all that there is of it."""
+    from sklearn.linear_model import LogisticRegression
+
+    return of_logistic_regression(LogisticRegression(max_iter=1000, random_state=seed).fit(x, y))
+
+
+def _forest(seed: int, x: Floats, y: Bools) -> "ClassifierMixin":
+    from sklearn.ensemble import RandomForestClassifier
+
+    return RandomForestClassifier(200, min_samples_leaf=5, random_state=seed).fit(x, y)
+
+
+def _boosting(seed: int, x: Floats, y: Bools) -> "ClassifierMixin":
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    return HistGradientBoostingClassifier(random_state=seed).fit(x, y)
 
 
 def _net(seed: int, x: Floats, y: Bools) -> Network:

@@ -2,7 +2,7 @@
 
 The content determines the format, not the name of the file:
 
-* safetensors, as ``tasks.numerics.networks.parameters.to_safetensors`` writes it: arrays only, harmless to read.
+* safetensors, as ``to_safetensors`` of networks and of linear models writes it: arrays only, harmless to read.
 * skops: harmless types of scikit-learn only, and trees (``skops_models``).
 * ONNX: a graph is data, harmless to read; chains of linear layers become networks (``onnx_graphs``).
 * TorchScript: a program, which reading may run (torch's security policy, and the page of ``torch.jit.load``). It is
@@ -13,24 +13,29 @@ The content determines the format, not the name of the file:
 import hashlib
 import io
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pandas as pd
 import pyarrow as pa
 from scipy.special import expit
-from sklearn.base import ClassifierMixin
 
 from schemas.audit.model import Model
 from schemas.errors import IntegrityError, SpecError
 from tasks.numerics.arrays import Floats
+from tasks.numerics.attributions import linear
+from tasks.numerics.attributions.linear import Linear
 from tasks.numerics.attributions.modules import Module
 from tasks.numerics.networks.parameters import Network, of_safetensors, to_safetensors
 from tasks.scoring import skops_models
 from tasks.scoring.onnx_graphs import network_of
 
-Readable: TypeAlias = Network | Module | ClassifierMixin
+if TYPE_CHECKING:
+    from sklearn.base import ClassifierMixin
+
+Readable: TypeAlias = "Network | Module | Linear | ClassifierMixin"
 """What a model's bytes become."""
 
 Format = Literal["safetensors", "skops", "torchscript", "onnx", "pickle", "unknown"]
@@ -65,8 +70,10 @@ def called(model: Model) -> str:
     return f"the audited {model.kind}" if model.file is None else PurePath(model.file.path).name
 
 
-def kept(model: Network | ClassifierMixin) -> bytes:
-    """A model that was fitted here as bytes that depend on nothing else."""
+def kept(model: "Network | Linear | ClassifierMixin", names: Sequence[str] = ()) -> bytes:
+    """A model that was fitted here as bytes that depend on nothing else than it and the names of its inputs."""
+    if isinstance(model, Linear):
+        return linear.to_safetensors(model, names)
     return to_safetensors(model) if isinstance(model, Network) else skops_models.kept(model)
 
 
@@ -98,7 +105,7 @@ def read(file: ModelFile) -> Readable:
         raise SpecError(f"{message}. Get the one that was vouched for, or state its own digest if you trust it")
     match format_of(file.content):
         case "safetensors":
-            return _network(file)
+            return _arrays(file)
         case "skops":
             return skops_models.classifier(file.content, file.name)
         case "onnx":
@@ -117,6 +124,8 @@ _FORMATS = "save a network as safetensors or ONNX, a scikit-learn model with sko
 
 def inputs_taken(model: Readable) -> int | None:
     """How many inputs a model takes, as far as it tells."""
+    if isinstance(model, Linear):
+        return len(model.coefficients)
     return model.inputs if isinstance(model, Network) else getattr(model, "n_features_in_", None)
 
 
@@ -125,7 +134,7 @@ def names_of(model: Readable) -> tuple[str, ...]:
     return tuple(map(str, getattr(model, "feature_names_in_", ())))
 
 
-def named(model: ClassifierMixin, x: Floats) -> Any:
+def named(model: "ClassifierMixin", x: Floats) -> Any:
     """Inputs ``(r, d)`` under the names that a classifier was fitted on, if it knows any."""
     return pd.DataFrame(x, columns=model.feature_names_in_) if names_of(model) else x
 
@@ -134,6 +143,8 @@ def probabilities(model: Readable, x: Floats) -> Floats:
     """Probability of the favourable decision, ``(r,)``, by a model's own inputs ``(r, d)``."""
     if isinstance(model, Network | Module):
         return expit(model.logit(x))  # type: ignore[no-any-return]
+    if isinstance(model, Linear):
+        return model.probability(x)
     return model.predict_proba(named(model, x))[:, 1]  # type: ignore[no-any-return]
 
 
@@ -162,10 +173,12 @@ def _archive(content: bytes) -> Format:
     return "torchscript" if any("/code/" in f"/{name}" for name in names) else "pickle"
 
 
-def _network(file: ModelFile) -> Network:
+def _arrays(file: ModelFile) -> Network | Linear:
     if file.output == "probability":
         message = f"{file.name} is a network in safetensors, which gives a logit, and the spec says probability"
         raise SpecError(f"{message}; leave `output` out")
+    if linear.is_kept(file.content):
+        return linear.of_safetensors(file.content)
     return of_safetensors(file.content)
 
 

@@ -8,12 +8,14 @@ import io
 import json
 import zipfile
 from pathlib import PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 
 from schemas.errors import SpecError
+
+if TYPE_CHECKING:
+    from sklearn.base import ClassifierMixin
 
 TREES = ("sklearn.tree._tree.Tree", "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor")
 """What forests and boosted trees are made of: arrays of nodes, which skops does not count as harmless by itself."""
@@ -21,7 +23,7 @@ TREES = ("sklearn.tree._tree.Tree", "sklearn.ensemble._hist_gradient_boosting.pr
 SCHEMA = "schema.json"
 
 
-def kept(model: ClassifierMixin) -> bytes:
+def kept(model: "ClassifierMixin") -> bytes:
     """A fitted model as bytes that depend on nothing else."""
     import skops.io  # seconds to import, and only a fit needs it
 
@@ -37,7 +39,7 @@ def kept(model: ClassifierMixin) -> bytes:
     return out.getvalue()
 
 
-def classifier(content: bytes, name: str) -> ClassifierMixin:
+def classifier(content: bytes, name: str) -> "ClassifierMixin":
     """A fitted classifier of two classes, made of scikit-learn's own harmless parts and of trees.
 
     Raises:

@@ -103,8 +103,9 @@ def score(
         content = _content(model.file.path, settings.model_sha256)
         scored = decision_makers.given(content, columns_of(applicants, encodings), encodings, y, model)
     else:
-        x = np.column_stack([features[name].to_numpy() for name in features.column_names[1:]])
-        scored = decision_makers.fitted(x, y, model, settings.seed)
+        names = features.column_names[1:]
+        x = np.column_stack([features[name].to_numpy() for name in names])
+        scored = decision_makers.fitted(x, y, model, settings.seed, names)
         found = refitting.refits(x, y, scored.explained, model, model.refits, settings.seed)
     groups = memberships.to_pandas().merge(frame[["row_id"]].assign(at=np.arange(n)), on="row_id")
     decisions = pa.concat_tables([lender, _decisions(ids, DecisionMaker.MODEL, outcome, scored)])

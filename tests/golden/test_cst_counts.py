@@ -232,14 +232,17 @@ def test_neighbours(results, name, attributes):
 
     The golden files list equal distances in another order than that in which they were chosen.
     """
-    evidence = results.found[name].evidence
+    pieces = list(results.found[name].evidence.pieces())
+    row, role, other, value = (
+        np.concatenate([getattr(each, column) for each in pieces]) for column in ("row", "role", "other", "value")
+    )
     packed = (GOLDEN / f"{name}_CSTwo_k15_neighbours.jsonl.gz").read_bytes()
     for golden in map(json.loads, gzip.decompress(packed).decode().splitlines()):
-        mine = evidence.row == golden["id"]
-        for role, key in (("control", "ctr"), ("test", "tst")):
-            of = mine & (evidence.role == role)
-            assert sorted(evidence.other[of]) == sorted(golden[key])
-            np.testing.assert_allclose(evidence.value[of] * attributes / 3, golden[f"{key}_d"], rtol=1e-12, atol=1e-12)
+        mine = row == golden["id"]
+        for of_role, key in (("control", "ctr"), ("test", "tst")):
+            of = mine & (role == of_role)
+            assert sorted(other[of]) == sorted(golden[key])
+            np.testing.assert_allclose(value[of] * attributes / 3, golden[f"{key}_d"], rtol=1e-12, atol=1e-12)
 
 
 def test_the_whole_grid_takes_less_than_20_cpu_seconds(results):

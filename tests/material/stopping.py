@@ -211,7 +211,7 @@ def _serve() -> None:
     from flows.supervision.embedded_api import prepare_environment
 
     prepare_environment(Path(sys.argv[1]))  # Prefect reads it as it is imported
-    for library in ("flows.audit", "flows.cli.main", "great_expectations", "skops.io", "torch"):
+    for library in ("flows.audit", "flows.cli.main", "great_expectations", "torch"):
         import_module(library)
     plan = import_module("tasks.plan").plan
     plan(load_spec(None, {}).spec)  # so that the modules of all stages are parsed

@@ -1,7 +1,6 @@
 """Commands ``evenhand data ...``: lists, fetches, adds and describes editions of HMDA, and draws a twin."""
 
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
@@ -122,7 +121,7 @@ def add(
 
     Without --frozen the freeze date is the one that the publisher gave for such an edition, else the date of the file.
     """
-    from flows.supervision.presence import at_work
+    from flows.supervision.presence import at_work, command_id
     from tasks.ingest.vintages import store
     from tasks.ingest.vintages.delivery import year_of
     from tasks.ingest.vintages.offers import frozen_on
@@ -131,7 +130,7 @@ def add(
     if not as_json:
         show_progress()
     opened, made = Lake(lake), []
-    with at_work(opened, f"command-{os.getpid()}"):
+    with at_work(opened, command_id()):
         for file in files:
             of = year or year_of(file)
             day = _day(frozen) or frozen_on(kind, of, file)

@@ -7,7 +7,7 @@ import typer
 
 from flows.cli.completion import complete_groups, complete_methods
 from flows.cli.options import LakeOption, RunOption
-from flows.cli.results.answers import FormatOption, JsonOption, asking, show
+from flows.cli.results.answers import Format, FormatOption, JsonOption, asking, show
 from flows.cli.terminal import errors
 from schemas.errors import SpecError
 
@@ -16,6 +16,8 @@ app = typer.Typer()
 Column = Literal["method", "group", "verdict", "findings", "-findings", "statistic", "-statistic", "q"]
 _ROWS = 50
 """Applications that are printed where nobody says how many."""
+_OF_ROW = "SELECT * EXCLUDE (run) FROM findings WHERE run = $run AND row_id = $row ORDER BY ALL"
+_HAS_FINDINGS = "FROM duckdb_views() WHERE view_name = 'findings' AND $run IS NOT NULL"
 _ONLY = "($every OR method IN $only)"
 _JUDGED = 'SELECT DISTINCT method FROM told_verdicts WHERE run = $run AND "limit" IS NOT NULL'
 _WANTED = """
@@ -35,6 +37,14 @@ def findings(
     limit: Annotated[int | None, typer.Option(min=1, help="Rows at most; with --rows 50 if left out.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Methods without a limit, too.")] = False,
     rows: Annotated[bool, typer.Option("--rows", help="One line per application. Restricted: personal rows.")] = False,
+    row: Annotated[
+        str | None,
+        typer.Option(
+            "--row",
+            metavar="ID",
+            help="What became of one row of the source: why it was refused, or its findings. Restricted.",
+        ),
+    ] = None,
     file_pack: Annotated[
         int | None,
         typer.Option(
@@ -58,8 +68,11 @@ def findings(
     if file_pack is not None:
         _pack(lake, run, file_pack, attribute, maker, group, denied=denied)
         return
-    if rows:
+    if rows or row is not None:
         sys.stderr.write("restricted: rows of persons\n")
+    if row is not None:
+        _tell(lake, run, row, "json" if as_json else format_)
+        return
     table = "findings" if rows else "published_findings"
     wanted = {"method": method, "group": group, "state": state}
     query = f"FROM {table} WHERE {_WANTED}"
@@ -74,6 +87,21 @@ def findings(
     show(found, "json" if as_json else format_)
     if left := fitting - found.num_rows:
         errors.print(f"{left:,} other rows are not shown: --limit, --method NAME, or --all", markup=False)
+
+
+def _tell(root: str, run: str | None, row: str, how: Format) -> None:
+    from flows.cli.results.row import why_refused  # with it come the libraries of the stages
+    from flows.runs.naming import opened
+
+    lake, found = opened(root, run)
+    refused = why_refused(lake, found, row)
+    if refused is not None:
+        show(refused, how)
+        return
+    errors.print(f"row {row} was refused by no stage; findings of it, if there are any:", markup=False)
+    with asking(root, found, ("findings",)) as ask:
+        if ask(_HAS_FINDINGS, {}).num_rows:  # a run without methods has no such table
+            show(ask(_OF_ROW, {"row": row}), how)
 
 
 def _order(sort: str | None) -> str:

@@ -115,14 +115,19 @@ def disclose(
     lake: LakeOption = "data/lake",
     as_json: JsonOption = False,
 ) -> None:
-    """Print each withheld population: why, and the least and largest number that can be told of it. Restricted."""
-    from flows.runs.disclosure import RESTRICTED, withheld
+    """Print each withheld population: why, and the least and largest number that can be told of it. Restricted.
+
+    The earlier published runs that were taken into account are named before it.
+    """
+    from flows.runs.disclosure import RESTRICTED, taken, withheld
     from flows.runs.index import run_of
     from flows.runs.naming import opened
 
     there, name = opened(lake, run)
-    rows = withheld(there, run_of(there, name).partitions)
+    partitions = run_of(there, name).partitions
+    rows, earlier = withheld(there, partitions), [each["run"] for each in taken(there, partitions)]
     sys.stderr.write(f"{RESTRICTED}\n")
+    sys.stderr.write(f"audited together with earlier published runs: {', '.join(earlier) or 'none'}\n")
     print_answer(rows, list(rows[0]) if rows else [], "json" if as_json else "table")
 
 

@@ -72,6 +72,10 @@ def backfill(
     years: YearsOption,
     lake: LakeOption = "data/lake",
     workers: Annotated[int, typer.Option(min=1, help="Years at a time, each in a process of its own.")] = 1,
+    jobs: Annotated[
+        int,
+        typer.Option("--jobs", min=1, envvar="EVENHAND_JOBS", help="Stages of a year at a time, each in a process."),
+    ] = 1,
     runner: Annotated[
         str | None, typer.Option(envvar="EVENHAND_RUNNER", help="Where years run: processes, threads or dask.")
     ] = None,
@@ -79,7 +83,10 @@ def backfill(
         str | None,
         typer.Option(envvar="EVENHAND_DASK_ADDRESS", help="Of the Dask scheduler, such as tcp://127.0.0.1:8786."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Audit years with a protected run, too.")] = False,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Audit years with a protected run, too, and where memory may not suffice."),
+    ] = False,
     set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -98,7 +105,7 @@ def backfill(
     if not as_json:
         show_progress()
     settings = RunnerSettings.parse(runner, address, workers).model_dump()
-    found = run_backfill(Backfill(_read(spec, set_).spec, parse_years(years), lake, settings, force))
+    found = run_backfill(Backfill(_read(spec, set_).spec, parse_years(years), lake, settings, force, jobs))
     if as_json:
         print_json(found)
     else:

@@ -3,6 +3,7 @@
 Every stage that uses generators builds them here, so that all get the same mediators. Importing this loads torch.
 """
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -26,10 +27,14 @@ from tasks.numerics.mediation import Mediation
 from tasks.numerics.networks.checkpoint import Checkpoint, of_bytes, to_bytes
 from tasks.pipeline.progress import progress
 from tasks.pipeline.scratch import Scratch
+from tasks.pipeline.stop_request import stop_requested
 from tasks.preprocessing.groups import Grouped, groups_of
 
 _TOLD = 10
 """Times that a training tells how far it has come."""
+
+_KEPT_EVERY_S = 15.0
+"""Seconds after which the state of a training is written again: what a killed one repeats at most."""
 
 
 @dataclass(frozen=True)
@@ -114,9 +119,13 @@ def generate(case: Case, scratch: Scratch) -> Generated:
     gan = gan_settings(case.settings)
     file = f"generators {case.number}.safetensors"
     with progress(_TOLD, f"generators for {case.protected.name}") as tell:
+        kept = time.monotonic()
 
         def on_epoch(state: Checkpoint) -> None:
-            scratch.write(file, to_bytes(state))
+            nonlocal kept
+            if stop_requested() or state.epoch == gan.epochs or time.monotonic() - kept >= _KEPT_EVERY_S:
+                scratch.write(file, to_bytes(state))
+                kept = time.monotonic()
             if state.epoch * _TOLD // gan.epochs > (state.epoch - 1) * _TOLD // gan.epochs:
                 tell(_epoch_line(state, gan.epochs))
 

@@ -118,6 +118,10 @@ class CstSettings(MethodSettings):
             raise ValueError(f"k is {self.k}, and ks are {list(self.ks)}; k has to be one of them")
         return self
 
+    def forecast_mb(self, rows: int) -> float:
+        """By `evenhand bench cst`: 48 bytes a row and neighbour, and 1 kB a row; and batches of neighbours at work."""
+        return rows * (48e-6 * (self.k + 1) + 1e-3) + self.memory_mb
+
     def faults(self, methods: Methods) -> Iterator[SpecError]:
         """It trains no generators of mediators itself."""
         trained = methods.of(MediatorSettings)

@@ -9,7 +9,8 @@ the null hypothesis. No method is known here.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 from zlib import crc32
@@ -17,6 +18,7 @@ from zlib import crc32
 import numpy as np
 
 from schemas.terms import Note, State
+from tasks.metrics.algorithm.estimates import Sample, Whole, estimates, estimates_given
 from tasks.numerics.arrays import Floats, Longs
 from tasks.numerics.results import Inference
 from tasks.numerics.statistics import compared_intervals
@@ -26,11 +28,10 @@ from tasks.numerics.statistics.intervals import (
     Interval,
     benjamini_hochberg,
     by_refits,
-    estimate,
     fisher_p,
-    percentile_interval,
+    percentile_intervals,
+    resample,
     two_sided_p,
-    with_width,
 )
 
 NOTHING: Floats = np.zeros(0)
@@ -97,8 +98,7 @@ class Drawn(NamedTuple):
     """What was drawn: subsamples of the reference group (``size_matched``) or permuted labels (``null``)."""
 
 
-@dataclass(frozen=True)
-class Measure:
+class Measure(NamedTuple):
     """One measure, as printed."""
 
     family: Family
@@ -150,31 +150,32 @@ def summarise(
         given: the aggregates.
         refitted: (family, group) -> ``(refits,)`` a share of the model's decisions, by the model fitted anew.
     """
-    estimates = {(s.family, s.group): _estimate(s, plan) for s in statistics}
+    made = _estimates(statistics, given, plan)
     for key, shares in refitted.items():
-        if key in estimates:
-            estimates[key] = by_refits(estimates[key], shares, plan.level)
-    estimates |= {(g.family, g.group): _estimate_given(g, plan.level) for g in given}
+        if key in made:
+            made[key] = by_refits(made[key], shares, plan.level)
     notes = {(g.family, g.group): g.note for g in given}
-    ratios = _ratios_of_shares(statistics, estimates, plan)
+    ratios = _ratios_of_shares(statistics, made, plan)
+    ranges = dict(zip(matched, percentile_intervals([d.values for d in matched.values()], plan.level), strict=True))
     out: list[Measure] = []
     everything: list[Statistic | Given] = [*statistics, *given]
     for s in everything:
-        own, note = estimates[s.family, s.group], notes.get((s.family, s.group), "")
-        out.append(_plain(s.family, s.group, own, _joined(note, own.note)))
+        key = s.family, s.group
+        own, note = made[key], notes.get(key, "")
+        out.append(_plain(*key, own, _joined(note, own.note)))
         reference = plan.references[s.family.protected_attribute]
         if s.group == reference or s.family.subgroup:
             continue
-        if s.compared and (s.family, reference) in estimates:
+        if s.compared and (other := made.get((s.family, reference))) is not None:
             there = notes.get((s.family, reference))
             both = _joined(note, f"{reference}: {there}" * bool(there))
-            made = _compared(s, own, estimates[s.family, reference], plan, ratios.get((s.family, s.group)))
-            out += [replace(m, note=_joined(both, m.note)) for m in made]
-        if (s.family, s.group) in matched:
-            drawn = matched[s.family, s.group]
+            compared = _compared(s, own, other, plan, ratios.get(key))
+            out += [m._replace(note=_joined(both, m.note)) for m in compared]
+        if key in matched:
+            drawn = matched[key]
             said = (drawn.note, _joined(note, drawn.note))
-            made = _beside(s, own, drawn, reference, plan.level)
-            out += [replace(m, note=_joined(qualified, m.note)) for m, qualified in zip(made, said, strict=False)]
+            beside = _beside(s, own, (drawn, ranges[key]), reference, plan.level)
+            out += [m._replace(note=_joined(qualified, m.note)) for m, qualified in zip(beside, said, strict=False)]
     return _with_q(out)
 
 
@@ -196,26 +197,23 @@ def _ratios_of_shares(
     return dict(zip(shares, compared_intervals.ratios_of_shares(list(shares.values()), plan.level), strict=True))
 
 
-def _estimate_given(g: Given, level: float) -> Estimate:
-    """An aggregate has a value for the group as a whole, and so no units without one.
-
-    Resamples hold fewer distinct rows than the sample, which moves an extreme one way only; the interval then reaches
-    to the value itself. An interval by a formula is taken as it is.
-    """
-    low, high = percentile_interval(g.replicates, level)
-    low, high, note = with_width(min(low, g.value), max(high, g.value))  # NaN stays: there is no interval
-    if g.ends is not None:
-        low, high, note = with_width(g.ends.low, g.ends.high)
-    defined = g.n if math.isfinite(g.value) else 0
-    return Estimate(g.value, low, high, g.n, defined, g.events, g.replicates, note)
+def _estimates(
+    statistics: Sequence[Statistic], given: Sequence[Given], plan: Plan
+) -> dict[tuple[Family, str], Estimate]:
+    """Of every statistic and aggregate."""
+    samples = [Sample(s.values, s.counts, s.share, partial(_resamples, s, plan)) for s in statistics]
+    wholes = [Whole(g.value, g.n, g.events, g.replicates, g.ends) for g in given]
+    every = [*estimates(samples, plan.draws, plan.level), *estimates_given(wholes, plan.level)]
+    keys = [*((s.family, s.group) for s in statistics), *((g.family, g.group) for g in given)]
+    return dict(zip(keys, every, strict=True))
 
 
-def _estimate(s: Statistic, plan: Plan) -> Estimate:
+def _resamples(s: Statistic, plan: Plan) -> Floats:
     """The random stream follows from what is estimated, not from the group's name; the reference has its own."""
     is_reference = s.group == plan.references[s.family.protected_attribute]
     identity = "|".join((*map(str, vars(s.family).values()), str(is_reference), str(s.counts.tolist())))
     rng = np.random.default_rng([plan.seed, crc32(identity.encode())])
-    return estimate(s.values, s.counts, rng, plan.draws, plan.level, share=s.share)
+    return resample(s.values, s.counts, rng, plan.draws)
 
 
 def _plain(family: Family, group: str, own: Estimate, note: str) -> Measure:
@@ -240,18 +238,7 @@ def _compared(
         ratio = float(np.float64(own.value) / other.value)
     reference, fewest = plan.references[s.family.protected_attribute], min(own.defined, other.defined)
     return [
-        Measure(
-            _named(s.family, name),
-            s.group,
-            reference,
-            value,
-            ends.low,
-            ends.high,
-            own.n,
-            p=p,
-            note=ends.note,
-            fewest=fewest,
-        )
+        Measure(_named(s.family, name), s.group, reference, value, *ends[:2], own.n, p=p, note=ends.note, fewest=fewest)
         for name, value, ends in (
             ("difference", own.value - other.value, between),
             ("ratio", ratio if math.isfinite(ratio) else math.nan, over),
@@ -259,15 +246,17 @@ def _compared(
     ]
 
 
-def _beside(s: Statistic | Given, own: Estimate, drawn: Drawn, reference: str, level: float) -> list[Measure]:
+def _beside(
+    s: Statistic | Given, own: Estimate, ranged: tuple[Drawn, tuple[float, float]], reference: str, level: float
+) -> list[Measure]:
     """What was drawn, with its range, and where it is wanted the disparity against it.
 
     Permuted labels leave nothing to compare a group with but themselves, so that a headline is always set against them.
     """
+    drawn, (low, high) = ranged
     finite = drawn.values[np.isfinite(drawn.values)]
     if len(finite) == 0:
         return []
-    low, high = percentile_interval(drawn.values, level)
     mean, n = float(finite.mean()), len(finite)
     named = _named(s.family, drawn.reference)
     counted = isinstance(s, Given) and s.events is not None
@@ -279,36 +268,32 @@ def _beside(s: Statistic | Given, own: Estimate, drawn: Drawn, reference: str, l
         replicates = NOTHING if isinstance(s, Given) or n < len(drawn.values) * ENOUGH else own.replicates
         against = replicates - np.resize(finite, len(replicates))
         ends = compared_intervals.from_drawn(own, against, mean, level)
-        out.append(
-            Measure(
-                _named(s.family, f"{drawn.reference}_difference"),
-                s.group,
-                reference,
-                own.value - mean,
-                ends.low,
-                ends.high,
-                own.n,
-                p=two_sided_p(against) if s.headline else math.nan,
-                note=ends.note,
-                fewest=own.defined,
-            )
-        )
+        named, value = _named(s.family, f"{drawn.reference}_difference"), own.value - mean
+        p = two_sided_p(against) if s.headline else math.nan
+        made = Measure(named, s.group, reference, value, *ends[:2], own.n, p=p, note=ends.note, fewest=own.defined)
+        out.append(made)
     return out
 
 
-def _named(family: Family, suffix: str) -> Family:
-    return replace(family, measure=f"{family.measure}_{suffix}")
+def _named(f: Family, suffix: str) -> Family:
+    name = f"{f.measure}_{suffix}"
+    return Family(f.method, f.decision_maker, f.protected_attribute, name, f.parameters, f.subgroup)
 
 
 def _with_q(measures: list[Measure]) -> list[Measure]:
     """One q per hypothesis: a difference and its ratio share one p, and so one q."""
-    keys = [
-        (replace(m.family, measure=m.family.measure.removesuffix("_ratio").removesuffix("_difference")), m.group)
-        for m in measures
-    ]
-    p_of = {k: m.p for k, m in zip(keys, measures, strict=True) if math.isfinite(m.p)}
-    q_of = dict(zip(p_of, benjamini_hochberg(np.array(list(p_of.values()))), strict=True))
-    return [replace(m, q=float(q_of[k])) if math.isfinite(m.p) else m for k, m in zip(keys, measures, strict=True)]
+    tested = [(place, _named_alike(m)) for place, m in enumerate(measures) if math.isfinite(m.p)]
+    p_of = {key: measures[place].p for place, key in tested}
+    q_of = dict(zip(p_of, benjamini_hochberg(np.array(list(p_of.values()))).tolist(), strict=True))
+    for place, key in tested:
+        measures[place] = measures[place]._replace(q=q_of[key])
+    return measures
+
+
+def _named_alike(m: Measure) -> tuple[str | int, ...]:
+    """What the measures of one hypothesis have in common."""
+    f, base = m.family, m.family.measure.removesuffix("_ratio").removesuffix("_difference")
+    return f.method, f.decision_maker, f.protected_attribute, base, f.parameters, f.subgroup, m.group
 
 
 def base_name(measure: str) -> str:

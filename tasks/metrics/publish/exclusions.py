@@ -12,8 +12,8 @@ from tasks.metrics.publish.algorithm import digits
 from tasks.metrics.publish.algorithm.outcome import Fate
 from tasks.metrics.publish.algorithm.populations import ALL, Place
 from tasks.metrics.publish.algorithm.profiles import Policy
-from tasks.metrics.publish.crowd import DENIED, lacking_place, left_place, line_place, whole_of
 from tasks.metrics.publish.fates import GONE, Fates
+from tasks.metrics.publish.people.crowd import DENIED, lacking_place, left_place, line_place, whole_of
 
 Row = Mapping[str, Any]
 

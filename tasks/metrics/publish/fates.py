@@ -6,7 +6,7 @@ population of this group is printed as the population's is; one of a withheld po
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,9 +15,9 @@ import pyarrow as pa
 from schemas.tables.publication import PUBLICATION
 from tasks.metrics.publish.algorithm import digits
 from tasks.metrics.publish.algorithm.outcome import Entry, Fate, Outcome
-from tasks.metrics.publish.algorithm.populations import ALL, Base, Count, People, Place, Population
+from tasks.metrics.publish.algorithm.populations import ALL, Base, Count, People, Place, Population, Published
 from tasks.metrics.publish.algorithm.profiles import Policy, Span, is_coarse, learned, rounded, small
-from tasks.metrics.publish.crowd import DENIED, LENDER, Crowd, decided_place, whole_of
+from tasks.metrics.publish.people.crowd import DENIED, LENDER, Crowd, decided_place, whole_of
 
 _NEAR = 1e-4
 """How near estimators that hold nothing constant come to the difference of two shares."""
@@ -200,21 +200,45 @@ class Fates:
         n = self.people.size(Count(population))
         return self.people.size(Count(population, DENIED)) / n if n else math.nan
 
-    def table(self) -> pa.Table:
-        """In the shape of ``PUBLICATION``."""
+    def table(self, more: Iterable[Mapping[str, object]] = ()) -> pa.Table:
+        """In the shape of ``PUBLICATION``, with further rows."""
         told = {interval.count: interval for interval in self.outcome.intervals}
-        rows = list(self._rows({count: (each.least, each.largest) for count, each in told.items()}))
+        known = _known(self.outcome.published)
+        ends = {count: (each.least, each.largest) for count, each in told.items()}
+        rows = [*(row | _span_of(known, count) for count, row in self._rows(ends)), *more]
         return PUBLICATION.build(**{c.name: [row[c.name] for row in rows] for c in PUBLICATION.columns})
 
-    def _rows(self, told: Mapping[Count, tuple[int, int]]) -> Iterator[dict[str, object]]:
+    def _rows(self, told: Mapping[Count, tuple[int, int]]) -> Iterator[tuple[Count, dict[str, object]]]:
         for count, entry in self._entries.items():
             each, (least, largest) = count.population, told.get(count, (None, None))
-            yield {
-                "protected_attribute": each.attribute,
-                **{name: getattr(each, name) for name in ("group", "part", "decision_maker", "reason")},
-                **{"base": each.base.value, "event": count.event, "fate": entry.fate.value},
-                **{"number": entry.number, "text": entry.text, "least": least, "largest": largest},
-            }
+            yield (
+                count,
+                {
+                    "protected_attribute": each.attribute,
+                    **{name: getattr(each, name) for name in ("group", "part", "decision_maker", "reason")},
+                    **{"base": each.base.value, "event": count.event, "fate": entry.fate.value},
+                    **{"number": entry.number, "text": entry.text, "least": least, "largest": largest, "groups": ""},
+                },
+            )
+
+
+def _known(published: Sequence[Published]) -> dict[Count, tuple[float, float]]:
+    """From where to where a reader knows each count to lie."""
+    out: dict[Count, tuple[float, float]] = {}
+    for each in published:
+        if not each.more:
+            low, high = out.get(each.count, (-math.inf, math.inf))
+            out[each.count] = max(low, each.low), min(high, each.high)
+    return out
+
+
+def _span_of(known: Mapping[Count, tuple[float, float]], count: Count) -> dict[str, int | None]:
+    """The columns of a count that later runs take its bounds from."""
+    ends = [*known.get(count, (-math.inf, math.inf)), -math.inf, math.inf]
+    if count.event:
+        ends[2:] = known.get(count._replace(rest=True), (-math.inf, math.inf))
+    names = ("low", "high", "rest_low", "rest_high")
+    return {name: int(end) if math.isfinite(end) else None for name, end in zip(names, ends, strict=True)}
 
 
 def _concerns(entry: Entry, maker: str) -> bool:

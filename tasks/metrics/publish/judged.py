@@ -14,8 +14,8 @@ from tasks.metrics.algorithm.measures import base_name
 from tasks.metrics.publish.algorithm import digits
 from tasks.metrics.publish.algorithm.families import Cell
 from tasks.metrics.publish.algorithm.populations import Place, Population
-from tasks.metrics.publish.crowd import Crowd, decided_place, whole_of
 from tasks.metrics.publish.fates import Fates
+from tasks.metrics.publish.people.crowd import Crowd, decided_place, whole_of
 from tasks.pipeline.registry import OUTCOMES_METHOD
 
 Row = Mapping[str, Any]

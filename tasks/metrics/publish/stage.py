@@ -1,12 +1,14 @@
 """Stage publish: decides once what may be told of a run, and writes the tables that every output reads.
 
-``crowd`` makes a row for each record of the source, ``algorithm`` decides what becomes of every count of people, and
+``crowd`` has the records of the source, ``algorithm`` decides what becomes of every count of people, and
 ``fates`` is asked for it by the modules that publish the tables: measures here, ``judged``, ``exclusions``, ``facts``.
 """
 
 import pyarrow as pa
 
+from schemas.artifact import Artifact
 from schemas.audit.spec import AuditSpec, Bootstrap, Disclosure, Protected, StageSettings
+from schemas.errors import SpecError
 from schemas.table import Table
 from schemas.tables.applications import (
     ANY,
@@ -16,26 +18,34 @@ from schemas.tables.applications import (
     MEMBERSHIPS,
     MISSINGNESS,
     MODEL_REFITS,
+    REFUSAL_COUNTS,
     REFUSALS,
 )
 from schemas.tables.findings import AGGREGATES, FINDINGS, TALLIES
 from schemas.tables.measures import MEASURES
 from schemas.tables.publication import (
+    EARLIER,
     PUBLICATION,
+    PUBLICATION_BESIDE,
+    PUBLICATION_KINDS,
+    PUBLICATION_ROWS,
     PUBLISHED_FINDINGS,
+    PUBLISHED_MERGED,
     PUBLISHED_MISSINGNESS,
     PUBLISHED_WATERFALL,
     published,
 )
 from schemas.tables.published import FACTS, PUBLISHED_AGREEMENT, PUBLISHED_MEASURES, PUBLISHED_VERDICTS
 from schemas.tables.verdicts import AGREEMENT, VERDICTS
-from tasks.metrics.publish import columns, counted, exclusions, facts, judged, measured
+from tasks.metrics.publish import columns, counted, exclusions, facts, judged, measured, merged
 from tasks.metrics.publish.algorithm.losses import Losses
 from tasks.metrics.publish.algorithm.outcome import Request
 from tasks.metrics.publish.algorithm.profiles import POLICIES
 from tasks.metrics.publish.algorithm.suppression import suppress
-from tasks.metrics.publish.crowd import Crowd, counts_of, is_lacking
 from tasks.metrics.publish.fates import Fates
+from tasks.metrics.publish.people.crowd import Crowd, counts_of, is_lacking
+from tasks.metrics.publish.people.earlier import Joint, earlier_of, handed_on, together
+from tasks.metrics.publish.people.records import Told
 from tasks.metrics.tallied import Tallied
 from tasks.pipeline.registry import tables_shown
 from tasks.pipeline.stage import Produced, stage
@@ -52,19 +62,38 @@ class PublishSettings(StageSettings):
     bootstrap: Bootstrap
     seed: int
 
+    def earlier(self) -> list[tuple[str, list[int]]]:
+        """Earlier published runs, each with the rows of its tables in the order of ``EARLIER``."""
+        sizes = [{artifact.table: artifact.rows for artifact in each.tables} for each in self.disclosure.beside]
+        runs = [each.run for each in self.disclosure.beside]
+        return [(run, [rows[t.name] for t in EARLIER]) for run, rows in zip(runs, sizes, strict=True)]
+
 
 def settings_of(spec: AuditSpec) -> PublishSettings:
     """The stage's settings."""
     return PublishSettings.of(spec)
 
 
+def given(spec: AuditSpec) -> tuple[Artifact, ...]:
+    """The tables of earlier published runs that the stage reads.
+
+    Raises:
+        SpecError: a run is named and was not looked up in a lake.
+    """
+    unknown = [each.run for each in spec.disclosure.beside if len(each.tables) != len(EARLIER)]
+    if unknown:
+        raise SpecError(f"{unknown[0]} has to be looked up in a lake; start the audit there", ("disclosure", "beside"))
+    return tuple(artifact for each in spec.disclosure.beside for artifact in each.tables)
+
+
 READ: tuple[Table, ...] = (
-    *(MEASURES, VERDICTS, AGREEMENT, APPLICATIONS, MEMBERSHIPS, REFUSALS, DECISIONS, MODEL_REFITS),
-    *(TALLIES, AGGREGATES, FINDINGS, MISSINGNESS, *FACTS, *tables_shown()),
+    *(MEASURES, VERDICTS, AGREEMENT, APPLICATIONS, MEMBERSHIPS, REFUSALS, REFUSAL_COUNTS, DECISIONS, MODEL_REFITS),
+    *(TALLIES, AGGREGATES, FINDINGS, MISSINGNESS, *FACTS, *tables_shown(), *EARLIER),
 )
 WRITTEN: tuple[Table, ...] = (
     *(PUBLICATION, PUBLISHED_MEASURES, PUBLISHED_VERDICTS, PUBLISHED_AGREEMENT, PUBLISHED_WATERFALL),
     *(PUBLISHED_MISSINGNESS, PUBLISHED_FINDINGS, *(published(each) for each in (*FACTS, *tables_shown()))),
+    *(PUBLISHED_MERGED, PUBLICATION_ROWS, PUBLICATION_KINDS, PUBLICATION_BESIDE),
 )
 
 
@@ -77,13 +106,16 @@ def publish(*tables: pa.Table, settings: PublishSettings) -> Produced:
     tallied = Tallied.of(*(read[t.name] for t in (APPLICATIONS, DECISIONS, MEMBERSHIPS, TALLIES, AGGREGATES)))
     hidden = measured.hidden(tallied, fates)
     out = {
-        PUBLICATION.name: fates.table(),
+        PUBLICATION.name: fates.table(merged.rows(fates)),
+        PUBLISHED_MERGED.name: merged.table(fates),
         PUBLISHED_MEASURES.name: measured.table(read, tallied, hidden, fates, settings.bootstrap, settings.seed),
         PUBLISHED_VERDICTS.name: judged.verdicts(said, hidden, fates),
         PUBLISHED_AGREEMENT.name: judged.agreement(read[AGREEMENT.name].to_pylist(), said, hidden, fates),
         PUBLISHED_WATERFALL.name: exclusions.waterfall(fates),
         PUBLISHED_MISSINGNESS.name: exclusions.missingness(lacks, fates),
         PUBLISHED_FINDINGS.name: counted.findings(read[FINDINGS.name], fates),
+        PUBLICATION_BESIDE.name: _beside(fates, settings),
+        **handed_on(fates.crowd, _lacking(lacks)),
     }
     read |= {ENCODINGS.name: columns.encodings(read[ENCODINGS.name], read[APPLICATIONS.name], fates.policy)}
     return Produced(out | facts.tables([(t, read[t.name]) for t in (*FACTS, *tables_shown())], fates))
@@ -93,19 +125,29 @@ def fates_of(
     read: dict[str, pa.Table], lacks: list[dict[str, str]], said: list[dict[str, str]], settings: PublishSettings
 ) -> Fates:
     """What becomes of every count of people: one pass over all of them."""
-    pairs = [(lack["feature"], lack["reason"]) for lack in lacks]
+    pairs = _lacking(lacks)
     features = tuple(dict.fromkeys(feature for feature, reason in pairs if reason != ANY))
-    crowd = Crowd.of(
-        read[APPLICATIONS.name],
-        read[MEMBERSHIPS.name],
-        read[REFUSALS.name],
-        read[DECISIONS.name],
-        settings.protected,
-        features,
-    )
+    told = Told(*(read[table.name] for table in (APPLICATIONS, MEMBERSHIPS, REFUSALS, REFUSAL_COUNTS)))
+    crowd = Crowd.of(told, read[DECISIONS.name], settings.protected, features)
     people, policy = crowd.people(pairs), POLICIES[settings.disclosure.profile]
     counts = counts_of(people)
     curves = frozenset(count.population for count in counts if is_lacking(count.population))
     losses = Losses(people, judged.populations_judged(said, crowd), curves, settings.bootstrap.minimum_n)
     exact = len(counts) <= _ENDS_SOUGHT
-    return Fates(crowd, people, policy, suppress(Request(people, policy, counts, losses, exact=exact)))
+    runs = earlier_of(read, settings.earlier()) if policy.protects and crowd.row_by_row else ()
+    joint = together(crowd, pairs, runs, policy) if runs else Joint(people, (), ())
+    request = Request(joint.people, policy, counts, losses, beside=joint.beside, protect=joint.protect, exact=exact)
+    return Fates(crowd, people, policy, suppress(request))
+
+
+def _beside(fates: Fates, settings: PublishSettings) -> pa.Table:
+    """In the shape of ``PUBLICATION_BESIDE``; no row where nothing is withheld at all, or rows cannot be matched."""
+    matched = fates.policy.protects and fates.crowd.row_by_row
+    runs = [each.run for each in settings.disclosure.beside] if matched else []
+    told, closed = fates.outcome.beside, len(fates.outcome.closed)
+    return PUBLICATION_BESIDE.build(run=runs, told=[told] * len(runs), closed=[closed] * len(runs))
+
+
+def _lacking(lacks: list[dict[str, str]]) -> list[tuple[str, str]]:
+    """Features that somebody lacks, each with the reason."""
+    return [(lack["feature"], lack["reason"]) for lack in lacks]

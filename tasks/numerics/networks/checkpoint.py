@@ -50,9 +50,19 @@ class Keeper(Protocol):
         """Keep a state in place of the one before."""
 
 
-@dataclass(frozen=True)
-class Side:
+class Side(Protocol):
     """Networks that are trained together, and what trains them. A game has two sides."""
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Weights, running statistics and Adam's moments, whether copied or not."""
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Take over weights, and moments once there are any."""
+
+
+@dataclass(frozen=True)
+class ModuleSide:
+    """A side that is a module of torch, trained by torch's own Adam."""
 
     name: str
     networks: nn.Module

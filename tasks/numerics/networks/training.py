@@ -17,7 +17,7 @@ from torch.nn import functional
 from schemas.errors import DataQualityError, InfrastructureError
 from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.determinism import INITIAL, Device, chosen_device, digest_of, draws, one_thread
-from tasks.numerics.networks.checkpoint import Checkpoint, Side, restore, take
+from tasks.numerics.networks.checkpoint import Checkpoint, ModuleSide, restore, take
 from tasks.numerics.networks.losses import equalised_odds, inconsistency, odds_contrasts, pair_weights, pairs_looked_at
 from tasks.numerics.networks.net import build, kept_units, logits
 from tasks.numerics.networks.path import integrated_gradients
@@ -100,7 +100,7 @@ def train(
     device = _device(settings.device)
     net = build(rows.inputs.shape[1], settings.net, draws(settings.seed, INITIAL)).to(device)
     optimizer = torch.optim.Adam(net.parameters(), settings.learning_rate, fused=True)
-    side, mark = Side("net", net, optimizer), _fingerprint(settings, rows)
+    side, mark = ModuleSide("net", net, optimizer), _fingerprint(settings, rows)
     state = resume or take([side], torch.zeros(0, len(TERMS), dtype=torch.float64), mark)
     restore(state, [side], mark)
     with one_thread():

@@ -8,12 +8,14 @@ Scope: intervals of one statistic. Comparisons: ``compared_intervals``.
 """
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import false_discovery_control, fisher_exact
 
 from schemas.terms import Note
 from tasks.numerics.arrays import Bools, Floats, Longs
@@ -54,12 +56,17 @@ class Estimate:
     """Units with a value: those that the mean is of."""
     events: int | None
     """Units whose value is 1, where the statistic is a share of units."""
-    replicates: Floats
-    """``(draws,)`` means of the resamples, NaN where a resample has no value."""
+    resamples: Floats | Callable[[], Floats]
+    """``(draws,)`` means of the resamples, or what draws them: a share has an interval without them."""
     note: str = ""
     """Why there is no interval, where there is a mean."""
     fitted: bool = False
     """Whether replicates come from fitting a model anew: intervals are then theirs, and not those of a given share."""
+
+    @cached_property
+    def replicates(self) -> Floats:
+        """``(draws,)`` means of the resamples, NaN where a resample has no value."""
+        return self.resamples() if callable(self.resamples) else self.resamples
 
 
 def estimate(
@@ -73,8 +80,8 @@ def estimate(
     n = int(counts.sum())
     if n == 0:
         return Estimate(np.nan, np.nan, np.nan, 0, 0, None, np.full(draws, np.nan))
-    value = float(_means(values, counts[None, :])[0])
-    replicates = _resample(values, counts, rng, draws)
+    value = mean(values, counts)
+    replicates = resample(values, counts, rng, draws)
     defined = int(counts[~np.isnan(values)].sum())
     events = int(counts[values == 1].sum()) if share and is_share(values) else None
     if events is not None and defined:
@@ -88,7 +95,7 @@ def by_refits(own: Estimate, shares: Floats, level: float) -> Estimate:
     """A share of a fitted model's decisions: its interval is by fits to resamples ``(refits,)``, not of decisions."""
     low, high = percentile_interval(shares, level)
     low, high, note = with_width(min(low, own.value), max(high, own.value))
-    return replace(own, low=low, high=high, replicates=shares, note=note, fitted=True)
+    return replace(own, low=low, high=high, resamples=shares, note=note, fitted=True)
 
 
 def is_share(values: Floats) -> bool:
@@ -110,12 +117,22 @@ def with_width(low: float, high: float) -> Interval:
 
 def percentile_interval(replicates: Floats, level: float) -> tuple[float, float]:
     """Central quantiles of the finite replicates, of resamples or draws; NaN if fewer than nine in ten are finite."""
-    finite = replicates[np.isfinite(replicates)]
-    if len(finite) < ENOUGH * len(replicates) or len(finite) == 0:
-        return np.nan, np.nan
-    tail = (1 - level) / 2
-    low, high = np.quantile(finite, (tail, 1 - tail))
-    return float(low), float(high)
+    return percentile_intervals([replicates], level)[0]
+
+
+def percentile_intervals(several: Sequence[Floats], level: float) -> list[tuple[float, float]]:
+    """``percentile_interval`` of each, the quantiles of those of one length taken in one array."""
+    tail, out = (1 - level) / 2, [(math.nan, math.nan)] * len(several)
+    of_length: dict[int, list[tuple[int, Floats]]] = {}
+    for place, replicates in enumerate(several):
+        finite = replicates[np.isfinite(replicates)]
+        if len(finite) and len(finite) >= ENOUGH * len(replicates):
+            of_length.setdefault(len(finite), []).append((place, finite))
+    for alike in of_length.values():
+        ends = np.quantile(np.stack([finite for _, finite in alike]), (tail, 1 - tail), axis=1)
+        for (place, _), low, high in zip(alike, *ends.tolist(), strict=True):
+            out[place] = low, high
+    return out
 
 
 def two_sided_p(differences: Floats) -> float:
@@ -130,7 +147,7 @@ def two_sided_p(differences: Floats) -> float:
 def fisher_p(events: tuple[int, int], n: tuple[int, int]) -> float:
     """Two-sided exact p that two shares are equal (Fisher)."""
     table = [[events[0], n[0] - events[0]], [events[1], n[1] - events[1]]]
-    return float(fisher_exact(table).pvalue)
+    return float(scipy.stats.fisher_exact(table).pvalue)
 
 
 def benjamini_hochberg(p: Floats) -> Floats:
@@ -138,11 +155,16 @@ def benjamini_hochberg(p: Floats) -> Floats:
     q = np.full(len(p), np.nan)
     known = np.isfinite(p)
     if known.any():
-        q[known] = false_discovery_control(p[known])
+        q[known] = scipy.stats.false_discovery_control(p[known])
     return q
 
 
-def _resample(values: Floats, counts: Longs, rng: np.random.Generator, draws: int) -> Floats:
+def mean(values: Floats, counts: Longs) -> float:
+    """Mean over the units that have a value, NaN where none has."""
+    return float(_means(values, counts[None, :])[0])
+
+
+def resample(values: Floats, counts: Longs, rng: np.random.Generator, draws: int) -> Floats:
     """``(draws,)`` means of as many units drawn with replacement."""
     n = int(counts.sum())
     if len(values) == 2:
@@ -159,7 +181,8 @@ def _resample(values: Floats, counts: Longs, rng: np.random.Generator, draws: in
 
 def _mean_of_drawn(worth: Floats, known: Bools, drawn: Longs) -> Floats:
     """Means of the ``(r, n)`` drawn units that have a value, NaN where none has."""
-    total, n = worth[drawn].sum(axis=1), known[drawn].sum(axis=1)
+    total = worth[drawn].sum(axis=1)
+    n = np.full(len(drawn), drawn.shape[1]) if known.all() else known[drawn].sum(axis=1)
     means: Floats = np.divide(total, n, out=np.full(len(drawn), np.nan), where=n > 0)
     return means
 

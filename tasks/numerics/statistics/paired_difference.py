@@ -14,8 +14,7 @@ at few changes; ``tests/material/paired_coverage.py`` prints how often, over all
 import math
 from typing import NamedTuple
 
-from scipy.optimize import brentq
-from scipy.stats import beta, norm
+import scipy
 
 LEAST = 1e-12
 """The smallest p that is told."""
@@ -47,8 +46,8 @@ class Changes(NamedTuple):
 def lower(of: Changes, level: float) -> float:
     """End below which the mean lies with probability ``level`` (at most 0.5)."""
     up, down = of.raised / of.n, of.lowered / of.n
-    least = float(beta.ppf(level, of.raised, of.n - of.raised + 1)) if of.raised else 0.0
-    most = float(beta.isf(level, of.lowered + 1, of.n - of.lowered)) if of.lowered < of.n else 1.0
+    least = float(scipy.stats.beta.ppf(level, of.raised, of.n - of.raised + 1)) if of.raised else 0.0
+    most = float(scipy.stats.beta.isf(level, of.lowered + 1, of.n - of.lowered)) if of.lowered < of.n else 1.0
     along = math.sqrt(up * down / ((1 - up) * (1 - down))) if up * down else 0.0  # less the correlation
     first, second = up - least, most - down
     return max(up - down - math.sqrt(first**2 + 2 * along * first * second + second**2), -1.0)
@@ -76,12 +75,14 @@ def below(of: Changes, limit: float) -> float:
 
 def error(of: Changes) -> float:
     """A standard error as wide as the two-sided 95 % interval; never 0."""
-    return (upper(of, 0.025) - lower(of, 0.025)) / (2 * float(norm.isf(0.025)))
+    return (upper(of, 0.025) - lower(of, 0.025)) / (2 * float(scipy.stats.norm.isf(0.025)))
 
 
 def _level(of: Changes, limit: float) -> float:
     """The level, at most 0.5, at which the lower end is the limit; the smallest that is told where it is smaller."""
     if lower(of, LEAST) >= limit:
         return LEAST
-    found = brentq(lambda log: lower(of, math.exp(log)) - limit, math.log(LEAST), math.log(HALF), xtol=1e-12)
+    found = scipy.optimize.brentq(
+        lambda log: lower(of, math.exp(log)) - limit, math.log(LEAST), math.log(HALF), xtol=1e-12
+    )
     return math.exp(float(found))

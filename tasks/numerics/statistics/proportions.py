@@ -13,8 +13,7 @@ exceeds tau.
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.optimize import elementwise
-from scipy.special import ndtr, ndtri
+import scipy
 
 from tasks.numerics.arrays import Floats, Longs
 
@@ -53,15 +52,20 @@ class Pair(NamedTuple):
 
 def quantile(alpha: float, decimals: int | None = None) -> float:
     """Normal quantile of a one-sided level; published figures rest on one rounded to three digits (1.645)."""
-    z = float(ndtri(1 - alpha))
+    z = float(scipy.special.ndtri(1 - alpha))
     return z if decimals is None else round(z, decimals)
 
 
 def wilson(events: int, n: int, z: float) -> tuple[float, float]:
     """Wilson's score interval of one share (1927) at normal quantile ``z``: from 0 where nobody, to 1 where all."""
-    at, of = np.array(events, dtype=np.float64), np.array(n, dtype=np.float64)
-    low, high = (float(_wilson(np.float64(side), at, of)) for side in (z, -z))
-    return (low if events else 0.0), (high if events < n else 1.0)
+    low, high = wilsons(np.array([events], dtype=np.float64), np.array([n], dtype=np.float64), z)
+    return float(low[0]), float(high[0])
+
+
+def wilsons(events: Floats, n: Floats, z: float) -> tuple[Floats, Floats]:
+    """``wilson`` of each of ``(s,)`` shares; all have units."""
+    low, high = (_wilson(np.float64(side), events, n) for side in (z, -z))
+    return np.where(events > 0, low, 0.0), np.where(events < n, high, 1.0)
 
 
 def bounds(pair: Pair, interval: Interval, z: float) -> tuple[Floats, Floats]:
@@ -81,7 +85,7 @@ def p_values(pair: Pair, interval: Interval, tau: float) -> Floats:
         return _newcombe_p(pair, tau)
     centre, error = _normal(pair, interval)
     with np.errstate(divide="ignore", invalid="ignore"):
-        p = np.where(error > 0, ndtr((tau - centre) / error), np.where(centre > tau, 0.0, 1.0))
+        p = np.where(error > 0, scipy.special.ndtr((tau - centre) / error), np.where(centre > tau, 0.0, 1.0))
     return np.where(np.isnan(centre), np.nan, p)
 
 
@@ -120,8 +124,10 @@ def _tail(pair: Pair, tau: float) -> Floats:
     """The p-values of ``(u,)`` pairs; 0 or 1 where the bound is on one side of ``tau`` at every z looked at."""
     above = _newcombe(np.float64(FURTHEST), *pair) >= tau
     below = _newcombe(np.float64(-FURTHEST), *pair) <= tau
+    from scipy.optimize import elementwise  # a fifth of a second, and a plan searches for no end
+
     found = elementwise.find_root(lambda z, *counts: _newcombe(z, *counts) - tau, (-FURTHEST, FURTHEST), args=pair)
-    return np.select([above, below], [0.0, 1.0], ndtr(-found.x))
+    return np.select([above, below], [0.0, 1.0], scipy.special.ndtr(-found.x))
 
 
 def _distinct(pair: Pair) -> tuple[Longs, Longs]:

@@ -8,7 +8,6 @@ A bootstrap of the ratio has no width where a share is 0 and too low a coverage 
 """
 
 import numpy as np
-from scipy.optimize import elementwise
 
 from tasks.numerics.arrays import Floats
 from tasks.numerics.statistics.proportions import Pair
@@ -42,6 +41,8 @@ def score(pair: Pair, ratio: float) -> Floats:
 
 def _end(pair: Pair, z: float) -> Floats:
     """The ratio at which the score is ``z``; where a group has no event there may be none."""
+    from scipy.optimize import elementwise  # a fifth of a second, and a plan searches for no end
+
     found = elementwise.find_root(lambda log, *counts: _beyond(log, Pair(*counts), z), (-FURTHEST, FURTHEST), args=pair)
     return np.asarray(np.exp(found.x), dtype=np.float64)
 

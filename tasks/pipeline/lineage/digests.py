@@ -1,4 +1,4 @@
-"""Lineage of a result: the code and the libraries that made it, and the cost of the run.
+"""Lineage of a result: the code and the libraries that made it.
 
 The digest of the code covers every first-party module that a stage reaches through its imports: a fix in an algorithm
 changes the key of every stage that uses it; a comment, a moved or a renamed module changes none.
@@ -6,8 +6,6 @@ changes the key of every stage that uses it; a comment, a moved or a renamed mod
 
 import hashlib
 import platform
-import resource
-import sys
 from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import version
@@ -41,9 +39,3 @@ def code_digest(modules: Iterable[str], resources: Iterable[Path] = ()) -> str:
     for path in sorted(resources):
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()
-
-
-def peak_memory_mb() -> float:
-    """Highest resident memory of this process so far."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 1024 if sys.platform != "darwin" else peak / 2**20

@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm, rankdata
+import scipy
 
 from tasks.numerics.arrays import Bools, Floats
 
 LEAST = 10
 """Decisions of either kind below which nothing is said."""
-_ONE_SIDED = float(norm.ppf(0.95))
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Direction:
     @property
     def high(self) -> float:
         """One-sided 95 % upper bound."""
-        return min(1.0, self.auc + _ONE_SIDED * self.error)
+        return min(1.0, self.auc + float(scipy.stats.norm.ppf(0.95)) * self.error)
 
     @property
     def reversed(self) -> bool:
@@ -60,16 +59,16 @@ def _score(values: Floats, signs: Sequence[int]) -> Floats:
     for column, sign in zip(values.T, signs, strict=True):
         known = np.isfinite(column)
         scaled = np.full(len(column), 0.5)
-        scaled[known] = (rankdata(column[known]) - 0.5) / max(1, np.count_nonzero(known))
+        scaled[known] = (scipy.stats.rankdata(column[known]) - 0.5) / max(1, np.count_nonzero(known))
         score += sign * scaled
     return score
 
 
 def _auc(score: Floats, favourable: Bools) -> Direction:
     """AUC with ties as halves, and its standard error from the placements of each application."""
-    whole = rankdata(score)
+    whole = scipy.stats.rankdata(score)
     good, bad = np.count_nonzero(favourable), np.count_nonzero(~favourable)
-    above = (whole[favourable] - rankdata(score[favourable])) / bad
-    below = 1 - (whole[~favourable] - rankdata(score[~favourable])) / good
+    above = (whole[favourable] - scipy.stats.rankdata(score[favourable])) / bad
+    below = 1 - (whole[~favourable] - scipy.stats.rankdata(score[~favourable])) / good
     error = np.sqrt(above.var(ddof=1) / good + below.var(ddof=1) / bad)
     return Direction(float(above.mean()), float(error))

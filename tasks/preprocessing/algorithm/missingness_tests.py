@@ -7,8 +7,6 @@ decision, and a model that sees missingness or imputed values learns the decisio
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from tasks.numerics.arrays import Bools, Longs
 
@@ -61,6 +59,9 @@ def auc_of_missingness(flags: Bools, favourable: Bools) -> float:
     rarer = min(np.count_nonzero(favourable), np.count_nonzero(~favourable))
     if not used.shape[1] or rarer < FOLDS:
         return np.nan
+    from sklearn.linear_model import LogisticRegression  # a plan reaches this module, and fits nothing
+    from sklearn.model_selection import StratifiedKFold, cross_val_score
+
     folds = StratifiedKFold(FOLDS)
     scores = cross_val_score(LogisticRegression(), used.astype(float), favourable, cv=folds, scoring="roc_auc")
     return float(scores.mean())

@@ -8,7 +8,7 @@ from typing import Any
 
 from schemas.audit.source import Source
 from schemas.tables.applications import ANY
-from schemas.tables.publication import PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL
+from schemas.tables.publication import PUBLISHED_MERGED, PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL
 from schemas.terms import EVERYBODY, Refusal
 from tasks.preprocessing.algorithm.missingness_tests import beyond_chance
 from tasks.reporting.material import Material, Rows
@@ -24,6 +24,21 @@ Line = Mapping[str, Any]
 _REASONS = {Refusal.MISSING_COVARIATE: "missing", Refusal.EXEMPT_COVARIATE: "exempt", ANY: "either"}
 
 
+_MERGED = {
+    "Groups": lambda row: Cell(row["groups"]),
+    "Of": lambda row: Cell(_whose(row)),
+    "Applications": lambda row: number_cell(count(row["n"])),
+    "Denied": lambda row: DASH if row["denied"] is None else number_cell(count(row["denied"])),
+}
+_MERGED_NOTE = "Groups that are withheld one by one, counted together where that tells nothing of each."
+
+
+def _whose(row: Line) -> str:
+    """Whom a row of groups as one is about, in words."""
+    rows = "rows in the source" if row["base"] == "source" else "rows used"
+    return f"{rows}, decisions of the {row['decision_maker']}" if row["decision_maker"] else rows
+
+
 def exclusions(material: Material) -> Section:
     """The waterfall of each protected attribute: rows in, refused by reason, and out."""
     rows = material.tables.get(PUBLISHED_WATERFALL.name, ())
@@ -36,6 +51,8 @@ def exclusions(material: Material) -> Section:
         return Section("Rows in and out", "rows", ("The number of rows by stage was not published.",))
     attributes = dict.fromkeys(row["protected_attribute"] for row in rows)
     tables = [view for name in attributes for view in _tables(material, name)]
+    if together := material.tables.get(PUBLISHED_MERGED.name, ()):
+        tables.append(TableView.of("Withheld groups as one", list(together), _MERGED, _MERGED_NOTE))
     return Section("Rows in and out", "rows", words, tables=tuple(tables))
 
 

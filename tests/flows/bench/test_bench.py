@@ -217,7 +217,7 @@ def test_missing_files_and_names(tmp_path):
             ("overhead", "--data", "."),
             "bench overhead takes no --data; bench adjusted does, and takes --data and --rows",
         ),
-        (("overhead", "--rows", "5"), "bench overhead takes no --rows; bench adjusted does"),
+        (("overhead", "--rows", "5"), "bench overhead takes no --rows; bench audit does"),
         (("cst", "--data", ".", "--set", "year=1990"), "bench cst takes no --set; bench overhead does"),
         (("fgce", "--data", ".", "--set", "year=1990"), "bench fgce takes no --set; bench overhead does"),
     ],

@@ -6,9 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from flows.bench import cost, cost_work
-from flows.bench.cost_work import PARTS, WITH, WITHOUT
+from flows.bench import cost
 from flows.bench.listing import bench_of
+from flows.bench.work import cost as cost_work
+from flows.bench.work.cost import PARTS, WITH, WITHOUT
 from tasks.plan import STAGES
 
 

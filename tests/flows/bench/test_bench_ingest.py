@@ -6,7 +6,8 @@ import duckdb
 import pytest
 from conftest import evenhand
 
-from flows.bench import ingest, ingest_work
+from flows.bench import ingest
+from flows.bench.work import ingest as ingest_work
 from schemas.errors import SpecError
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import REPOSITORY, environment
 from lake_of_runs import lake_of_runs
-from loaded_modules import HEAVY, loaded
+from loaded_modules import COMPUTING, HEAVY, loaded
 
 from tasks.lake.store import Lake
 
@@ -50,7 +50,16 @@ def test_status_loads_nothing_that_computes(tmp_path: Path) -> None:
     assert loaded("status", "--lake", str(tmp_path / "lake")).isdisjoint(HEAVY)
 
 
-def test_a_plan_loads_nothing_that_computes() -> None:
-    program = "import sys, tasks.plan; print(*sys.modules)"
+@pytest.mark.parametrize(
+    ("modules", "absent"),
+    [
+        ("tasks.plan, flows.launch.audit", COMPUTING),
+        ("tasks.scoring.models, tasks.scoring.decider", ("torch", "sklearn", "skops")),
+        ("flows.audit, flows.supervision.server_process", ("prefect.server.api.server", "torch", "sklearn", "skops")),
+    ],
+    ids=["a plan", "kept models", "a flow and its server"],
+)
+def test_what_is_loaded_before_it_is_needed(modules: str, absent: tuple[str, ...]) -> None:
+    program = f"import sys, {modules}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=REPOSITORY, check=True)
-    assert set(done.stdout.split()).isdisjoint(HEAVY)
+    assert set(done.stdout.split()).isdisjoint(absent)

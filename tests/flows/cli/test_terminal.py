@@ -70,7 +70,7 @@ def test_a_pipe_gets_the_start_and_end_of_a_stage_and_lines_between(caplog: pyte
         lines.began()
         course.stepped("generators", 4, 10)
         time.sleep(0.3)
-        lines.ended("100 rows, 0 refused, 0.3 s")
+        lines.ended("2 of 2 mediate", "100 rows, 0 refused, 0.3 s")
         lines.closed()
         told = [record.getMessage() for record in caplog.records if record.name == "evenhand"]
         time.sleep(0.15)

@@ -33,7 +33,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[Material]:
         found.append(given)
         return {"report.html": b"first", "pages/gap.html": given.settings.code.encode()}
 
-    monkeypatch.setattr(stage, "files", files)
+    monkeypatch.setattr("tasks.reporting.pages.files.files", files)
     return found
 
 

@@ -28,7 +28,7 @@ def spec(tmp_path: Path) -> str:
     return str(tmp_path / "loans.yaml")
 
 
-def faulty(*_: object) -> None:
+def faulty(*_: object, **__: object) -> None:
     """Stands for code of ours with a fault: a wrong key, met while an error of ours is on its way."""
     income = SECRET
     try:

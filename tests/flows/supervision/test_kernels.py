@@ -1,5 +1,6 @@
 """After the set-up no audit compiles a kernel, and a set-up that cannot keep kernels goes on."""
 
+import os
 import resource
 import shutil
 import subprocess
@@ -7,10 +8,13 @@ import sys
 import time
 from pathlib import Path
 
+import numba
 import pytest
 from conftest import REPOSITORY, environment
 from stopping import spec_of_all_methods
 
+from flows.operations import doctor
+from flows.supervision import kernels
 from schemas.terms import ExitCode
 
 RAN = (ExitCode.WITHIN, ExitCode.BREACH, ExitCode.INSUFFICIENT_EVIDENCE)
@@ -55,13 +59,48 @@ def kept(home: Path) -> dict[Path, bytes]:
     return {file.relative_to(home): file.read_bytes() for file in home.rglob("*.nb[ic]")}
 
 
+def test_doctor_counts_the_kernels_that_are_compiled_as_their_code_is_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernels, "RECORD", tmp_path / "kernels.txt")
+    mended = {"check": "kernels", "ok": False, "next_step": "evenhand doctor --prepare"}
+    assert doctor._kernels() == {**mended, "found": "not compiled by the set-up"}
+    files = [(tmp_path / f"{name}.nbi", tmp_path / f"{name}.py") for name in "abc"]
+    for index, source in files:
+        source.touch()
+        index.touch()
+    kernels.RECORD.write_text("".join(f"{index}\t{source}\n" for index, source in files))
+    assert doctor._kernels() == {"check": "kernels", "found": "3 of 3 compiled", "ok": True, "next_step": ""}
+    files[0][0].unlink()
+    later = files[1][0].stat().st_mtime + 1
+    os.utime(files[1][1], (later, later))  # edited: numba compiles it again
+    assert doctor._kernels() == {**mended, "found": "1 of 3 compiled"}
+
+
+@numba.njit(cache=True)
+def doubled(number: float) -> float:
+    return 2 * number
+
+
+def test_the_index_of_a_kernel_is_found_by_its_code() -> None:
+    doubled(1.0)
+    (found,) = kernels._kept(doubled)
+    assert Path(found.index_file).name.startswith("test_kernels.doubled-")
+    assert (found.source_file, found.is_compiled()) == (__file__, True)
+
+
 @pytest.mark.slow
 def test_an_audit_after_the_set_up_compiles_nothing(tmp_path: Path) -> None:
     home = copied(tmp_path / "code")
     said = ran(home, "flows.supervision.prepare").stderr
-    assert said.splitlines() == ["compiling numerical kernels: one to two minutes, once"]
     compiled = kept(home)
-    assert len({file.name for file in compiled if file.suffix == ".nbi"}) > 100
+    indexes = {file for file in compiled if file.suffix == ".nbi"}
+    assert len(indexes) > 100
+    first, last = said.splitlines()
+    assert first == "compiling numerical kernels: one to two minutes, once"
+    record = (home / "flows" / "supervision" / "__pycache__" / "kernels.txt").read_text()
+    assert {Path(line.split("\t")[0]).relative_to(home) for line in record.splitlines()} == indexes
+    assert last.startswith(f"{len(indexes)} kernels are compiled, {len(indexes)} of them now, in ")
     spec = spec_of_all_methods(tmp_path)
     spec.write_text(spec.read_text().replace("methods:\n", "methods:\n  raguel: {fewest: 5}\n"))
     for settings in ((), OTHER):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from schemas.terms import Kind
-from tasks.counterfactuals.algorithm.gan.losses import adversarial, mixed_in, reconstruction, told_apart
+from tasks.counterfactuals.algorithm.gan.autograd.losses import adversarial, mixed_in, reconstruction, told_apart
 from tasks.counterfactuals.algorithm.gan.mixed import fit_encoder
 from tasks.counterfactuals.algorithm.gan.networks import Discriminators, Generators, Shape, chosen, softened
 from tasks.numerics.columns import Columns

@@ -320,7 +320,7 @@ def test_a_variable_of_the_program_is_no_table(world: World) -> None:
         ("EXPLAIN ANALYZE SELECT * FROM measures", 1),
         ("SELECT query FROM (SELECT measure AS query, 'query (x)' AS text FROM measures) WHERE (query = 'k0')", 2),
         ("SELECT 1; SELECT * FROM measures WHERE run = 'first'", 2),
-        ("SHOW TABLES", 2),
+        ("SHOW TABLES", 3),
         ("SUMMARIZE applicants", 5),
         ("", 0),
     ],

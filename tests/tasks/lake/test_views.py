@@ -57,7 +57,7 @@ def test_one_run_has_its_own_columns_only(lake: Lake) -> None:
 
 def test_only_tables_are_listed(lake: Lake) -> None:
     with open_views(lake) as views:
-        assert views.sql("SHOW TABLES").fetchall() == [("applicants",), ("measures",)]
+        assert views.sql("SHOW TABLES").fetchall() == [("applicants",), ("measures",), ("stage_runs",)]
 
 
 def test_what_does_not_fit_is_spilled_to_a_private_directory_that_goes(

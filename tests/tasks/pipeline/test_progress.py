@@ -32,8 +32,8 @@ class Kept:
         assert self.course is not None
         self.told.append(self.course.stage)
 
-    def ended(self, said: str) -> None:
-        self.told.append(said)
+    def ended(self, stage: str, said: str) -> None:
+        self.told.append(f"{stage}: {said}")
 
     def closed(self) -> None:
         self.told.append("closed")
@@ -111,7 +111,7 @@ def test_a_display_is_told_of_stages_while_a_run_lasts(kept: Kept) -> None:
         assert kept.course.words() == "1 of 2 ingest, 2 of 4, for 10 s"
         stage_ended("100 rows")
     stage_ended("nothing listens any more")
-    assert kept.told == ["starting", "1 of 2 ingest", "100 rows", "closed"]
+    assert kept.told == ["starting", "1 of 2 ingest", "1 of 2 ingest: 100 rows", "closed"]
 
 
 def test_a_display_is_closed_after_an_error(kept: Kept) -> None:
@@ -126,3 +126,37 @@ def test_what_steps_say_of_themselves_is_for_those_who_ask(caplog: pytest.LogCap
     assert [(r.levelno, r.getMessage()) for r in caplog.records] == [
         (logging.DEBUG, "training for race: Black 1 of 3: fold 1 of 3, full: CEC 0.250")
     ]
+
+
+def test_stages_side_by_side_have_a_line_each_with_the_time_passed_and_their_share() -> None:
+    at, clock = course(1.0, 1.0, 1.0)
+    at.beside = True
+    at.began(1)
+    at.began(2)
+    at.stepped("generators", 3, 10, number=2)
+    clock.now += 40
+    assert at.lines() == ["1 of 3 ingest, for 40 s", "2 of 3 mediate, 3 of 10, for 40 s"]
+    at.ended(1)
+    at.began(3)
+    assert at.lines() == ["2 of 3 mediate, 3 of 10, for 40 s", "3 of 3 report, for 10 s"]
+    assert at.long(30) == ["2 of 3 mediate, 3 of 10, for 40 s"]
+
+
+def test_a_stage_that_ends_beside_others_is_told_by_its_own_name(kept: Kept) -> None:
+    with course_of(["ingest", "score"], [None, None], beside=True):
+        stage_began(1)
+        stage_began(2)
+        stage_ended("ten rows", 1)
+        assert kept.course is not None
+        assert list(kept.course.at_work) == [2]
+    assert kept.told[1:] == ["1 of 2 ingest", "2 of 2 score", "1 of 2 ingest: ten rows", "closed"]
+
+
+def test_a_worker_relays_its_steps() -> None:
+    told: list[tuple[str, int, int]] = []
+    progress.relay_to(lambda *step: told.append(step))
+    with progress.progress(2, "rows") as tell:
+        tell("a")
+    progress.relay_to(None)
+    progress.stepped("rows", 2, 2)
+    assert told == [("rows", 0, 2), ("rows", 1, 2)]

@@ -1,22 +1,26 @@
 """Score: who is scored by what. Connect: constraints of the spec become rules of the graph."""
 
+import json
 import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-import skops.io
 from conftest import spec_of
+from safetensors.numpy import save
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 from schemas.audit.spec import AuditSpec
-from schemas.errors import DataQualityError, SpecError
+from schemas.errors import DataQualityError, IntegrityError, SpecError
+from tasks.numerics.attributions.linear import KIND, Linear
 from tasks.pipeline.specs import validated
 from tasks.plan import plan
 from tasks.proof.plain import call_plainly
+from tasks.scoring.attributors import linear_form
+from tasks.scoring.fitting import fit_of
 from tasks.scoring.models import ModelFile, kept, probabilities, read
 
 UNTIL_CONNECT = 4
@@ -50,16 +54,46 @@ def test_metrics_by_group_are_of_rows_the_model_had_not_seen(place: Path) -> Non
     assert set(n.index) == {"white", "Black", "(missing)"}
 
 
-def test_the_models_are_stored_without_pickle_and_score_again_what_they_scored(place: Path) -> None:
+def test_the_models_are_stored_as_numbers_and_score_again_what_they_scored(place: Path) -> None:
     found = tables(place, 3)
     decided = found["decisions"].query("decision_maker == 'model'").reset_index(drop=True)
     x = found["features"].iloc[:, 1:].to_numpy()
     assert len(found["models"]) == decided["fold"].nunique() == 5
     for fold, content in found["models"].itertuples(index=False):
-        assert skops.io.get_untrusted_types(data=content) == []
-        mine = (decided["fold"] == fold).to_numpy()
-        again = skops.io.loads(content).predict_proba(x[mine])[:, 1]
-        assert again == pytest.approx(decided.loc[mine, "score"].to_numpy(), abs=1e-12)
+        mine, model = (decided["fold"] == fold).to_numpy(), read(ModelFile(content, "the model"))
+        assert isinstance(model, Linear)
+        assert json.dumps(list(found["features"].columns[1:]))[1:-1].replace('"', r"\"").encode() in content
+        assert np.array_equal(probabilities(model, x[mine]), decided.loc[mine, "score"].to_numpy())
+
+
+@pytest.mark.parametrize(("n", "d"), [(20, 1), (57, 3), (1990, 12), (9001, 25)])
+def test_the_numbers_of_a_logistic_regression_decide_as_scikit_learn_to_the_last_bit(n: int, d: int) -> None:
+    rng = np.random.default_rng(n)
+    x, y = rng.random((n, d)), rng.random(n) < 0.6
+    fitted = LogisticRegression(max_iter=1000, random_state=1).fit(x, y)
+    model = fit_of("logistic_regression", 1)(x, y)
+    assert kept(model) == kept(fit_of("logistic_regression", 1)(x, y))
+    for rows in (x, x[rng.permutation(n)[: n // 3]], np.asfortranarray(x)):
+        for each in (model, read(ModelFile(kept(model), "the model"))):
+            assert np.array_equal(probabilities(each, rows), fitted.predict_proba(rows)[:, 1])
+    form, former = linear_form(read(ModelFile(kept(model), "the model"))), linear_form(fitted)
+    assert form is not None
+    assert former is not None
+    assert (form.coefficients.tolist(), form.intercept) == (former.coefficients.tolist(), former.intercept)
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"coefficients": np.ones(2)},
+        {"coefficients": np.ones((2, 1)), "intercept": np.ones(1)},
+        {"coefficients": np.array([1.0, np.inf]), "intercept": np.ones(1)},
+    ],
+)
+def test_numbers_that_are_no_logistic_regression_are_an_integrity_error(arrays: dict[str, np.ndarray]) -> None:
+    content = save(arrays, {"model": json.dumps({"kind": KIND, "inputs": []})})
+    with pytest.raises(IntegrityError, match="logistic regression"):
+        read(ModelFile(content, "the model"))
 
 
 def test_a_model_is_kept_as_the_same_bytes_whenever_it_is_fitted() -> None:

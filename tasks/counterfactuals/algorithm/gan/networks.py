@@ -5,7 +5,7 @@ Networks do not depend on each other. Weights are drawn from NumPy generators th
 state is neither read nor changed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,14 +13,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-_SLOPE = 0.2
-"""Of LeakyReLU below 0. The paper gives none."""
-
-_MOMENTUM = 0.1
-"""With which batch normalisation follows mean and variance; torch's own."""
+from tasks.counterfactuals.algorithm.gan.settings import MOMENTUM, SLOPE, GanSettings
+from tasks.numerics.determinism import INITIAL, draws
 
 Draws = Sequence[np.random.Generator]
 """One for each network."""
+
+Epoch = Callable[[int, float], Tensor]
+"""Passes over the rows once, by the number of the epoch and the learning rate; ``(1, s, 3)`` the terms of the history
+after it."""
 
 
 @dataclass(frozen=True)
@@ -39,16 +40,16 @@ class Shape:
 class Generators(nn.Module):
     """G(x, a, m): for every category what the mediators would be. Batch normalisation before LeakyReLU."""
 
-    def __init__(self, shape: Shape, draws: Draws) -> None:
+    def __init__(self, shape: Shape, rngs: Draws) -> None:
         """Draw first weights for as many networks as there are generators of numbers."""
         super().__init__()
         inputs, outputs = shape.covariates + shape.categories + shape.mediators, shape.categories * shape.mediators
-        units = len(draws) * shape.hidden
+        units = len(rngs) * shape.hidden
         self.shape = shape
-        self.first = _weights(draws, shape.hidden, inputs)
+        self.first = _weights(rngs, shape.hidden, inputs)
         self.gain, self.shift = nn.Parameter(torch.ones(units)), nn.Parameter(torch.zeros(units))
-        self.last = _weights(draws, outputs, shape.hidden)
-        self.bias = nn.Parameter(torch.zeros(len(draws), outputs, 1))
+        self.last = _weights(rngs, outputs, shape.hidden)
+        self.bias = nn.Parameter(torch.zeros(len(rngs), outputs, 1))
         self.register_buffer("mean", torch.zeros(units))
         self.register_buffer("variance", torch.ones(units))
         self.mean: Tensor
@@ -68,27 +69,27 @@ class Generators(nn.Module):
         hidden = torch.bmm(self.first, torch.cat([covariates, member, mediators], dim=1))
         flat = hidden.view(1, -1, hidden.shape[2])
         normal = functional.batch_norm(
-            flat, self.mean, self.variance, self.gain, self.shift, self.training, _MOMENTUM
+            flat, self.mean, self.variance, self.gain, self.shift, self.training, MOMENTUM
         ).view_as(hidden)
-        made = torch.baddbmm(self.bias, self.last, functional.leaky_relu(normal, _SLOPE))
+        made = torch.baddbmm(self.bias, self.last, functional.leaky_relu(normal, SLOPE))
         return made.view(len(made), self.shape.categories, self.shape.mediators, -1)
 
 
 class Discriminators(nn.Module):
     """D(x, G~): logits of the categories, of which of the k mediators is the observed one."""
 
-    def __init__(self, shape: Shape, draws: Draws) -> None:
+    def __init__(self, shape: Shape, rngs: Draws) -> None:
         """Draw first weights."""
         super().__init__()
-        self.first = _weights(draws, shape.hidden, shape.covariates + shape.categories * shape.mediators)
-        self.first_bias = nn.Parameter(torch.zeros(len(draws), shape.hidden, 1))
-        self.last = _weights(draws, shape.categories, shape.hidden)
-        self.last_bias = nn.Parameter(torch.zeros(len(draws), shape.categories, 1))
+        self.first = _weights(rngs, shape.hidden, shape.covariates + shape.categories * shape.mediators)
+        self.first_bias = nn.Parameter(torch.zeros(len(rngs), shape.hidden, 1))
+        self.last = _weights(rngs, shape.categories, shape.hidden)
+        self.last_bias = nn.Parameter(torch.zeros(len(rngs), shape.categories, 1))
 
     def forward(self, covariates: Tensor, shown: Tensor) -> Tensor:
         """Logits ``(s, k, r)`` of covariates ``(s, c, r)`` and mediators by category ``(s, k, d, r)``."""
         inputs = torch.cat([covariates, shown.flatten(1, 2)], dim=1)
-        hidden = functional.leaky_relu(torch.baddbmm(self.first_bias, self.first, inputs), _SLOPE)
+        hidden = functional.leaky_relu(torch.baddbmm(self.first_bias, self.first, inputs), SLOPE)
         return torch.baddbmm(self.last_bias, self.last, hidden)
 
 
@@ -111,8 +112,15 @@ def chosen(soft: Tensor, heads: tuple[tuple[int, int], ...]) -> Tensor:
     return torch.cat([soft[:, :, : heads[0][0]], torch.cat(hard, 2) + (shares - shares.detach())], dim=2)
 
 
-def _weights(draws: Draws, outputs: int, inputs: int) -> nn.Parameter:
+def fresh(shape: Shape, settings: GanSettings) -> tuple[Generators, Discriminators]:
+    """Both sides of an ensemble with first weights, by the seed and the number of each network."""
+    numbers = range(settings.first, settings.first + settings.networks)
+    rngs = [draws(settings.seed, number, INITIAL) for number in numbers]
+    return Generators(shape, rngs), Discriminators(shape, rngs)
+
+
+def _weights(rngs: Draws, outputs: int, inputs: int) -> nn.Parameter:
     """``(s, outputs, inputs)`` uniform within 1 / sqrt(inputs), which is torch's own default."""
     bound = inputs**-0.5
-    drawn = np.stack([rng.uniform(-bound, bound, (outputs, inputs)) for rng in draws])
+    drawn = np.stack([rng.uniform(-bound, bound, (outputs, inputs)) for rng in rngs])
     return nn.Parameter(torch.from_numpy(drawn.astype(np.float32)))

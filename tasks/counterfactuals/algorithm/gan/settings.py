@@ -22,7 +22,7 @@ class GanSettings:
     """Section 5.1 and appendix 14.1, except where a field says otherwise."""
 
     networks: int = 10
-    """Generators, and as many discriminators, in one batch."""
+    """Generators, and as many discriminators."""
     first: int = 0
     """Number of the first of them. Draws follow seed and number: ten are the same alone or together."""
     hidden: int = 64
@@ -43,3 +43,11 @@ class GanSettings:
 
 PAPER: Final[dict[str, Any]] = {"alpha": 1.0, "adversarial": "algorithm_1", "among_alike": False, "decay_from": 1.0}
 """What the paper's networks do and the defaults do not: ``replace(settings, **PAPER)``."""
+
+LOOKED_AT: Final = 2_048
+"""Rows, new ones in each epoch, from which a history is taken."""
+
+SLOPE: Final = 0.2
+"""Of LeakyReLU below 0. The paper gives none."""
+MOMENTUM: Final = 0.1
+"""With which batch normalisation follows mean and variance; torch's own."""

@@ -140,6 +140,12 @@ class Comparison:
     unfair: Floats | None
     """``(c,)`` as ``significance.unfair``, NaN without a counterfactual; None where decisions on them are not known."""
 
+    def counted(self) -> "Comparison":
+        """The same without who the neighbours are, which takes far more room than how many of them were refused."""
+        nobody = situations.Members(np.zeros((0, 1), np.int32), np.zeros((0, 1)))
+        sides = {name: getattr(self, name)._replace(members=nobody) for name in ("control", "test", "factual")}
+        return replace(self, **sides)
+
 
 def compare(ground: SearchSpace, group: int, row: Longs) -> Comparison:
     """Search both groups around complainants of one group, by every variant that there is something for.

@@ -19,7 +19,8 @@ from tasks.methods.cst.algorithm import null, several_attributes
 from tasks.methods.cst.algorithm import tallies as cst_tallies
 from tasks.methods.cst.algorithm.comparisons import Comparison, SearchSpace, applicants_of, compare, cst_pair, lay
 from tasks.methods.cst.algorithm.effect.aggregates import aggregates
-from tasks.methods.cst.algorithm.findings import evidence, findings
+from tasks.methods.cst.algorithm.effect.groups import Frame, GroupEffects, of_group
+from tasks.methods.cst.algorithm.findings import Groups, Surroundings, findings
 from tasks.methods.cst.algorithm.neighbours import distance
 from tasks.methods.cst.algorithm.significance import Tests, judge
 from tasks.methods.cst.algorithm.tallies import HEADLINE
@@ -39,8 +40,12 @@ class Found:
 
     group: int
     compared: Comparison
+    """Without its neighbours, which are those of ``near``."""
     judged: dict[str, Tests]
     """By variant, the one that findings are about first."""
+    effects: GroupEffects
+    near: Groups
+    """Who the neighbours are that findings rest on."""
 
     @property
     def main(self) -> Tests:
@@ -66,7 +71,9 @@ def detect(problem: Problem, settings: CstSettings, rng: np.random.Generator) ->
         ValueError: If the problem has no applicants.
     """
     ground = _laid(problem, settings)
-    found = [_found(ground, group, settings) for group in _complainants(problem)]
+    frame, found = Frame(ground), list[Found]()
+    for group in _complainants(problem):
+        found.append(_found(frame, group, found))
     singles = [_laid(single, settings) for single in ground.applicants.singles]
     tallies = [*_tallies(found, settings), *_sensitivity(problem, found, ground), *_clipped(found, ground)]
     for each in found:
@@ -74,9 +81,10 @@ def detect(problem: Problem, settings: CstSettings, rng: np.random.Generator) ->
         tallies += [replace(t, group=each.group) for t in multiple]
     draws = tuple(_draws(problem, ground, rng))
     tests = _permuted(found, draws, settings)
-    effects = aggregates(ground, [(each.group, each.compared) for each in found], rng)
-    tested = [(each.compared, each.main) for each in found]
-    return Detected(findings(tested, settings), evidence(tested), tuple(tallies), draws, (*effects, *tests))
+    effects = aggregates(frame, [each.effects for each in found], rng)
+    tested = findings([(each.compared, each.main) for each in found], settings)
+    near = Surroundings(tuple(each.near for each in found))
+    return Detected(tested, near, tuple(tallies), draws, (*effects, *tests))
 
 
 def units(problem: Problem) -> Bools:
@@ -93,9 +101,17 @@ def _complainants(problem: Problem) -> list[int]:
     return [int(group) for group in np.unique(problem.group[units(problem)])]
 
 
-def _found(ground: SearchSpace, group: int, settings: CstSettings) -> Found:
+def _found(frame: Frame, group: int, before: Sequence[Found]) -> Found:
+    """One group, after those before it.
+
+    All that looks at its neighbours is made here: lists of them are the most that the method holds, and only those that
+    findings rest on are kept.
+    """
+    ground = frame.ground
     compared = compare(ground, group, np.flatnonzero(ground.group == group))
-    return Found(group, compared, {variant: judge(pair, settings) for variant, pair in compared.pairs.items()})
+    judged = {variant: judge(pair, frame.settings) for variant, pair in compared.pairs.items()}
+    effects = of_group(frame, group, compared, [each.effects for each in before])
+    return Found(group, compared.counted(), judged, effects, Groups.of(compared))
 
 
 def _tallies(found: Sequence[Found], settings: CstSettings) -> Iterator[Tally]:

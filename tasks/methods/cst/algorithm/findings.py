@@ -3,22 +3,26 @@
 Scope: rows of findings and evidence. Means over them: ``tallies``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from schemas.terms import Refusal
 from tasks.methods.cst.algorithm.comparisons import Comparison
-from tasks.methods.cst.algorithm.neighbours.search import Neighbours
 from tasks.methods.cst.algorithm.significance import Tests
-from tasks.methods.cst.algorithm.situations import NOBODY
+from tasks.methods.cst.algorithm.situations import NOBODY, Members
 from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.arrays import Floats, Longs
 from tasks.numerics.results import Evidence, Findings, Tested
 
 CONTROL, TEST = "control", "test"
 """Roles in the evidence."""
+
+PIECE = 2**20
+"""Rows of evidence that are made at a time, about."""
 
 DETECTED, NOT_DETECTED, NOT_TESTED = "detected", "not_detected", "not_tested"
 """Verdicts; a complainant who was refused was not tested."""
@@ -61,22 +65,65 @@ def _refusal(compared: Comparison, delta: Floats) -> NDArray[np.str_]:
     return np.where(np.isnan(delta), reason, "")
 
 
-def evidence(of_groups: Sequence[tuple[Comparison, Tests]]) -> Evidence:
+class Groups(NamedTuple):
+    """The control and test groups of ``c`` complainants of one group: what its evidence is made of."""
+
+    row: Longs
+    """``(c,)`` complainants, ascending."""
+    control: Members
+    """``(c, k + 1)``"""
+    tested: Longs
+    """``(t,)`` complainants who have a test group, ascending."""
+    test: Members
+    """``(t, k + 1)``"""
+
+    @classmethod
+    def of(cls, compared: Comparison) -> "Groups":
+        """Those of a comparison."""
+        tested = compared.row[compared.tested]
+        return cls(compared.row, compared.control.members, tested, compared.test.members)
+
+    def between(self, first: int, last: int) -> "Groups":
+        """Those of the complainants from one row to another, which is among them."""
+        ours, theirs = (slice(*np.searchsorted(of, (first, last + 1))) for of in (self.row, self.tested))
+        return Groups(self.row[ours], self.control.of(ours), self.tested[theirs], self.test.of(theirs))
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """The evidence: control and test group of every complainant of any group, made piece by piece.
+
+    Neighbours are kept as 12 bytes; their rows of evidence, of which a year has tens of millions, are not.
+    """
+
+    groups: tuple[Groups, ...]
+
+    def pieces(self) -> Iterator[Evidence]:
+        """By row and role; complainants of all groups by turns, as their rows come."""
+        row = np.sort(np.concatenate([np.zeros(0, np.int64), *(each.row for each in self.groups)]))
+        width = max((each.control.rows.shape[1] for each in self.groups), default=1)
+        size = max(1, PIECE // (2 * width))
+        for start in range(0, max(len(row), 1), size):
+            some = row[start : start + size]
+            yield _evidence([each.between(some[0], some[-1]) for each in self.groups] if len(some) else [])
+
+
+def _evidence(of_groups: Sequence[Groups]) -> Evidence:
     """Control and test group of every complainant at ``settings.k``, by row and role. Ranks count from 1."""
-    empty = _listed(np.zeros(0, np.int64), CONTROL, Neighbours(np.zeros((0, 1), np.int64), np.zeros((0, 1))))
-    parts = [empty]
-    for compared, _ in of_groups:
-        parts.append(_listed(compared.row, CONTROL, compared.control.members))
-        parts.append(_listed(compared.row[compared.tested], TEST, compared.test.members))
+    nobody = Members(np.zeros((0, 1), np.int32), np.zeros((0, 1)))
+    parts = [_listed(np.zeros(0, np.int64), CONTROL, nobody)]
+    for each in of_groups:
+        parts.append(_listed(each.row, CONTROL, each.control))
+        parts.append(_listed(each.tested, TEST, each.test))
     row, role, rank, other, value = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((rank, role == TEST, row))
     return Evidence(row[order], role[order], rank[order], other[order], value[order])
 
 
 def _listed(
-    row: Longs, role: str, members: Neighbours
+    row: Longs, role: str, members: Members
 ) -> tuple[Longs, NDArray[np.str_], NDArray[np.int32], Longs, Floats]:
     """The members of each complainant's group, one after the other."""
     who, rank = np.nonzero(members.rows != NOBODY)
-    other, value = members.rows[who, rank], members.distances[who, rank]
+    other, value = members.rows[who, rank].astype(np.int64), members.distances[who, rank]
     return row[who], np.full(len(who), role), rank.astype(np.int32) + 1, other, value

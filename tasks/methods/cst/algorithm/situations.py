@@ -15,7 +15,7 @@ import numpy as np
 
 from tasks.methods.cst.algorithm.neighbours.search import Neighbours
 from tasks.methods.cst.settings import CstSettings
-from tasks.numerics.arrays import Bools, Floats, Longs
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.statistics.proportions import Pair
 
 NOBODY = -1
@@ -41,6 +41,19 @@ class Counts(NamedTuple):
         return Counts(self.refused[which : which + 1], self.n[which : which + 1])
 
 
+class Members(NamedTuple):
+    """The rows of one of the two groups around each of ``c`` complainants, nearest first."""
+
+    rows: Ints
+    """``(c, k + 1)`` rows, ``NOBODY`` beyond the last."""
+    distances: Floats
+    """``(c, k + 1)`` from the search centre."""
+
+    def of(self, which: slice) -> "Members":
+        """Those of some complainants."""
+        return Members(self.rows[which], self.distances[which])
+
+
 class Side(NamedTuple):
     """One of the two groups around each of ``c`` complainants."""
 
@@ -48,8 +61,8 @@ class Side(NamedTuple):
     """Without the search centre."""
     centred: Counts
     """With it; NaN where what was decided on the centre is not known."""
-    members: Neighbours
-    """``(c, k + 1)`` those without the search centre, for ``settings.k``."""
+    members: Members
+    """Those without the search centre, for ``settings.k``."""
 
 
 def length(settings: CstSettings) -> int:
@@ -117,7 +130,7 @@ def joined(sides: Sequence[Side]) -> Side:
     return Side(
         Counts(*(np.concatenate(parts, axis=1) for parts in zip(*alone, strict=True))),
         Counts(*(np.concatenate(parts, axis=1) for parts in zip(*centred, strict=True))),
-        Neighbours(*(np.concatenate(parts) for parts in zip(*members, strict=True))),
+        Members(*(np.concatenate(parts) for parts in zip(*members, strict=True))),
     )
 
 
@@ -145,11 +158,11 @@ def _crowded_out(near: Neighbours, row: Longs, settings: CstSettings) -> Bools:
     return crowded & (settings.duplicates == "kept")
 
 
-def _members(near: Neighbours, itself: Bools, n: Longs, others: Longs, settings: CstSettings) -> Neighbours:
+def _members(near: Neighbours, itself: Bools, n: Longs, others: Longs, settings: CstSettings) -> Members:
     """The first ``n`` of each list without the complainant; nobody where there are fewer than k."""
     # k + 1 members at most, and the complainant among them
     rows, distances = near.rows[:, : settings.k + 2], near.distances[:, : settings.k + 2]
     order = np.argsort(itself[:, : settings.k + 2] | (rows == NOBODY), axis=1, kind="stable")[:, : settings.k + 1]
     wanted = (np.arange(order.shape[1]) < n[:, None]) & (others >= settings.k)[:, None]
     members = np.where(wanted, np.take_along_axis(rows, order, axis=1), NOBODY)
-    return Neighbours(members, np.take_along_axis(distances, order, axis=1))
+    return Members(members.astype(np.int32), np.take_along_axis(distances, order, axis=1))

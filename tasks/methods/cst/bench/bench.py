@@ -45,8 +45,10 @@ LEAST_RATIO = 50.0
 MOST_APART = 1e-12
 MOST_YEAR_S = 10.0
 MOST_YEAR_MB = 1_000.0
+MOST_LARGEST_MB = 1_500.0
 
 MILLION, NEIGHBOURS, MEMORY_MB = 1_000_000, 100, 32
+LARGEST, MOST_NEIGHBOURS = 418_000, 50
 FREE_MB = 2_000
 """Memory that has to be free: a million rows, their index, and scikit-learn's copy of them."""
 
@@ -65,6 +67,7 @@ def _lines(room: Room) -> Iterator[Row]:
     yield from _grid(room)
     yield from _search(min(room.limit, MILLION))
     yield from _year(room)
+    yield from _national(min(room.limit, LARGEST))
 
 
 def _grid(room: Room) -> Iterator[Row]:
@@ -121,6 +124,14 @@ def _year(room: Room) -> Iterator[Row]:
     yield _of_case(TEXAS, said, "complainants of all groups but the white, k = 50", **met)
     met = below(said["peak_mb"], MOST_YEAR_MB, " MB")
     yield row(TEXAS, said["rows"], "peak memory", peak_mb=said["peak_mb"], **met)
+
+
+def _national(rows: int) -> Iterator[Row]:
+    """Memory among as many rows as the largest sample of a national year has, its evidence made and dropped."""
+    said = _run("national", rows, MOST_NEIGHBOURS)
+    grown = f"{said['evidence']:,} rows of evidence; {said['data_mb']:.0f} MB with the rows alone"
+    met = below(said["peak_mb"], MOST_LARGEST_MB, " MB")
+    yield timed_row(DRAWN, said, f"complainants of five groups, k = {MOST_NEIGHBOURS}", found=grown, **met)
 
 
 def _of_case(name: str, said: Mapping[str, Any], what: str, **more: Any) -> Row:

@@ -13,12 +13,14 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import OneHotEncoder
 
+from schemas.terms import Kind
 from tasks.methods.cst.algorithm import detection as cst
 from tasks.methods.cst.algorithm.comparisons import applicants_of
 from tasks.methods.cst.algorithm.neighbours import search as neighbours
 from tasks.methods.cst.algorithm.neighbours.distance import Space
 from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.arrays import Floats
+from tasks.numerics.columns import Columns
 from tasks.numerics.problem import Applicants, Counterfactuals, FeasibilityGraph, Problem
 from tasks.numerics.results import Tally
 from tasks.proof.work import answer, peak_mb, sampled, timed
@@ -29,6 +31,9 @@ SAMPLE = 100
 
 NUMERIC, CATEGORIES = 7, (2, 3, 4, 5, 6)
 """Columns of the applicants that are drawn."""
+
+GROUPS = (0.5, 0.25, 0.12, 0.08, 0.04, 0.01)
+"""Shares of the groups of a year that is drawn, the reference group first."""
 
 QUERIES = 10
 """One row in so many is a query."""
@@ -129,6 +134,44 @@ def search(rows: str, k: str, memory_mb: str) -> dict[str, Any]:
     }
 
 
+def national(rows: str, k: str) -> dict[str, Any]:
+    """Measures the memory of the detection among so many drawn applicants of six groups, evidence included."""
+    settings = CstSettings(k=int(k), ks=(int(k),), null_permutations=0, sensitivity=False)
+    problem, rng = drawn_problem(int(rows), np.random.default_rng(1)), np.random.default_rng(0)
+    before = peak_mb()
+    with timed() as times:
+        found = cst.detect(problem, settings, rng)
+        evidence = sum(len(piece.row) for piece in found.evidence.pieces())
+    return {"peak_mb": peak_mb(), "data_mb": before, "rows": int(rows), "evidence": evidence, **times}
+
+
+def drawn_problem(rows: int, rng: np.random.Generator) -> Problem:
+    """Draws applicants with decisions and counterfactuals; half of them belong to the reference group."""
+    space = drawn(rows, rng)
+    group = rng.choice(len(GROUPS), rows, p=GROUPS).astype(np.int32)
+    kinds = (Kind.CONTINUOUS,) * NUMERIC + (Kind.NOMINAL,) * len(CATEGORIES)
+    codes = tuple(() if place < NUMERIC else tuple("abcdef") for place in range(len(kinds)))
+    names = tuple(f"x{place}" for place in range(len(kinds)))
+    values = np.column_stack([space.numeric, space.nominal])
+    favourable = rng.random(rows) < 0.5 + 0.4 * space.numeric[:, 0] - 0.1 * (group > 0)
+    row = np.flatnonzero(group)
+    moved = values[row]
+    moved[:, 0] = np.minimum(moved[:, 0] + 0.05, 1)
+    applicants = Applicants(
+        Columns(names, kinds, codes, values),
+        favourable,
+        (),
+        counterfactuals=Counterfactuals(row, moved, favourable[row]),
+    )
+    nothing = np.zeros(0, np.int64)
+    graph = FeasibilityGraph(nothing, nothing.astype(np.int32), np.zeros(0))
+    none, labels = np.zeros((rows, 0)), tuple("abcdef")
+    one_each = nothing.astype(np.int32)
+    return Problem(
+        none, one_each, (), group, labels, 0, ~favourable, favourable, one_each, graph, applicants=applicants
+    )
+
+
 def drawn(rows: int, rng: np.random.Generator) -> Space:
     """Draws applicants with correlated numbers in [0, 1], some of them at its ends, and with categories."""
     latent = rng.normal(size=(rows, 1))
@@ -153,4 +196,4 @@ def brute_force(space: Space, queries: Space, k: int) -> tuple[Floats, float]:
 
 
 if __name__ == "__main__":
-    answer(detect, search)
+    answer(detect, search, national)

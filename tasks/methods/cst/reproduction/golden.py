@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from tasks.methods.cst.algorithm.comparisons import CENTRED, CST, ST, compare
-from tasks.methods.cst.algorithm.neighbours.search import Neighbours
 from tasks.methods.cst.algorithm.significance import Tests
+from tasks.methods.cst.algorithm.situations import Members
 from tasks.methods.cst.reproduction.obtained import Tested
 from tasks.numerics.arrays import Floats
 from tasks.proof.lines import Cell, Figure, Value
@@ -163,7 +163,7 @@ def _wholes(tests: Tests, at: int) -> dict[str, Floats]:
     }
 
 
-def _members(found: Tested, variant: str) -> tuple[Neighbours, Neighbours]:
+def _members(found: Tested, variant: str) -> tuple[Members, Members]:
     """Control and test group of every complainant; those of situation testing are searched without counterfactuals."""
     of = found.compared
     if variant == ST:

@@ -13,6 +13,8 @@ import numpy as np
 from tasks.counterfactuals.algorithm.conditional.quantiles import fit_quantiles
 from tasks.counterfactuals.algorithm.diagnostics.quality import against_truth
 from tasks.counterfactuals.algorithm.gan import settings as gan
+from tasks.counterfactuals.algorithm.gan.autograd.game import AutogradGame
+from tasks.counterfactuals.algorithm.gan.compiled.game import CompiledGame
 from tasks.counterfactuals.algorithm.gan.settings import GanSettings
 from tasks.counterfactuals.algorithm.gan.training import train
 from tasks.ingest.synthetic.algorithm.mediated_lending import MediatedRows, Synthetic, synthetic
@@ -24,6 +26,8 @@ from tasks.proof.work import answer, device, peak_mb, timed
 VARIANTS = {"default": GanSettings(device="cpu"), "paper": replace(GanSettings(device="cpu"), **gan.PAPER)}
 QUANTILES = "quantile map"
 
+FORMS: dict[str, type[CompiledGame] | type[AutogradGame]] = {"compiled": CompiledGame, "autograd": AutogradGame}
+ROUNDS = 3
 WARM_ROWS = 2_000
 HELD_OUT = 0.2
 
@@ -43,6 +47,26 @@ def speed(rows: str, networks: str, epochs: str, device: str) -> dict[str, Any]:
     of_epochs = np.diff(np.array(ended), axis=0)
     epoch_s, epoch_cpu_s = of_epochs.mean(axis=0).tolist() if len(of_epochs) else times.values()
     return {"rows": len(given), **times, "epoch_s": epoch_s, "epoch_cpu_s": epoch_cpu_s, "peak_mb": peak_mb()}
+
+
+def forms(rows: str, batch: str, epochs: str) -> dict[str, Any]:
+    """Times trainings of ten networks with compiled gradients and by automatic differentiation, in turn."""
+    given = synthetic(Synthetic(rows=int(rows)), np.random.default_rng(0)).mediation()
+    settings = replace(VARIANTS["default"], epochs=int(epochs), batch=int(batch))
+    cpu_s = dict.fromkeys(FORMS, 0.0)
+    for game in FORMS.values():
+        train(given.rows(np.arange(min(WARM_ROWS, len(given)))), replace(settings, epochs=1), begin=game.begin)
+    for _ in range(ROUNDS):
+        for name, game in FORMS.items():
+            cpu_s[name] += _epochs_cpu_s(given, settings, game)
+    return {"rows": len(given), **cpu_s}
+
+
+def _epochs_cpu_s(given: Mediation, settings: GanSettings, game: type[CompiledGame] | type[AutogradGame]) -> float:
+    """CPU seconds of the epochs after the first: before it are scales of the rows, which all forms fit alike."""
+    ended: list[float] = []
+    train(given, settings, lambda _: ended.append(time.process_time()), begin=game.begin)
+    return ended[-1] - ended[0]
 
 
 def quality(variant: str, noise: str, rows: str, seeds: str) -> dict[str, Any]:
@@ -67,4 +91,4 @@ def _imagined(variant: str, fitted: MediatedRows, held: MediatedRows, seed: int)
 
 
 if __name__ == "__main__":
-    answer(speed, quality, device)
+    answer(speed, forms, quality, device)

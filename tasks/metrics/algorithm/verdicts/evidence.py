@@ -8,10 +8,11 @@ interval never differ.
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
-from scipy.stats import beta, binom, norm, t
+import scipy
 
 from tasks.numerics.statistics import paired_difference, share_ratio
 from tasks.numerics.statistics.paired_difference import Changes
@@ -87,10 +88,10 @@ class Estimated:
 
     def _tail(self, z: float) -> float:
         """Probability of an error below ``z``: small where the estimate is far beyond the limit."""
-        return float(norm.cdf(z) if math.isinf(self.df) else t.cdf(z, self.df))
+        return float(scipy.stats.norm.cdf(z) if math.isinf(self.df) else scipy.stats.t.cdf(z, self.df))
 
     def _quantile(self, level: float) -> float:
-        return float(norm.isf(level) if math.isinf(self.df) else t.isf(level, self.df))
+        return float(scipy.stats.norm.isf(level) if math.isinf(self.df) else scipy.stats.t.isf(level, self.df))
 
 
 @dataclass(frozen=True)
@@ -114,44 +115,58 @@ class RatioOfShares:
         counts = (self.events, self.n, self.reference_events, self.reference_n)
         return Pair(*(np.array([each], dtype=np.float64) for each in counts))
 
+    def _ends(self, level: float) -> tuple[float, float]:
+        return _score_ends((self.events, self.n, self.reference_events, self.reference_n), level)
+
     @property
     def error(self) -> float:
         """Of the logarithm, as wide as the score interval; NaN where that is open on a side."""
-        low, high = (float(end[0]) for end in share_ratio.bounds(self._pair, float(norm.isf(0.025))))
+        low, high = self._ends(0.025)
         if not (low > 0 and math.isfinite(high)):
             return math.nan
-        return (math.log(high) - math.log(low)) / (2 * float(norm.isf(0.025)))
+        return (math.log(high) - math.log(low)) / (2 * float(scipy.stats.norm.isf(0.025)))
 
     def above(self, limit: float) -> float:
         """By the score at the limit."""
-        return float(norm.sf(share_ratio.score(self._pair, limit)[0]))
+        return float(scipy.stats.norm.sf(share_ratio.score(self._pair, limit)[0]))
 
     def below(self, limit: float) -> float:
         """By the score at the limit; with few people no smaller than the exact p."""
-        by_score = float(norm.cdf(share_ratio.score(self._pair, limit)[0]))
+        by_score = float(scipy.stats.norm.cdf(share_ratio.score(self._pair, limit)[0]))
         if not self.few:
             return by_score
-        exact = binom.cdf(self.events, self.n, min(limit * self._least_reference, 1.0))
+        exact = scipy.stats.binom.cdf(self.events, self.n, min(limit * self._least_reference, 1.0))
         return max(by_score, min(float(exact) + OF_REFERENCE, 1.0))
 
     def bound(self, level: float, upper: bool) -> float:
         """The ratio that the score test of that level just keeps."""
-        low, high = share_ratio.bounds(self._pair, float(norm.isf(level)))
-        end = float((high if upper else low)[0])
+        end = self._ends(level)[upper]
         return max(end, self._most(level)) if self.few and upper else end
 
     def _most(self, level: float) -> float:
         """The largest ratio that the exact test of that level keeps."""
         if level <= OF_REFERENCE or self.events == self.n or not self.reference_events:
             return math.inf
-        share = beta.isf(level - OF_REFERENCE, self.events + 1, self.n - self.events)
+        share = scipy.stats.beta.isf(level - OF_REFERENCE, self.events + 1, self.n - self.events)
         return float(share / self._least_reference)
 
     @property
     def _least_reference(self) -> float:
         """Lower end of the reference group's share (Clopper and Pearson 1934)."""
         missed = self.reference_n - self.reference_events
-        return float(beta.ppf(OF_REFERENCE, self.reference_events, missed + 1)) if self.reference_events else 0.0
+        return (
+            float(scipy.stats.beta.ppf(OF_REFERENCE, self.reference_events, missed + 1))
+            if self.reference_events
+            else 0.0
+        )
+
+
+@lru_cache(maxsize=256)
+def _score_ends(counts: tuple[int, int, int, int], level: float) -> tuple[float, float]:
+    """Both ends at a level; an error, a state and a printed interval ask for the same ones, and each is a search."""
+    pair = Pair(*(np.array([each], dtype=np.float64) for each in counts))
+    low, high = share_ratio.bounds(pair, float(scipy.stats.norm.isf(level)))
+    return float(low[0]), float(high[0])
 
 
 @dataclass(frozen=True)
@@ -199,19 +214,19 @@ class Ended:
 
     @property
     def _z(self) -> float:
-        return float(norm.isf((1 - self.level) / 2))
+        return float(scipy.stats.norm.isf((1 - self.level) / 2))
 
     def above(self, limit: float) -> float:
         """By the lower half."""
-        return float(norm.cdf((self._at(limit) - self._at(self.value)) / self._half(upper=False)))
+        return float(scipy.stats.norm.cdf((self._at(limit) - self._at(self.value)) / self._half(upper=False)))
 
     def below(self, limit: float) -> float:
         """By the upper half."""
-        return float(norm.cdf((self._at(self.value) - self._at(limit)) / self._half(upper=True)))
+        return float(scipy.stats.norm.cdf((self._at(self.value) - self._at(limit)) / self._half(upper=True)))
 
     def bound(self, level: float, upper: bool) -> float:
         """The value plus or minus the quantile times the half's width in standard errors."""
-        half = float(norm.isf(level)) * self._half(upper)
+        half = float(scipy.stats.norm.isf(level)) * self._half(upper)
         end = self._at(self.value) + (half if upper else -half)
         return math.exp(end) if self.logarithmic else end
 

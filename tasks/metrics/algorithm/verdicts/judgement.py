@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.stats import norm
+import scipy
 
 from schemas.terms import State, Theory
 from tasks.metrics.algorithm.verdicts.evidence import Estimated, Evidence, RatioOfShares
@@ -20,7 +20,6 @@ from tasks.metrics.algorithm.verdicts.holm import step_down
 POWER = 0.8
 """Of the smallest effect that is told, and of the number of applications that would settle a row."""
 _FURTHEST = 1e6
-_Z_OF_POWER = float(norm.ppf(POWER))
 DECIDING = ("primary", "adds")
 """Roles of the rows that can decide a theory's state."""
 Side = Literal["at_most", "at_least"]
@@ -196,7 +195,7 @@ def _enough(case: Case, m: int, rules: Rules) -> tuple[float, float]:
     if evidence is None or not math.isfinite(evidence.error):
         return math.nan, math.nan
     bias = evidence.bias if isinstance(evidence, Estimated) else 0.0
-    reach = (float(norm.isf(rules.alpha / m)) + _Z_OF_POWER) * evidence.error
+    reach = float(scipy.stats.norm.isf(rules.alpha / m) + scipy.stats.norm.ppf(POWER)) * evidence.error
     sign = 1.0 if limit.side == "at_most" else -1.0
     if evidence.logarithmic:
         if not case.value > 0:

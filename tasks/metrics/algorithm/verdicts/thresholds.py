@@ -179,7 +179,7 @@ def stated(measures: Sequence[Measure], verdicts: Iterable[Verdict], covering: C
         own = [row for row in rows if row.case.theory is Theory.OWN] or rows
         worst = min(own, key=lambda row: order.index(row.state), default=None)
         state, reason = (worst.state, worst.reason) if worst else unlimited(m, covering)
-        out.append(replace(m, state=state, reason=reason))
+        out.append(m._replace(state=state, reason=reason))
     return out
 
 

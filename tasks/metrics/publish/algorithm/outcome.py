@@ -4,13 +4,13 @@ Scope: types. The decisions are made in ``suppression``.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
 from tasks.metrics.publish.algorithm.audit.auditor import Interval
 from tasks.metrics.publish.algorithm.losses import Losses
-from tasks.metrics.publish.algorithm.populations import Count, People, Population, Published
+from tasks.metrics.publish.algorithm.populations import ALL, Count, People, Population, Published
 from tasks.metrics.publish.algorithm.profiles import Policy
 
 
@@ -45,6 +45,17 @@ class Request:
     exact: bool = False
     """Whether the intervals of the outcome are sought to their ends; otherwise as far as the pass had to."""
 
+    @property
+    def every(self) -> list[Count]:
+        """Every count that is published, protected, or told by earlier runs."""
+        return [*self.counts, *self.protect, *(c for each in self.beside for c in (each.count, *each.more))]
+
+    def narrowed(self, attributes: Collection[str]) -> "Request":
+        """The same about everybody and some attributes alone."""
+        beside = [each for each in self.beside if _of([each.count], attributes)]
+        counts, protect = _of(self.counts, attributes), _of(self.protect, attributes)
+        return replace(self, counts=counts, beside=beside, protect=protect)
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -56,6 +67,10 @@ class Entry:
     """The count as printed; None where it is withheld or a range stands in its place."""
     text: str
     """The range in words, else empty."""
+
+
+def _of(counts: Sequence[Count], attributes: Collection[str]) -> list[Count]:
+    return [each for each in counts if each.population.group == ALL or each.population.attribute in attributes]
 
 
 class Merged(NamedTuple):

@@ -5,7 +5,7 @@ at least loss. They go, and the next count is looked at. Afterwards each of them
 the auditor still calls all counts open. Source: rules 6 and 7 of the disclosure pass; decision 0034.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -51,46 +51,45 @@ STEEP = 6.0
 
 def suppress(request: Request) -> Outcome:
     """Decide what is published, so that no small count is told. ValueError where ``beside`` contradicts the people."""
-    tried: list[Sequence[Count]] = []
+    tried: list[tuple[Sequence[Count], Sequence[Published]]] = []
     for ceiling in CEILINGS:
         kept = _audited(request, ceiling)
-        if kept not in tried:
-            tried.append(kept)
+        if (kept.counts, kept.beside) not in tried:
+            tried.append((kept.counts, kept.beside))
             outcome = _suppressed(request, kept, last=not ceiling)
             if outcome is not None:
                 return outcome
     raise AssertionError("everybody alone is always audited")
 
 
-def _audited(request: Request, ceiling: float) -> Sequence[Count]:
-    """The counts of everybody, and of as many attributes, in their order, as leave no more cells than a ceiling."""
+def _audited(request: Request, ceiling: float) -> Request:
+    """Everybody, and as many attributes, in their order, as leave no more cells than a ceiling.
+
+    What earlier runs tell of the other attributes is left out with them.
+    """
     if ceiling == np.inf:
-        return request.counts
+        return request
     names = set[str]()
     for attribute in request.people.attributes if ceiling else ():
         more = names | {attribute.name}
-        if cells_of(request.people, _of(request.counts, more)).size <= ceiling:
+        if cells_of(request.people, request.narrowed(more).every).size <= ceiling:
             names = more
-    return _of(request.counts, names)
+    return request.narrowed(names)
 
 
-def _of(counts: Sequence[Count], attributes: Collection[str]) -> list[Count]:
-    return [each for each in counts if each.population.group == ALL or each.population.attribute in attributes]
-
-
-def _suppressed(request: Request, kept: Sequence[Count], last: bool) -> Outcome | None:
-    """The outcome where all counts but those kept are withheld unaudited; None where that takes too long or tells one.
+def _suppressed(request: Request, audited: Request, last: bool) -> Outcome | None:
+    """The outcome where all counts but those audited are withheld; None where that takes too long or tells one.
 
     The ``last`` takes what it takes, and withholds everything where that tells one.
     """
-    ledger = Ledger(replace(request, counts=kept))
+    ledger, kept = Ledger(audited), audited.counts
     ledger.auditor.allow(np.inf if last else PROTECT)
     told = 0
     try:
         closed = protect(ledger)
-        if request.beside:
-            ledger.fixed.append(ledger.limits(request.beside))
-            told = len(list(_told(ledger, [])))
+        if audited.beside:
+            ledger.fixed.append(ledger.limits(audited.beside))
+            told = len(list(_told(ledger, closed)))
             closed = protect(ledger)
     except SpentError:
         return None

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from conftest import evenhand
 
-from flows.runs.disclosure import counted, remarks
-from schemas.tables.publication import PUBLICATION
+from flows.runs.disclosure import counted, of_earlier, remarks
+from schemas.tables.publication import PUBLICATION, PUBLICATION_BESIDE
 from tasks.lake.store import Lake
 
 SHOWN: dict[str, Any] = {
     **{"protected_attribute": "race", "group": "white", "part": 0, "decision_maker": "lender", "base": "used"},
     **{"reason": "", "event": "", "fate": "shown", "number": 300, "text": "", "least": None, "largest": None},
+    "groups": "",
 }
 GONE = SHOWN | {"group": "Asian", "fate": "withheld_small", "number": None, "least": 1, "largest": 17}
 WITH = SHOWN | {"group": "other", "fate": "withheld_with", "number": None, "least": 1, "largest": 17}
@@ -24,8 +25,10 @@ WITH = SHOWN | {"group": "other", "fate": "withheld_with", "number": None, "leas
 def lake(tmp_path: Path) -> Lake:
     found = Lake(tmp_path / "lake")
     rows = [SHOWN, GONE, GONE | {"event": "denied", "least": 0, "largest": 6}, WITH]
-    table = PUBLICATION.build(**{c.name: [row[c.name] for row in rows] for c in PUBLICATION.columns})
-    partition = found.publish("publish", "0" * 32, {PUBLICATION.name: table}, {}, {})
+    table = PUBLICATION.build(**{c.name: [row.get(c.name) for row in rows] for c in PUBLICATION.columns})
+    beside = PUBLICATION_BESIDE.build(run=["t-2024-0000000000"], told=[2], closed=[0])
+    tables = {PUBLICATION.name: table, PUBLICATION_BESIDE.name: beside}
+    partition = found.publish("publish", "0" * 32, tables, {}, {})
     known = {"run": "first", "dataset": "t", "year": 2024, "state": "within", "finished": "", "source_sha256": "0"}
     content = known | {"code": "0", "versions": {}, "spec": {"source": {}}, "lineage": [{}]}
     content["partitions"] = [partition.model_dump(mode="json")]
@@ -44,6 +47,15 @@ def test_withheld_populations_are_told_with_why_and_the_width(lake: Lake) -> Non
         ("other", "", "withheld_with", 1, 17, 16),
     ]
     assert done.stderr.startswith("restricted: ")
+    assert "together with earlier published runs: t-2024-0000000000\n" in done.stderr
+
+
+def test_whoever_publishes_is_told_what_follows_from_earlier_runs() -> None:
+    rows = [{"run": "first", "told": 2, "closed": 1}, {"run": "second", "told": 2, "closed": 1}]
+    more, anyway = of_earlier(rows)
+    assert more.startswith("2 counts of few people would follow from this run beside first, second")
+    assert anyway.endswith("1; merge groups")
+    assert of_earlier([{"run": "first", "told": 0, "closed": 0}]) == of_earlier([]) == []
 
 
 def test_an_audit_says_how_many_are_withheld() -> None:

@@ -10,7 +10,6 @@ from conftest import evenhand
 from sealed_run import RUN, sealed_run
 
 from flows.runs.manifest import made_later
-from tasks.reporting import stage
 
 PAGE = '<html><head></head><body class="decide"><main><h2 id="x">word</h2>{}</main></body></html>'
 WRITTEN = ["measures.parquet", "measures.xlsx", "pages/gap.html", "report.html", "report.json"]
@@ -20,7 +19,7 @@ WRITTEN = ["measures.parquet", "measures.xlsx", "pages/gap.html", "report.html",
 def lake(place: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     page = PAGE.format("").encode()
     files = {"report.html": page, "pages/gap.html": page, "report.json": b"{}", "measures.xlsx": b"PK"}
-    monkeypatch.setattr(stage, "files", lambda _: files)
+    monkeypatch.setattr("tasks.reporting.pages.files.files", lambda _: files)
     return str(sealed_run(place).root)
 
 
@@ -92,7 +91,7 @@ def test_the_workbook_alone(lake: str, place: Path) -> None:
 
 def test_check_prints_a_line_a_file_and_ends_with_1_over_a_budget(lake: str, monkeypatch: pytest.MonkeyPatch) -> None:
     long = PAGE.format("word " * 300).encode()
-    monkeypatch.setattr(stage, "files", lambda _: {"report.html": long, "report.json": b"{}"})
+    monkeypatch.setattr("tasks.reporting.pages.files.files", lambda _: {"report.html": long, "report.json": b"{}"})
     done = evenhand("report", RUN, "--lake", lake, "--check")
     assert done.returncode == 1, done.stderr
     [line] = [line for line in done.stdout.splitlines() if line.startswith("report.html")]

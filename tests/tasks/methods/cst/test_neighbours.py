@@ -160,7 +160,7 @@ def test_duplicates_over_many_blocks_are_taken_by_id(ties):
 def test_batches_give_what_one_search_gives():
     space, exclude = drawn(np.random.default_rng(2), 90, 2, 2, 3), np.arange(90)
     blocks = neighbours.index(space, np.arange(90))
-    k = 4000  # 64 kB a query, so that 1 MB holds 15 of the 90
+    k = 1000  # 64 kB a query, so that 1 MB holds 15 of the 90
     whole = neighbours.nearest(blocks, space, k, DEFAULT, exclude)
     parts = list(neighbours.in_batches(blocks, space, k, CstSettings(memory_mb=1), exclude))
     assert [len(part.rows) for _, part in parts] == [15] * 6

@@ -15,8 +15,10 @@ from test_mediate import GCFN, asked, steps_of
 
 from schemas.artifact import Partition
 from schemas.errors import DataQualityError, IntegrityError
+from tasks.counterfactuals.gan import ensembles
 from tasks.lake.store import Lake
 from tasks.numerics.networks.checkpoint import of_bytes, to_bytes
+from tasks.pipeline import stop_request
 from tasks.pipeline.scratch import Scratch
 from tasks.plan import inputs
 
@@ -24,7 +26,9 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 import test_mediate_stopped as own
+from tasks.counterfactuals.gan import ensembles
 from tasks.pipeline.scratch import Scratch
+ensembles._KEPT_EVERY_S = 0.0
 write, left = Scratch.write, [2]
 def counted(self, name, content):
     write(self, name, content)
@@ -67,6 +71,34 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     )
     assert done.returncode == -9, done.stderr
     return place, digests(run(place, "untouched"))
+
+
+def test_the_state_is_kept_by_the_clock_at_the_end_and_when_asked_to_stop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loans(200).to_csv(tmp_path / "loans.csv", index=False)
+    kept: list[int] = []
+    write = Scratch.write
+
+    def noted(self: Scratch, name: str, content: bytes) -> None:
+        kept.append(of_bytes(content).epoch)
+        write(self, name, content)
+
+    monkeypatch.setattr(Scratch, "write", noted)
+    whole = digests(run(tmp_path, "undisturbed"))
+    assert kept == [3]
+    monkeypatch.setattr(ensembles, "_KEPT_EVERY_S", 0.0)
+    assert digests(run(tmp_path, "often")) == whole
+    assert kept == [3, 1, 2, 3]
+    monkeypatch.setattr(ensembles, "_KEPT_EVERY_S", 15.0)
+    with monkeypatch.context() as during:
+        during.setattr(stop_request._Request, "made", False)
+        during.setattr(ensembles, "stop_requested", lambda: stop_request.request_stop() or True)
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path, "stopped")
+    assert kept == [3, 1, 2, 3, 1]
+    assert digests(run(tmp_path, "stopped")) == whole
+    assert kept == [3, 1, 2, 3, 1, 3]
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ Unknowns are the people of each race, ethnicity, decision and completeness. The 
 """
 
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from test_exported import Person, Tables, person, published
 from test_suppression import MODEL, SOURCE, boston, counts_of, of
 
 from schemas.audit.limits import Verdicts
-from schemas.tables.publication import PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL
+from schemas.tables.publication import PUBLISHED_MERGED, PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL
 from schemas.tables.published import PUBLISHED_MEASURES, PUBLISHED_VERDICTS
 from tasks.metrics.publish.algorithm.losses import Losses
 from tasks.metrics.publish.algorithm.outcome import Request
@@ -42,7 +43,8 @@ class Seen(NamedTuple):
     def counts(self, cell: Person) -> bool:
         mine = {"race": cell.race, "both": f"{cell.race} and {cell.ethnicity}"}[self.attribute]
         there = {"source": True, "refused": cell.lacks, "used": not cell.lacks}[self.kind]
-        return self.group in ("All", mine) and there and not (self.event == "denied" and cell.approved)
+        named = (self.group, *re.split(", | or ", self.group))
+        return ("All" in named or mine in named) and there and not (self.event == "denied" and cell.approved)
 
 
 def seen(tables: Tables) -> Iterator[Seen]:
@@ -52,6 +54,10 @@ def seen(tables: Tables) -> Iterator[Seen]:
             yield Seen(row["protected_attribute"], row["group"], row["kind"], "", row["n"])
     for row in tables[PUBLISHED_MISSINGNESS.name].to_pylist():
         yield Seen("race", "All", "refused", "", row["missing"])
+    for row in tables[PUBLISHED_MERGED.name].to_pylist():
+        yield Seen(row["protected_attribute"], row["groups"], row["base"], "", row["n"])
+        if row["denied"] is not None:
+            yield Seen(row["protected_attribute"], row["groups"], row["base"], "denied", row["denied"])
     for row in tables[PUBLISHED_MEASURES.name].to_pylist():
         if row["measure"] == "denial_rate" and row["n"] is not None:
             yield Seen(row["protected_attribute"], row["group"], "source", "", row["n"])

@@ -1,7 +1,8 @@
 """What a reader of the published tables can tell: parsed from the tables, not from what made them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -12,10 +13,11 @@ from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from schemas.artifact import Artifact
 from schemas.audit.limits import Limits, Verdicts
-from schemas.audit.spec import Bootstrap, Disclosure, Protected
+from schemas.audit.spec import Bootstrap, Disclosure, Earlier, Protected
 from schemas.tables.applications import APPLICATIONS, DECISIONS, MEMBERSHIPS, MISSINGNESS, REFUSALS
-from schemas.tables.publication import PUBLICATION, PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL
+from schemas.tables.publication import EARLIER, HANDED_ON, PUBLICATION, PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL
 from schemas.tables.published import PUBLISHED_MEASURES, PUBLISHED_VERDICTS
 from tasks.metrics import stage as measuring
 from tasks.metrics.publish import stage as publishing
@@ -25,8 +27,9 @@ from tasks.metrics.publish.algorithm.outcome import Fate
 from tasks.metrics.publish.algorithm.populations import ALL, Base, Count, Place
 from tasks.metrics.publish.algorithm.primary import subjects_of, targets_of
 from tasks.metrics.publish.algorithm.profiles import POLICIES, learned
-from tasks.metrics.publish.crowd import APPLIED, DENIED, counts_of, lacking_place, line_place, whole_of
 from tasks.metrics.publish.fates import Fates
+from tasks.metrics.publish.people.crowd import APPLIED, DENIED, counts_of, lacking_place, line_place, whole_of
+from tasks.pipeline.lineage.refusals import counted
 
 Tables = dict[str, pa.Table]
 PROTECTED = (
@@ -34,6 +37,7 @@ PROTECTED = (
     Protected(name="both", columns=("race", "ethnicity"), reference="white and no"),
 )
 BOOTSTRAP = Bootstrap(draws=100)
+NOTHING: Mapping[str, Tables] = MappingProxyType({})
 NO_LIMIT = Verdicts(limits=Limits(direct=None, total=None, outcome=None, recourse=None))
 
 
@@ -65,8 +69,9 @@ def raw(people: Sequence[Person]) -> Tables:
     out["refusals"] = REFUSALS.build(
         row_id=[ids[i] for i in refused], source_row=refused, stage=["preprocess"] * len(refused),
         reason=["missing_covariate"] * len(refused), column=["income"] * len(refused),
-        detail=[None] * len(refused), favourable=[favourable[i] for i in refused],
+        detail=[None] * len(refused), favourable=[favourable[i] for i in refused], weight=[1.0] * len(refused),
     )  # fmt: skip
+    out["refusal_counts"] = counted(out["refusals"], out["memberships"])
     decided = {c.name: [None] * len(used) for c in DECISIONS.columns}
     decided |= {"row_id": [ids[i] for i in used], "decision_maker": ["lender"] * len(used)}
     decided |= {"favourable": [favourable[i] for i in used], "outcome": [favourable[i] for i in used]}
@@ -80,20 +85,32 @@ def raw(people: Sequence[Person]) -> Tables:
     return out
 
 
-def published(people: Sequence[Person], profile: str, verdicts: Verdicts = NO_LIMIT) -> tuple[Tables, Fates]:
-    """What the stages measure and publish write."""
+def published(
+    people: Sequence[Person], profile: str, verdicts: Verdicts = NO_LIMIT, before: Mapping[str, Tables] = NOTHING
+) -> tuple[Tables, Fates]:
+    """What the stages measure and publish write, beside earlier runs by id, with what they have published."""
     found = raw(people)
+    for mine, theirs in zip(EARLIER, HANDED_ON, strict=True):
+        found[mine.name] = pa.concat_tables([mine.empty(), *(tables[theirs.name] for tables in before.values())])
     asked = measuring.MeasureSettings(
         name="t", year=2024, protected=PROTECTED, thresholds=(), bootstrap=BOOTSTRAP, seed=1, verdicts=verdicts,
         running=(), model_is_fitted=False,
     )  # fmt: skip
     found |= measuring.measure.function(*(found[t.name] for t in measuring.measure.reads), settings=asked).tables
     said = publishing.PublishSettings(
-        protected=PROTECTED, disclosure=Disclosure(profile=profile), bootstrap=BOOTSTRAP, seed=1
-    )
+        protected=PROTECTED, disclosure=Disclosure(profile=profile, beside=tuple(map(handed_on, before.items()))),
+        bootstrap=BOOTSTRAP, seed=1,
+    )  # fmt: skip
     out = publishing.publish.function(*(found[t.name] for t in publishing.READ), settings=said).tables
     lacks, judged = found["missingness"].to_pylist(), found["verdicts"].to_pylist()
     return dict(out), publishing.fates_of(found, lacks, judged, said)
+
+
+def handed_on(run: tuple[str, Tables]) -> Earlier:
+    """An earlier run as a spec names it; where its tables lie does not matter here."""
+    name, tables = run
+    sizes = {mine.name: tables[theirs.name].num_rows for mine, theirs in zip(EARLIER, HANDED_ON, strict=True)}
+    return Earlier(run=name, tables=[Artifact(table=t, path="", sha256="", rows=n) for t, n in sizes.items()])
 
 
 def exported(tables: Tables, fates: Fates) -> Iterator[tuple[Count, int]]:
@@ -258,6 +275,7 @@ def test_decisions_that_could_not_be_read_make_no_share() -> None:
     for row in refusals[:10]:
         row["favourable"] = None
     found["refusals"] = pa.Table.from_pylist(refusals, found["refusals"].schema)
+    found["refusal_counts"] = counted(found["refusals"], found["memberships"])
     used = {str(i) for i, p in enumerate(people) if not p.lacks}
     found["applications"] = found["applications"].filter(pc.is_in(found["applications"]["row_id"], pa.array(used)))
     said = publishing.PublishSettings(

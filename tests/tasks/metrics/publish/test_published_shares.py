@@ -12,8 +12,8 @@ from tasks.metrics.publish.algorithm import digits
 from tasks.metrics.publish.algorithm.outcome import Entry, Fate
 from tasks.metrics.publish.algorithm.populations import Base, Count, Place
 from tasks.metrics.publish.algorithm.profiles import POLICIES, is_coarse, rounded
-from tasks.metrics.publish.crowd import DENIED, whole_of
 from tasks.metrics.publish.fates import Fates
+from tasks.metrics.publish.people.crowd import DENIED, whole_of
 
 
 def told(profile, base=1):

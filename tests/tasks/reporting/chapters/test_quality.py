@@ -39,6 +39,21 @@ def texts(view):
     return [[cell.text for cell in row] for row in view.rows]
 
 
+def test_withheld_groups_that_are_counted_together_stand_below_the_rows():
+    own = {"protected_attribute": "race", "groups": "Asian or other", "base": "source", "n": 15}
+    together = ({**own, "decision_maker": "lender", "denied": 7}, {**own, "decision_maker": "", "denied": None})
+    lines = (line(0, "source", "All", 500), line(1, "used", "All", 500))
+    [view] = [
+        each
+        for each in part(page(published_waterfall=lines, published_merged=together), "rows").tables
+        if each.title == "Withheld groups as one"
+    ]
+    assert texts(view) == [
+        ["Asian or other", "rows in the source, decisions of the lender", "15", "7"],
+        ["Asian or other", "rows in the source", "15", "–"],
+    ]
+
+
 def line(number, kind, group, n, approval=None, withheld=False, stage="", reason="", column=""):
     own = {"protected_attribute": "race", "line": number, "kind": kind, "stage": stage, "reason": reason}
     return {**own, "column": column, "group": group, "n": n, "approval": approval, "withheld": withheld}

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy.stats import norm
 
-from tasks.methods.cst.algorithm.comparisons import CST, Comparison, SearchSpace
+from tasks.methods.cst.algorithm.comparisons import CST
 from tasks.methods.cst.algorithm.effect.deep_lists import DeepLists
 from tasks.methods.cst.algorithm.effect.effects import EffectOf
 from tasks.methods.cst.algorithm.effect.excess import ADJUSTED, RAW, ExcessShare, excess_share
-from tasks.methods.cst.algorithm.effect.groups import Frame, GroupEffects, group_effects
+from tasks.methods.cst.algorithm.effect.groups import Frame, GroupEffects, with_refits
 from tasks.methods.cst.algorithm.effect.relabelling import TOO_MANY_ROWS, Ground, randomization_p
 from tasks.methods.cst.algorithm.null import strata_of
 from tasks.numerics.arrays import Longs
@@ -29,20 +29,17 @@ LEFT_OUT = {
 """By generator, what the error of CST leaves out; it has no entry where nothing is left out."""
 
 
-def aggregates(
-    ground: SearchSpace, compared: Sequence[tuple[int, Comparison]], rng: np.random.Generator
-) -> list[Aggregate]:
+def aggregates(frame: Frame, effects: Sequence[GroupEffects], rng: np.random.Generator) -> list[Aggregate]:
     """All effects of an audit: of every group, without parameters, at ``settings.k``.
 
     Args:
-        ground: Rows, labels and counterfactuals.
-        compared: The groups, each with its searches.
+        frame: Rows, labels and counterfactuals.
+        effects: The groups.
         rng: Draws resamples and permutes labels.
     """
-    frame = Frame(ground)
     refits, permutations = rng.spawn(2)
     out: list[Aggregate] = []
-    for found in group_effects(frame, compared, refits):
+    for found in with_refits(frame, effects, refits):
         out += _effects(frame, found)
         out += _excess(frame, found)
         out += _randomized(frame, found, permutations.spawn(1)[0])

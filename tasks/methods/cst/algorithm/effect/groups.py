@@ -96,24 +96,18 @@ class GroupEffects:
         return len(self.rows[0])
 
 
-def group_effects(
-    frame: Frame, compared: Sequence[tuple[int, Comparison]], rng: np.random.Generator
-) -> list[GroupEffects]:
-    """The effects on every group.
+def with_refits(frame: Frame, found: Sequence[GroupEffects], rng: np.random.Generator) -> list[GroupEffects]:
+    """The effects on every group, with the variance of the causal model in those of CST.
 
     Args:
         frame: The rows.
-        compared: The groups, each with its searches.
+        found: The groups.
         rng: Draws resamples.
     """
-    found: list[GroupEffects] = []
-    for number, of in compared:
-        near = None if frame.ground.applicants.crossed else next((e.sides for e in reversed(found) if e.sides), None)
-        found.append(_of_group(frame, number, of, near))
     moved = [each for each in found if each.mover is not None]
     imagine, group = frame.ground.applicants.imagine, frame.ground.group
     if imagine is None or frame.settings.generator != "scm" or not moved:
-        return found
+        return list(found)
     ask = imagine
 
     def again(rows: Longs, sample: Longs) -> Counterfactuals:
@@ -124,8 +118,16 @@ def group_effects(
     return [_estimated(each, by_group.get(each.group, 0.0)) for each in found]
 
 
-def _of_group(frame: Frame, group: int, compared: Comparison, near: Sides | None) -> GroupEffects:
-    """The effects on one group; searches start from those of another, ``near``."""
+def of_group(frame: Frame, group: int, compared: Comparison, found: Sequence[GroupEffects]) -> GroupEffects:
+    """The effects on one group.
+
+    Args:
+        frame: The rows.
+        group: The group.
+        compared: Its searches, with its neighbours.
+        found: The groups before it, where searches start.
+    """
+    near = None if frame.ground.applicants.crossed else next((e.sides for e in reversed(found) if e.sides), None)
     rows = frame.rows(group)
     variants = (ST, CST) if frame.imagined is not None else (ST,)
     none = GroupEffects(group, rows, variants)

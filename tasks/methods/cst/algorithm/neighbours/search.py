@@ -26,8 +26,8 @@ __all__ = ["Blocks", "Neighbours", "in_batches", "index", "nearest"]
 SHARES = 8
 """Pieces of work per thread, so that a thread whose queries were easy can take over from another."""
 
-NEIGHBOUR_BYTES = 16
-"""Memory of one neighbour: its id and its distance."""
+NEIGHBOUR_BYTES = 64
+"""Memory of one neighbour: its id and its distance, and what counting among neighbours takes beside them."""
 
 
 class Neighbours(NamedTuple):

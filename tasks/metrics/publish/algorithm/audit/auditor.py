@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from tasks.metrics.publish.algorithm.audit.cells import Cells
 from tasks.metrics.publish.algorithm.audit.programme import SLACK, Programme, is_whole
@@ -49,7 +49,7 @@ class _End(NamedTuple):
 class Witnesses:
     """Tables of whole people found so far, the true one first. A table that does not fit now may fit later."""
 
-    def __init__(self, truth: Floats, rows: sparse.csr_array) -> None:
+    def __init__(self, truth: Floats, rows: "scipy.sparse.csr_array") -> None:
         self._tables: list[Floats] = []
         self._values = np.empty((16, rows.shape[0]))
         self.keep(truth, rows)
@@ -59,7 +59,7 @@ class Witnesses:
         """Rows of counts by table, ``(tables, rows)``."""
         return self._values[: len(self._tables)]
 
-    def keep(self, table: Floats, rows: sparse.csr_array) -> Floats:
+    def keep(self, table: Floats, rows: "scipy.sparse.csr_array") -> Floats:
         """Keep a table; its rows, ``(rows,)``."""
         if len(self._tables) == len(self._values):
             self._values = np.concatenate([self._values, np.empty_like(self._values)])
@@ -68,7 +68,7 @@ class Witnesses:
         self._tables.append(table)
         return values
 
-    def renew(self, rows: sparse.csr_array) -> None:
+    def renew(self, rows: "scipy.sparse.csr_array") -> None:
         """Compute the sums anew, after rows were added."""
         tables, self._tables = self._tables, []
         self._values = np.empty((max(len(tables), 16), rows.shape[0]))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from tasks.metrics.publish.algorithm.audit.column_tree import Columns, cliques, junctions
 from tasks.metrics.publish.algorithm.populations import ALL, Count, People, Population
@@ -69,7 +69,7 @@ class Cells:
         return np.concatenate(parts).astype(np.int64)
 
     @cached_property
-    def agreements(self) -> sparse.csr_array:
+    def agreements(self) -> "scipy.sparse.csr_array":
         """Blocks count the same people: rows whose product with a table of cells is 0, ``(agreements, cells)``."""
         plus, minus = [], []
         for left, right, feature in self.pairs:
@@ -82,7 +82,7 @@ class Cells:
     def _valued(self, block: Block, feature: Feature, value: int, status: int) -> Longs:
         return block.first + np.flatnonzero(block.features[feature] == value) * self.samples.size + status
 
-    def sums(self, counts: Sequence[Count]) -> sparse.csr_array:
+    def sums(self, counts: Sequence[Count]) -> "scipy.sparse.csr_array":
         """The counts as sums of cells, ``(counts, cells)`` of 0 and 1."""
         plus = [self.indices(count) for count in counts]
         return _sparse(plus, [each[:0] for each in plus], self.size)
@@ -220,11 +220,11 @@ def _distinct(codes: Longs | Bools) -> tuple[Longs, Longs]:
     return first.astype(np.int64), inverse.ravel().astype(np.int64)
 
 
-def _sparse(plus: Sequence[Longs], minus: Sequence[Longs], width: int) -> sparse.csr_array:
+def _sparse(plus: Sequence[Longs], minus: Sequence[Longs], width: int) -> "scipy.sparse.csr_array":
     """Rows with 1 at the indices in ``plus`` and -1 at those in ``minus``."""
     columns = [np.concatenate(pair) for pair in zip(plus, minus, strict=True)]
     values = [np.repeat([1.0, -1.0], [one.size, other.size]) for one, other in zip(plus, minus, strict=True)]
     ends = np.cumsum([0, *(each.size for each in columns)])
     joined = np.concatenate(columns) if columns else np.empty(0, dtype=np.int64)
     data = np.concatenate(values) if values else np.empty(0)
-    return sparse.csr_array((data, joined, ends), shape=(len(columns), width))
+    return scipy.sparse.csr_array((data, joined, ends), shape=(len(columns), width))

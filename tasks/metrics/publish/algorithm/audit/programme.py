@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
-from scipy.optimize import Bounds, LinearConstraint, milp
+import scipy
 
 from tasks.metrics.publish.algorithm.audit.cells import Cells
 from tasks.numerics.arrays import Floats, Longs
@@ -30,7 +29,7 @@ class Scope:
     cells: Longs
     rows: Longs
     """Rows, of counts and of agreements after them, that have some of the cells."""
-    matrix: sparse.csr_array
+    matrix: "scipy.sparse.csr_array"
     rest: Floats
     """What the other cells add to these rows."""
 
@@ -38,7 +37,7 @@ class Scope:
 class Programme:
     """Tables of cells that fit bounds of some sums of them. ``low`` and ``high`` are ``(rows,)``, infinite for none."""
 
-    def __init__(self, cells: Cells, rows: sparse.csr_array) -> None:
+    def __init__(self, cells: Cells, rows: "scipy.sparse.csr_array") -> None:
         self.truth: Floats = cells.truth.astype(np.float64)
         self.matrix, self.agreements = rows, cells.agreements
         self._parts = [np.arange(first, last, dtype=np.int64) for first, last in cells.spans]
@@ -51,8 +50,8 @@ class Programme:
 
     def add(self, rows: Sequence[int]) -> None:
         """A further row: the sum of rows that share no cell."""
-        row = sparse.csr_array(self.matrix[list(rows)].sum(axis=0)[None, :])
-        self.matrix = sparse.csr_array(sparse.vstack([self.matrix, row]))
+        row = scipy.sparse.csr_array(self.matrix[list(rows)].sum(axis=0)[None, :])
+        self.matrix = scipy.sparse.csr_array(scipy.sparse.vstack([self.matrix, row]))
         self._scopes = {}
 
     def parts(self, row: int) -> list[int]:
@@ -72,11 +71,11 @@ class Programme:
         zeros = np.zeros(self.agreements.shape[0])
         least = np.concatenate([low, zeros])[scope.rows] - scope.rest
         most = np.concatenate([high, zeros])[scope.rows] - scope.rest
-        found = milp(
+        found = scipy.optimize.milp(
             aim[scope.cells],
             integrality=np.full(scope.cells.size, int(whole)),
-            bounds=Bounds(0, self._most),
-            constraints=LinearConstraint(scope.matrix, least, most),
+            bounds=scipy.optimize.Bounds(0, self._most),
+            constraints=scipy.optimize.LinearConstraint(scope.matrix, least, most),
             options={"node_limit": NODES, "mip_rel_gap": 0.0} if whole else {},
         )
         if found.x is None:
@@ -95,16 +94,18 @@ class Programme:
         """
         rows, cells = self.matrix.shape
         self._spend(cells)
-        slack, none = sparse.eye_array(rows), sparse.csr_array((self.agreements.shape[0], 2 * rows))
-        matrix = sparse.vstack([sparse.hstack([self.matrix, slack, -slack]), sparse.hstack([self.agreements, none])])
-        aim = sparse.hstack([self.matrix[[row]], sparse.csr_array((1, 2 * rows))])
+        slack, none = scipy.sparse.eye_array(rows), scipy.sparse.csr_array((self.agreements.shape[0], 2 * rows))
+        matrix = scipy.sparse.vstack(
+            [scipy.sparse.hstack([self.matrix, slack, -slack]), scipy.sparse.hstack([self.agreements, none])]
+        )
+        aim = scipy.sparse.hstack([self.matrix[[row]], scipy.sparse.csr_array((1, 2 * rows))])
         zeros = np.zeros(self.agreements.shape[0])
-        fits = LinearConstraint(matrix, np.concatenate([low, zeros]), np.concatenate([high, zeros]))
+        fits = scipy.optimize.LinearConstraint(matrix, np.concatenate([low, zeros]), np.concatenate([high, zeros]))
         can_miss, prices = np.where(np.isfinite(costs), np.inf, 0.0), np.where(np.isfinite(costs), costs, 0.0)
-        found = milp(
+        found = scipy.optimize.milp(
             np.concatenate([np.zeros(cells), prices, prices]),
-            bounds=Bounds(0, np.concatenate([np.full(cells, self._most), can_miss, can_miss])),
-            constraints=[fits, LinearConstraint(aim, *beyond)],
+            bounds=scipy.optimize.Bounds(0, np.concatenate([np.full(cells, self._most), can_miss, can_miss])),
+            constraints=[fits, scipy.optimize.LinearConstraint(aim, *beyond)],
         )
         if found.status != 0:
             return np.inf, np.empty(0, dtype=np.int64)
@@ -121,12 +122,12 @@ class Programme:
     def _scope(self, part: int) -> Scope:
         """All cells (-1) or those of one block."""
         if part not in self._scopes:
-            matrix = sparse.csr_array(sparse.vstack([self.matrix, self.agreements]))
+            matrix = scipy.sparse.csr_array(scipy.sparse.vstack([self.matrix, self.agreements]))
             cells = np.arange(self.truth.size, dtype=np.int64) if part < 0 else self._parts[part]
-            inside = sparse.csr_array(matrix[:, cells])
+            inside = scipy.sparse.csr_array(matrix[:, cells])
             rows = np.flatnonzero(np.diff(inside.indptr)).astype(np.int64)
             rest = np.asarray(matrix @ self.truth - inside @ self.truth[cells])[rows]
-            self._scopes[part] = Scope(cells, rows, sparse.csr_array(inside[rows]), rest)
+            self._scopes[part] = Scope(cells, rows, scipy.sparse.csr_array(inside[rows]), rest)
         return self._scopes[part]
 
 

@@ -14,7 +14,7 @@ from tasks.methods.adjusted.adjust.settings import settings_of
 from tasks.methods.adjusted.algorithm.sensitivity.e_values import e_value
 from tasks.methods.adjusted.tables import ADJUSTED, ADJUSTED_INTERACTIONS
 from tasks.pipeline.specs import read_spec
-from tasks.pipeline.validation import validate
+from tasks.pipeline.validation.boundary import validate
 from tasks.plan import plan
 from tasks.proof.plain import call_plainly
 

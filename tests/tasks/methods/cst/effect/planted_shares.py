@@ -21,7 +21,7 @@ from tasks.ingest.synthetic.algorithm.planted_lenders import Applied, Scenario, 
 from tasks.methods.cst.algorithm.comparisons import compare, lay
 from tasks.methods.cst.algorithm.effect.contrast import Contrast
 from tasks.methods.cst.algorithm.effect.excess import ADJUSTED, RAW, excess_share
-from tasks.methods.cst.algorithm.effect.groups import Frame, GroupEffects, group_effects
+from tasks.methods.cst.algorithm.effect.groups import Frame, GroupEffects, of_group, with_refits
 from tasks.numerics.arrays import Floats, Ints
 from tasks.numerics.problem import Applicants
 from tasks.preprocessing.groups import Grouped
@@ -66,7 +66,7 @@ class Lent:
         problem = planted_audit._problem(self.applied, applicants)
         ground = lay(problem, planted_audit.SITUATIONS, group, made)
         frame = Frame(ground)
-        return frame, group_effects(frame, [(HARMED, compare(ground, HARMED, members))], rng)[0]
+        return frame, with_refits(frame, [of_group(frame, HARMED, compare(ground, HARMED, members), ())], rng)[0]
 
 
 def estimates(number: int, scenario: Scenario, rows: int, permutations: int = 0) -> Iterator[Estimate]:

@@ -97,7 +97,7 @@ def whole(data: str, kept: str) -> Mapping[str, Any]:
         clock = time.process_time()
         produced = each.stage.function(*given, settings=each.settings)
         took[each.name] = time.process_time() - clock
-        for name, table in {**produced.tables, "refusals": produced.refusals}.items():
+        for name, table in produced.unheld().items():
             tables.setdefault(name, []).append(table)
     return {"steps": took, "rows": tables["applications"][0].num_rows}
 

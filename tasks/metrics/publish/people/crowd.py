@@ -1,14 +1,13 @@
-"""Everybody whom a published count counts: a row for each record of the source, and which populations are printed.
+"""Everybody whom a published count counts: the records of the source, and which populations are printed.
 
 Attributes over a common column are one column here: the combination of their groups. The groups are a function of it,
 as the auditor wants, and what links the attributes stays known.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -18,7 +17,6 @@ from schemas.tables.applications import ANY
 from schemas.terms import DecisionMaker, Refusal
 from tasks.metrics.publish.algorithm.populations import (
     ALL,
-    Attribute,
     Base,
     Count,
     Event,
@@ -27,20 +25,15 @@ from tasks.metrics.publish.algorithm.populations import (
     Population,
     populations_of,
 )
+from tasks.metrics.publish.people import records
+from tasks.metrics.publish.people.kinds import Marked, Named, people_of
 from tasks.numerics.arrays import Bools, Longs
 
-UNKNOWN = "(not readable)"
-"""Group of records whose group could not be read."""
 DENIED = "denied"
 LENDER = DecisionMaker.LENDER.value
 SOURCE, USED = Place(Base.SOURCE), Place(Base.USED)
 APPLIED = Place(Base.SOURCE, LENDER)
 """Records with a decision that could be read, and of which the lender's approval rate is."""
-_ORDER = ("ingest", "preprocess", "score", "connect")
-_FIRST = """
-SELECT row_id, stage, reason, coalesce("column", '') AS "column", favourable
-FROM refusals QUALIFY row_number() OVER (PARTITION BY row_id ORDER BY coalesce(list_position($order, stage), 99)) = 1
-"""
 _LACKS = "lacks "
 Line = tuple[str, str, str]
 """Stage, reason and column of refused records."""
@@ -71,7 +64,7 @@ class Crowd:
     """The records of the source, in one order."""
 
     frame: pd.DataFrame
-    """Index ``row_id``. Columns: stage, reason, column of the first refusal (null where used), ``applied``."""
+    """As ``Records.frame``: an application, or a kind of other refused rows."""
     groups: pd.DataFrame
     """Group of each record by attribute; index and order of ``frame``."""
     decided: pd.DataFrame
@@ -85,37 +78,26 @@ class Crowd:
     @classmethod
     def of(
         cls,
-        applications: pa.Table,
-        memberships: pa.Table,
-        refusals: pa.Table,
+        told: records.Told,
         decisions: pa.Table,
         protected: Sequence[Protected],
         features: Sequence[str],
     ) -> "Crowd":
         """From the tables as they are read; ``features`` that somebody lacks."""
-        with duckdb.connect() as connection:
-            connection.register("refusals", refusals)
-            first = connection.execute(_FIRST, {"order": list(_ORDER)}).df().set_index("row_id")
-        wide = memberships.to_pandas().pivot(index="row_id", columns="protected_attribute", values="group")
-        rows = wide.index.union(first.index).sort_values()
-        given = applications.select(["row_id", "favourable", "exempt", *features]).to_pandas().set_index("row_id")
-        frame = first.reindex(rows)
-        frame["applied"] = rows.isin(given.index)
-        lender = given["favourable"].reindex(rows).astype("boolean").fillna(frame["favourable"].astype("boolean"))
+        found = records.Records.of(told, [p.name for p in protected], features)
+        frame, given, rows = found.frame, found.given, found.frame.index
         made = decisions.select(["row_id", "decision_maker", "favourable"]).to_pandas()
         by = made.pivot(index="row_id", columns="decision_maker", values="favourable").reindex(rows)
-        decided = by.astype("boolean").assign(**{LENDER: lender})
+        decided = by.astype("boolean").assign(**{LENDER: frame["favourable"].astype("boolean")})
         lacks = given[list(features)].isna().assign(exempt=given["exempt"].notna())
         lacks = lacks.reindex(rows).astype("boolean").fillna(False)
-        names = [p.name for p in protected]
-        groups = wide.reindex(index=rows, columns=names).fillna(UNKNOWN)
-        return cls(frame, groups, decided, by.notna(), lacks, tuple(protected))
+        return cls(frame, found.groups, decided, by.notna(), lacks, tuple(protected))
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:
         """Lines of refusals: by stage in the order of the audit, then by falling size."""
-        sizes = self.frame.dropna(subset=["stage"]).groupby(["stage", "reason", "column"]).size()
-        order = {stage: place for place, stage in enumerate(_ORDER)}
+        sizes = self.frame.dropna(subset=["stage"]).groupby(["stage", "reason", "column"])["weight"].sum()
+        order = {stage: place for place, stage in enumerate(records.ORDER)}
         named = [(str(stage), str(reason), str(column)) for stage, reason, column in sizes.index]
         ranked = zip(named, sizes.tolist(), strict=True)
         return tuple(line for line, n in sorted(ranked, key=lambda r: (order.get(r[0][0], 99), r[0][0], -r[1], r[0])))
@@ -132,7 +114,7 @@ class Crowd:
 
     def group_names(self, attribute: str) -> tuple[str, ...]:
         """Groups of an attribute by falling size in the source."""
-        sizes = self.groups[attribute].value_counts()
+        sizes = self.frame["weight"].groupby(self.groups[attribute]).sum()
         return tuple(sorted(sizes.index, key=lambda group: (-sizes[group], group)))
 
     def lacking(self, feature: str, reason: str) -> Bools:
@@ -200,47 +182,27 @@ class Crowd:
 
     def people(self, lacking: Sequence[tuple[str, str]]) -> People:
         """The records as the auditor takes them: a row for each kind, and of weight 0 one for what nobody got."""
-        codes = {p.name: self._codes(p.name) for p in self.protected}
-        bases, events = self.bases(lacking), {Event(DENIED, maker): self.denied(maker) for maker in self.makers}
-        first, counts = _kinds(codes, [*bases.values(), *events.values()])
-        bases = {place: rows[first] for place, rows in bases.items()}
-        events = {event: rows[first] for event, rows in events.items()}
-        more, turned = self._imagined(bases, events)
-        every = np.concatenate([np.arange(first.size), more])
-        column_of, codes = dict(self._linked()), {name: code[first][every] for name, code in codes.items()}
-        columns = {
-            column: _together([codes[name] for name, of in column_of.items() if of == column])
-            for column in dict.fromkeys(column_of.values())
-        }
-        return People(
-            columns,
-            tuple(Attribute(p.name, (column_of[p.name],), self.group_names(p.name), codes[p.name])
-                  for p in self.protected),
-            {place: rows[every] for place, rows in bases.items()},
-            {event: np.concatenate([rows, turned[event]]) for event, rows in events.items()},
-            weights=np.concatenate([counts, np.zeros_like(more)]),
-        )  # fmt: skip
+        return people_of(self.marked(lacking), self.named, [{Event(DENIED, maker)} for maker in self.makers])
 
-    def _imagined(self, bases: dict[Place, Bools], events: dict[Event, Bools]) -> tuple[Longs, dict[Event, Bools]]:
-        """One row like each that differs in where it ended, with the decisions of each maker turned round."""
-        like = np.unique(np.column_stack(list(bases.values())), axis=0, return_index=True)[1].astype(np.int64)
-        rows = np.repeat(like, len(self.makers))
-        whose = np.tile(np.array(self.makers), like.size)
-        return rows, {event: inside[rows] != (whose == event.decision_maker) for event, inside in events.items()}
+    @property
+    def row_by_row(self) -> bool:
+        """Whether every record is a row of its own, which can be told among those of another run."""
+        return bool((self.frame["weight"] == 1).all())
+
+    @property
+    def named(self) -> list[Named]:
+        """The attributes with their groups by falling size."""
+        return [Named(p.name, p.columns, self.group_names(p.name)) for p in self.protected]
+
+    def marked(self, lacking: Sequence[tuple[str, str]]) -> Marked:
+        """What is told of each record, in the order of ``frame``."""
+        codes = {p.name: self._codes(p.name) for p in self.protected}
+        events = {Event(DENIED, maker): self.denied(maker) for maker in self.makers}
+        return Marked(codes, self.bases(lacking), events, self.frame["weight"].to_numpy(dtype=np.int64))
 
     def _codes(self, attribute: str) -> Longs:
         numbers = {group: number for number, group in enumerate(self.group_names(attribute))}
         return np.asarray(self.groups[attribute].map(numbers).to_numpy(dtype=np.int64))
-
-    def _linked(self) -> Iterator[tuple[str, str]]:
-        """Each attribute with the one column of all attributes that share columns, directly or through others."""
-        sets: list[set[str]] = []
-        for p in self.protected:
-            mine = set(p.columns)
-            touched = [each for each in sets if each & mine]
-            sets = [each for each in sets if not each & mine] + [mine.union(*touched)]
-        for p in self.protected:
-            yield p.name, " x ".join(sorted(next(each for each in sets if set(p.columns) <= each)))
 
 
 def is_lacking(population: Population) -> bool:
@@ -263,18 +225,3 @@ def counts_of(people: People) -> list[Count]:
 def whole_of(attribute: str, group: str, place: Place) -> Population:
     """A group in a place."""
     return Population(attribute, group, 0, place.decision_maker, place.base, place.reason)
-
-
-def _kinds(codes: dict[str, Longs], marks: Sequence[Bools]) -> tuple[Longs, Longs]:
-    """First row and number of each kind of record, ``(kinds,)`` each; a kind is alike in groups, places and events."""
-    packed = np.packbits(np.column_stack(list(marks)), axis=1)
-    bits = {f"marks {number}": packed[:, number] for number in range(packed.shape[1])}
-    frame = pd.DataFrame({**codes, **bits})
-    kind = frame.groupby(list(frame), sort=True).ngroup().to_numpy()
-    _, first, counts = np.unique(kind, return_index=True, return_counts=True)
-    return first.astype(np.int64), counts.astype(np.int64)
-
-
-def _together(codes: Sequence[Longs]) -> Longs:
-    """Number of each row's combination of codes, ``(rows,)``."""
-    return np.unique(np.column_stack(list(codes)), axis=0, return_inverse=True)[1].ravel().astype(np.int64)

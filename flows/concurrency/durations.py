@@ -1,6 +1,6 @@
 """How long each stage of an audit took before, from the manifests of the lake."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from statistics import fmean
 
 from flows.runs.index import Run, runs_of
@@ -39,3 +39,17 @@ def _of_run(donor: Run, stages: Sequence[str]) -> list[float | None]:
         name: fmean(seconds for stage, seconds in took if stage == name) for name in {stage for stage, _ in took}
     }
     return [by_name.get(stage) for stage in stages]
+
+
+def share_done(seconds: Sequence[float | None], done: Collection[int]) -> float:
+    """Share of an audit that is done, from 0 to 1: of its expected seconds, or of its steps where not all are known.
+
+    Args:
+        seconds: of every step, as ``expected_seconds`` gives them.
+        done: places of the steps that have ended.
+    """
+    known = [each for each in seconds if each is not None]
+    total = sum(known)
+    if len(known) < len(seconds) or total == 0.0:
+        return len(done) / len(seconds)
+    return sum(seconds[at] or 0.0 for at in done) / total

@@ -1,8 +1,7 @@
-"""From declaration to expectations: each rule of a declaration is broken once and caught, on small and large tables."""
+"""Boundary of a stage: each rule of a declaration is broken once and caught; rows are set aside; errors are told."""
 
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from conftest import loans, spec_of
@@ -12,9 +11,9 @@ from schemas.table import Column, Table
 from schemas.tables.applications import DECISIONS
 from schemas.terms import ExitCode
 from tasks.ingest.stage import ingest, settings_of
-from tasks.pipeline import validation
 from tasks.pipeline.stage import Produced, hold
-from tasks.pipeline.validation import validate, validate_balance, witnesses
+from tasks.pipeline.validation import boundary
+from tasks.pipeline.validation.boundary import validate, validate_all
 from tasks.scoring.stage import score
 
 DECLARED = Table(
@@ -27,6 +26,23 @@ DECLARED = Table(
         Column("note", "string", "may be absent", nullable=True),
     ),
     key=("row_id",),
+)
+
+OPTIONAL = Table(
+    "things",
+    "For tests.",
+    (
+        Column("row_id", "string", "key"),
+        Column("share", "double", "in [0, 1]", nullable=True, minimum=0.0, maximum=1.0),
+        Column("kind", "string", "a code", nullable=True, codes=("a", "b")),
+    ),
+)
+OPEN = pa.table(
+    {
+        "row_id": ["r0", "r1", "r2"],
+        "share": pa.array([0.5, float("nan"), None]),
+        "kind": pa.array(["a", None, "b"]),
+    }
 )
 
 
@@ -65,10 +81,7 @@ def test_a_good_table_keeps_its_declaration() -> None:
 
 
 @pytest.mark.parametrize("rule", BREAKS)
-@pytest.mark.parametrize("size", ["whole", "by witnesses"])
-def test_each_rule_is_caught(rule: str, size: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if size == "by witnesses":
-        monkeypatch.setattr(validation, "FULL_ROWS", 5)
+def test_each_rule_is_caught(rule: str) -> None:
     name, value, expected = BREAKS[rule]
     assert broken(replaced(name, 4, value)) == {expected}
 
@@ -90,35 +103,53 @@ def test_columns_out_of_order_are_caught() -> None:
     assert {name for name, _ in broken(turned)} == {"expect_table_columns_to_match_ordered_list"}
 
 
-def test_witnesses_are_few() -> None:
-    rng = np.random.default_rng(0)
-    n = 20_000
-    large = DECLARED.build(
-        row_id=[str(i) for i in range(n)], share=rng.random(n), kind=rng.choice(["a", "b"], n), note=[None] * n
-    )
-    assert witnesses(large, DECLARED).num_rows < 20
-
-
 @pytest.mark.parametrize(("rows", "ok"), [((10, 7, 3), True), ((10, 7, 2), False)])
 def test_balance(rows: tuple[int, int, int], ok: bool) -> None:
-    (outcome,) = validate_balance(*rows)
+    (outcome,) = validate_all([], rows)[-1]
     assert outcome.success is ok
 
 
-def test_a_large_table_is_quarantined_until_it_is_clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """More bad rows than a large table shows at a time: none of them may be published."""
-    monkeypatch.setattr(validation, "FULL_ROWS", 100)
-    monkeypatch.setattr(validation, "_WITNESSES", 3)
+def test_identifiers_shown_are_few_and_all_rows_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boundary, "MOST_IDS", 2)
+    (outcome,) = [o for o in validate(table(share=[7.0] * 10), DECLARED) if not o.success]
+    assert (outcome.row_ids, outcome.unexpected) == (("r0", "r1"), 10)
+
+
+def test_elements_of_expectations_are_the_values_held_against_them() -> None:
+    found = {(o.expectation, o.column): o.elements for o in validate(OPEN, OPTIONAL)}
+    assert found["expect_column_values_to_not_be_null", "row_id"] == 3
+    assert found["expect_column_values_to_be_between", "share"] == 1
+    assert found["expect_column_values_to_be_in_set", "kind"] == 2
+    assert found["expect_table_columns_to_match_ordered_list", "row_id, share, kind"] == 3
+
+
+def test_bad_rows_are_quarantined_once_each_with_the_first_rule_they_break(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """More bad rows than identifiers are shown: none of them may be published."""
+    monkeypatch.setattr(boundary, "MOST_IDS", 3)
     frame = loans()
     frame.loc[10:29, "income"] = 1e6
     frame.loc[30:34, "income"] = -1.0
     frame.to_csv(tmp_path / "loans.csv", index=False)
     spec = spec_of(tmp_path, columns__income__bounds="[0, 100000]")
     produced = ingest.function(settings=settings_of(spec))
-    kept, refusals, _ = hold(ingest, produced, 500)
+    kept, refusals, results = hold(ingest, produced, 500)
     assert kept["applications"].num_rows == 475
     assert refusals.num_rows == 25
     assert max(kept["applications"]["income"].to_pylist()) <= 100000
+    (row,) = [row for row in results.to_pylist() if row["quarantined"]]
+    assert (row["column"], row["elements"], row["unexpected"]) == ("income", 500, 25)
+
+
+def test_rows_that_cannot_be_named_stop_the_stage(tmp_path: Path) -> None:
+    loans().to_csv(tmp_path / "loans.csv", index=False)
+    produced = ingest.function(settings=settings_of(spec_of(tmp_path)))
+    whole = produced.tables["applications"]
+    nameless = pa.array([None, *whole["row_id"].to_pylist()[1:]], pa.string())
+    tables = {**produced.tables, "applications": whole.set_column(0, whole.schema.field(0), nameless)}
+    with pytest.raises(SuiteError, match="1 of 500 values"):
+        hold(ingest, Produced(tables, produced.refusals, 500, produced.declared), 500)
 
 
 def test_a_suite_that_cannot_be_mended_names_all_there_is_to_know() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from flows.launch import durations
+from flows.concurrency import durations
 from flows.launch.backfill import Backfill, _seconds
 from schemas.errors import IntegrityError
 

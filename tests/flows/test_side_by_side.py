@@ -1,0 +1,60 @@
+"""The command with stages side by side: the same bytes at any number of jobs and threads, Ctrl-C, and --until."""
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import environment, evenhand
+from stopping import AIM, LIMIT, MESSAGE, spec_of_all_methods, started
+
+from tasks.lake.store import Lake
+
+_COMPARED = {"tallies", "draws", "measures", "verdicts"}
+
+
+def digests(lake: Path) -> dict[str, str]:
+    """Path -> sha256 of the tables of a lake whose numbers may not depend on how many processes computed them."""
+    records = [json.loads(path.read_text()) for path in lake.glob("stages/*/*/partition.json")]
+    tables = [table for record in records for table in record["tables"]]
+    assert {table["table"] for table in tables} >= _COMPARED - {"draws"}
+    return {table["path"]: table["sha256"] for table in tables}
+
+
+@pytest.mark.slow
+def test_jobs_and_threads_change_no_byte_of_any_table(tmp_path: Path, server: str) -> None:
+    spec, found = spec_of_all_methods(tmp_path), []
+    for jobs, threads in ((1, 1), (2, 1), (1, 2)):
+        lake = tmp_path / f"{jobs}-{threads}"
+        given = {**environment(server), "NUMBA_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}
+        words = ["audit", str(spec), "--lake", str(lake), "--jobs", str(jobs), "--quiet"]
+        running = started(words, given, tmp_path / f"{jobs}-{threads}.txt")
+        assert running.process.wait(timeout=1800) in (0, 1, 3), running.said()
+        found.append(digests(lake))
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_the_command_and_its_workers_with_one_line(tmp_path: Path, server: str) -> None:
+    words = ["audit", str(spec_of_all_methods(tmp_path)), "--lake", str(tmp_path / "lake"), "--jobs", "2"]
+    running = started(words, environment(server), tmp_path / "said.txt")
+    running.until_said(r"^\d+ of \d+ generate begins")
+    ended = running.stop()
+    assert ended.code == 130, ended.said
+    assert ended.said.count(MESSAGE) == 1
+    assert "Traceback" not in ended.said
+    assert ended.left == []
+    assert ended.seconds < LIMIT, f"the aim is {AIM} s"
+
+
+def test_until_a_stage_no_report_is_made_and_nothing_is_judged(place: Path, server: str) -> None:
+    words = ("audit", str(place / "loans.yaml"), "--lake", str(place / "lake"), "--until", "preprocess", "--json")
+    done = evenhand(*words, server=server)
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert [(row["stage"], row["source"]) for row in rows] == [("ingest", "computed"), ("preprocess", "computed")]
+    assert rows[0]["rows_out"] == 500
+    lake = Lake(place / "lake")
+    assert not lake.storage.glob("runs/*/manifest.json")
+    assert not lake.storage.glob("reports/*/report.html")
+    again = json.loads(evenhand(*words, server=server).stdout)
+    assert [row["source"] for row in again] == ["lake", "lake"]
