@@ -36,19 +36,6 @@ def names(source: Source, path: Path) -> list[str]:
     return list(source.header) or first
 
 
-def first_line(source: Source, path: Path) -> str:
-    """The first line that is not blank; empty where there is none.
-
-    Raises:
-        DataQualityError: the file is not text, or cannot be unpacked.
-    """
-    try:
-        first = next(iter(KeptLines(source, path, _codec(source))), b"")
-    except (OSError, pa.ArrowException) as error:
-        raise _unreadable(source, path, error) from error
-    return first.lstrip().splitlines()[0].decode("latin-1") if first.strip() else ""
-
-
 def table(source: Source, path: Path, columns: Sequence[str]) -> tuple[pa.Table, list[int]]:
     """The named columns as text, and the numbers, from 1, of the rows that could not be split into columns.
 

@@ -109,8 +109,3 @@ class FgceSettings(GraphSettings):
             f"fgce.exact: hundreds of integer programmes, of at most {self.solver_seconds:g} s each; "
             "detect fgce may say nothing for minutes"
         )
-
-    @property
-    def cost_unit(self) -> str:
-        """In what the cost of recourse is counted."""
-        return {"vector": "encoded units", "path": "weighted path length", "hops": "steps"}[self.cost]

@@ -10,6 +10,7 @@ from flows.bench.published import intervals, measured
 from tasks.metrics.algorithm.measures import Family, Plan, Statistic, summarise
 from tasks.metrics.publish.algorithm.profiles import POLICIES, learned
 from tasks.metrics.publish.algorithm.spread import of_counts, of_decisions, spreads
+from tasks.numerics.statistics.intervals import fisher_p
 
 FAMILY = Family("outcomes", "lender", "race", "approval_rate", "{}")
 PLAN = Plan({"race": "white"}, draws=1, level=0.95, seed=1)
@@ -60,6 +61,30 @@ def test_exact_counts_have_their_own_interval() -> None:
     pair = of_counts(share("Black", 197, 30), POLICIES["public"], 1)
     (exact,) = summarise([share("Black", 197, 30)], {}, PLAN)
     assert spreads([pair], PLAN)[FAMILY, "Black"][:2] == (exact.low, exact.high)
+
+
+@pytest.mark.parametrize(("own", "reference"), [((118, 31), (402, 44)), ((67, 20), (300, 50)), ((500, 80), (900, 100))])
+@pytest.mark.parametrize(("profile", "base"), [("public", 20), ("strict", 5), ("official", 10)])
+def test_p_is_no_smaller_than_of_any_counts_that_are_printed_alike(
+    profile: str, base: int, own: tuple[int, int], reference: tuple[int, int]
+) -> None:
+    """Fisher's test keeps its size by the true counts, which are among them; so does the printed p."""
+    policy = POLICIES[profile]
+    known = [(learned(policy, n, base), learned(policy, d, base, policy.events_too)) for n, d in (own, reference)]
+    pairs = [
+        of_decisions(share(g, n, n - d), *ends)
+        for g, (n, d), ends in zip(("Black", "white"), (own, reference), known, strict=True)
+    ]
+    printed = spreads(pairs, PLAN)[Family("outcomes", "lender", "race", "approval_rate_difference", "{}"), "Black"].p
+    step = max(base // 2, 1)
+    counts = [
+        itertools.product(range(n.low, n.high + 1, step), range(denied.low, denied.high + 1, step))
+        for n, denied in known
+    ]
+    exact = [
+        fisher_p((d, d_white), (n, n_white)) for (n, d), (n_white, d_white) in itertools.product(*map(list, counts))
+    ]
+    assert max(exact) <= printed * (1 + 1e-9)
 
 
 def test_p_is_one_where_the_counts_allow_no_difference() -> None:
