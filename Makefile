@@ -6,22 +6,37 @@ STAMP := $(VENV)/.installed
 # of two processes that compute, threads would wait for each other
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --no-loadscope-reorder --durations 20
 
-.PHONY: audit test test-slow check docs format clean help
+.PHONY: audit test test-slow check docs lock sbom format clean help
 
 help:
 	@echo "make audit      set up and run the audit of the bundled Boston data"
 	@echo "make test       set up and run ruff, mypy, import-linter and the tests, but for the slow ones"
 	@echo "make test-slow  set up and run the slow tests: full sizes, and moments by the dozen"
 	@echo "make docs       write the data dictionary and the schema of report.json from the declarations"
+	@echo "make lock       write the locks of all libraries with their hashes (UPGRADE=--upgrade for newer versions)"
+	@echo "make sbom       write sbom.cdx.json, the list of what an installation runs on"
 	@echo "make format     format the code"
 	@echo "make clean      remove the virtual environment and the caches (not data/lake)"
 
-$(STAMP): requirements.lock pyproject.toml
+LOCKS := requirements.lock requirements-dask.lock requirements-dev.lock
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
+CHECKED := $(INSTALL) --require-hashes --no-deps
+# cuda: torch with the libraries of CUDA, whose versions no lock here holds
+TORCH ?= cpu
+
+$(STAMP): $(LOCKS) requirements-torch.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info[:2] >= (3, 11) else "Python 3.11 or later is needed: make PYTHON=python3.11 ...")'
 	@echo "setting up $(VENV): three to six minutes, once"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements.lock
-	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(CHECKED) $(addprefix --requirement ,$(LOCKS))
+	@# a wheel in a folder of pip's (find-links) comes first: pip ranks it below those whose index tells their hash
+	@$(CHECKED) --no-index --requirement requirements-torch.lock 2>/dev/null || $(CHECKED) --requirement requirements-torch.lock
+	@if [ "$(TORCH)" = cuda ] || ! $(BIN)/python -c 'import torch' 2>/dev/null; then \
+	  echo "this is the CUDA build of torch: its libraries are installed, too, without hashes;" \
+	    "an index with PyTorch's build for processors (PIP_EXTRA_INDEX_URL) spares them"; \
+	  $(INSTALL) torch==2.13.0; \
+	fi
+	@$(INSTALL) --no-deps --no-build-isolation --editable .
 	@$(BIN)/python -m flows.supervision.prepare
 	@touch $@
 
@@ -48,6 +63,12 @@ test-slow: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/python -m flows.operations.dictionary > docs/tables.md
 	$(BIN)/python -m schemas.report > schemas/report.schema.json
+
+lock: $(STAMP)
+	$(BIN)/python deployments/locks.py $(UPGRADE)
+
+sbom: $(STAMP)
+	$(BIN)/cyclonedx-py requirements requirements.lock --output-file sbom.cdx.json
 
 format: $(STAMP)
 	$(BIN)/ruff format .

@@ -27,8 +27,8 @@ from flows.concurrency.call import Given, StageCall
 from flows.concurrency.durations import expected_seconds, share_done
 from flows.concurrency.schedule import Running, Schedule
 from flows.concurrency.workers import Workers, default_jobs, workers, worthwhile
-from flows.partitions.sufficiency import check_evidence
-from flows.partitions.years import spec_as_held
+from flows.partitions.lenders.part_spec import spec_to_audit
+from flows.partitions.sufficiency import check_ended
 from flows.runs.given import given_spec
 from flows.runs.manifest import report_of
 from flows.runs.record import headline, publish, published_read
@@ -47,7 +47,9 @@ LEAST_TOLD = 100
 
 @flow(name="audit", result_serializer="json", validate_parameters=False, log_prints=False)
 @announced
-def audit(spec: dict[str, Any] | str, lake: str, jobs: int | None = None, until: str = "") -> dict[str, Any]:
+def audit(
+    spec: dict[str, Any] | str, lake: str, jobs: int | None = None, until: str = "", force: bool = False
+) -> dict[str, Any]:
     """Run every stage of one audit, write its manifest and export its report.
 
     Args:
@@ -56,15 +58,16 @@ def audit(spec: dict[str, Any] | str, lake: str, jobs: int | None = None, until:
         jobs: stages at the same time, each in a process of its own; EVENHAND_JOBS if left out, else the number of
             cores, at most four.
         until: a stage: then only it and those that it needs run, and neither manifest nor report is written.
+        force: whether it goes on where the forecast of memory says that it will not fit.
 
     Returns:
         The run id, and the partition of every stage in order.
     """
     began = time.time()
-    planned = plan(spec_as_held(given_spec(spec), Lake(lake)))
+    planned = plan(spec_to_audit(given_spec(spec), Lake(lake)))
     if until:
         planned = replace(planned, steps=tuple(graph.until(planned.steps, until)))
-    done = [_since(began, each, Lake(lake)) for each in _executed(planned, lake, jobs or default_jobs())]
+    done = [_since(began, each, Lake(lake)) for each in _executed(planned, lake, jobs or default_jobs(), force=force)]
     raise_if_stopped()
     if not until:
         publish(Lake(lake), planned, done)
@@ -74,17 +77,17 @@ def audit(spec: dict[str, Any] | str, lake: str, jobs: int | None = None, until:
     return {"run": planned.run, "partitions": [partition.model_dump(mode="json") for partition in done]}
 
 
-def _executed(planned: Plan, lake: str, jobs: int) -> list[Partition]:
+def _executed(planned: Plan, lake: str, jobs: int, *, force: bool) -> list[Partition]:
     if jobs == 1:
-        return _one_by_one(planned, lake, _Progress(planned, expected_seconds(Lake(lake), planned, 0)))
+        return _one_by_one(planned, lake, _Progress(planned, expected_seconds(Lake(lake), planned, 0)), force=force)
     seconds = expected_seconds(Lake(lake), planned, len(held(Lake(lake), planned.steps)))
     telling = _Progress(planned, seconds)
     if worthwhile(jobs, seconds) == 1:
-        return _one_by_one(planned, lake, telling)
-    return _side_by_side(planned, lake, telling, jobs)
+        return _one_by_one(planned, lake, telling, force=force)
+    return _side_by_side(planned, lake, telling, jobs, force=force)
 
 
-def _one_by_one(planned: Plan, lake: str, telling: "_Progress") -> list[Partition]:
+def _one_by_one(planned: Plan, lake: str, telling: "_Progress", *, force: bool) -> list[Partition]:
     done: list[Partition] = []
     for number, step in enumerate(planned.steps, 1):
         raise_if_stopped()
@@ -93,12 +96,12 @@ def _one_by_one(planned: Plan, lake: str, telling: "_Progress") -> list[Partitio
         clock = time.perf_counter()
         done.append(_execute(step, inputs(step, done), lake))
         stage_ended(_said(done[-1], time.perf_counter() - clock, Lake(lake)))
-        check_evidence(Lake(lake), planned.spec, done)
+        check_ended(Lake(lake), planned, done[-1], force=force)
         telling.ended(number - 1)
     return done
 
 
-def _side_by_side(planned: Plan, lake: str, telling: "_Progress", jobs: int) -> list[Partition]:
+def _side_by_side(planned: Plan, lake: str, telling: "_Progress", jobs: int, *, force: bool) -> list[Partition]:
     """Each task waits in a thread for a worker process, which holds neither Prefect nor the flow."""
     clocks: dict[int, float] = {}
 
@@ -109,7 +112,7 @@ def _side_by_side(planned: Plan, lake: str, telling: "_Progress", jobs: int) -> 
 
     def told(at: int, partition: Partition) -> None:
         stage_ended(_said(partition, time.perf_counter() - clocks[at], Lake(lake)), at + 1)
-        check_evidence(Lake(lake), planned.spec, [partition])
+        check_ended(Lake(lake), planned, partition, jobs=jobs, force=force)
         telling.ended(at)
 
     with workers(jobs) as processes:

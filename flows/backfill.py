@@ -6,37 +6,51 @@ many tasks, because a flow costs a second and a task some milliseconds.
 """
 
 import logging
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, replace
 from multiprocessing import active_children
+from queue import SimpleQueue
 from typing import Any, cast
 from uuid import UUID
 
 from prefect import flow, task
 from prefect.artifacts import create_progress_artifact, create_table_artifact, update_progress_artifact
 from prefect.cache_policies import NO_CACHE
-from prefect.futures import as_completed
 from prefect.task_runners import TaskRunner
 
 from flows.audit import run_stage
 from flows.concurrency.worker import end_with_parent
-from flows.partitions.attempts import Attempt, Recorder, YearsFailedError, YearState, latest, lock_of, summed_up
-from flows.partitions.runners import task_runner
-from flows.partitions.year_audit import audit_year
+from flows.partitions.attempts.reading import latest, lock_of
+from flows.partitions.attempts.record import Attempt, YearsFailedError, YearState, summed_up
+from flows.partitions.attempts.recorder import Recorder
+from flows.partitions.lenders.listing import Listed
+from flows.partitions.lenders.memory import fitted
+from flows.partitions.lenders.outlook import Choice, outlooks
+from flows.partitions.runners.asked import Asked, attempts_before
+from flows.partitions.runners.task_runners import at_a_time, require_restarts, shared_cores, task_runner
+from flows.partitions.year_audit import audit_partition, audit_year
 from flows.partitions.years import given_years
 from flows.runs.given import given_spec
 from flows.supervision.announcement import announced
 from flows.supervision.file_modes import restrict
 from flows.supervision.interruption import shielded_children
 from schemas.audit.spec import AuditSpec
+from schemas.errors import SpecError
 from schemas.terms import ExitCode
 from tasks.lake.store import Lake
-from tasks.pipeline.progress import YEARS, stage_began, stepped
+from tasks.pipeline.progress import PARTITIONS, YEARS, stage_began, stepped, terminal
 from tasks.pipeline.specs import validated
 from tasks.pipeline.stop_request import raise_if_stopped, stop_requested
 
 log = logging.getLogger("evenhand")
+
+_AHEAD = 4
+"""Times as many tasks as workers are submitted."""
+_TOLD = 20
+"""Lines about the progress of partitions in a pipe."""
 
 
 @flow(name="backfill", result_serializer="json", validate_parameters=False, log_prints=False)
@@ -49,17 +63,21 @@ def backfill(
     runner: dict[str, Any] | None = None,
     force: bool = False,
     jobs: int = 1,
+    by_value: list[str] | None = None,
+    limit: int | None = None,
 ) -> dict[str, Any]:
-    """Audit every year; a failed year does not stop the others.
+    """Audit every year, or every partition where the spec has `by`; a failed one does not stop the others.
 
     Args:
         spec: an audit spec with ``{year}`` in its path or a vintage, as ``AuditSpec`` dumps it, or where its file is.
         years: the years, or words such as ``2010-2024``.
         lake: absolute path of the lake, or its URI.
         workers: years that are audited at the same time, each in a process of its own, where no runner is given.
-        runner: where tasks run, as ``flows.partitions.runners.RunnerSettings`` dumps it.
+        runner: where tasks run, as ``flows.partitions.runners.task_runners.RunnerSettings`` dumps it.
         force: whether years with a protected run are audited, too.
-        jobs: stages of a year at the same time, each in a process of its own.
+        jobs: stages of a year at the same time, each in a process of its own; partitions run one after another.
+        by_value: of a spec with ``by``: these partitions alone.
+        limit: of a spec with ``by``: so many partitions of a year, the largest first, beside ``all``.
 
     Returns:
         The record of every year in order, and the exit code of the most serious one.
@@ -70,72 +88,118 @@ def backfill(
             watches the server is told. A breach is a finding, and no failure.
     """
     read, asked_for = given_spec(spec), given_years(years)
-    plain = read.model_dump(mode="json")  # read once, so that every year is audited by the same one
-    asked = [Asked(plain, year, lake, force, jobs, _attempts_before(read.name, year, lake)) for year in asked_for]
-    progress = cast("UUID", create_progress_artifact(progress=0.0, description=f"years of {read.name}"))
-    ended: dict[int, Attempt] = {}
+    choice = Choice(tuple(by_value or ()), limit)
+    settings = runner or {"kind": "processes", "workers": workers}
+    asked, known = _asked(read, asked_for, Asked({}, 0, lake, force, jobs), choice)
+    of = PARTITIONS if read.by else YEARS
+    progress = cast("UUID", create_progress_artifact(progress=0.0, description=f"{of} of {read.name}"))
+    ended = {(record.year, record.value): record for record in known}
+    total = len(asked) + len(known)
 
     def tell(record: Attempt) -> None:
-        ended[record.year] = record
-        _log_year(record, len(ended), len(asked))
-        stepped(YEARS, len(ended), len(asked))
-        update_progress_artifact(progress, 100 * len(ended) / len(asked))
+        ended[record.year, record.value] = record
+        _log_record(record, len(ended), total)
+        stepped(of, len(ended), total)
+        if not record.value or len(ended) % max(1, total // _TOLD) == 0:
+            update_progress_artifact(progress, 100 * len(ended) / total)
 
     stage_began(1)
-    stepped(YEARS, 0, len(asked))
-    settings = runner or {"kind": "processes", "workers": workers}
-    lost = _round(asked, task_runner(settings, lake), tell)
-    for one in lost:  # a process that dies takes those of its pool with it: each of them once more, by itself
-        if _round([one], task_runner(settings, lake), tell):
-            tell(_never_ended(one))
-    records = [ended[year] for year in sorted(ended)]
-    create_table_artifact(key="years", table=rows(records), description=f"years of {read.name}")
+    stepped(of, len(ended), total)
+    at_once = int(settings.get("workers") or 1)
+    with shared_cores(at_once * jobs, one=read.by is not None):
+        _all(asked, settings, lake, tell)
+    records = [ended[key] for key in sorted(ended)]
+    create_table_artifact(key=of, table=rows(records), description=f"{of} of {read.name}")
     if any(record.state is YearState.FAILED for record in records):
         raise YearsFailedError(records)
     return summed_up(records)
 
 
-@dataclass(frozen=True)
-class Asked:
-    """One year to audit."""
+def _asked(
+    spec: AuditSpec, years: Sequence[int], common: Asked, choice: Choice
+) -> tuple[list[Asked], Sequence[Attempt]]:
+    """What is to be audited, the largest first, and the records of what is not begun with."""
+    lake, plain = Lake(common.lake), spec.model_dump(mode="json")  # read once: all are audited by the same one
+    own = replace(common, spec=plain)
+    if spec.by is None:
+        if choice != Choice():
+            raise SpecError("--by-value and --limit choose among partitions, and the spec has no `by`")
+        return [replace(own, year=y, before=attempts_before(spec.name, y, own.lake)) for y in years], ()
+    found, known = outlooks(spec, years, lake, choice, force=common.force)
+    asked = []
+    for year in found:
+        known += [*year.standing, *year.set_aside]
+        for record in year.set_aside:
+            log.warning("%s %s is set aside: it failed twice alike; --force tries again", record.year, record.value)
+        for listed, conditions in year.to_do:
+            before = attempts_before(spec.name, year.year, own.lake, listed.value)
+            one = replace(own, year=year.year, before=before, listed=asdict(listed), conditions=conditions)
+            asked.append(one)
+    return sorted(asked, key=lambda one: -(one.listed or {})["rows"]), known
 
-    spec: dict[str, Any]
-    year: int
-    lake: str
-    force: bool
-    jobs: int
-    before: int
-    """Number of the last attempt before this back-fill."""
 
-    def ended(self) -> Attempt | None:
-        """The record of this back-fill's attempt; None if none has ended."""
-        last = latest(Lake(self.lake), self.spec["name"], self.year)
-        return last if last and last.attempt > self.before and last.state is not YearState.INTERRUPTED else None
+def _all(asked: Sequence[Asked], settings: dict[str, Any], lake: str, tell: Callable[[Attempt], None]) -> None:
+    """Audit all of them; one whose process died once more, by itself."""
+    left = deque(asked)
+    if not left:
+        return
+    task_runner(settings, lake)  # says what is amiss with workers
+    if left[0].listed:
+        require_restarts(settings)
+        left = deque(fitted(asked, settings))
+    ahead = _AHEAD * at_a_time(settings)
+    while left:
+        count = len(left)
+        lost = _round(left, task_runner(settings, lake), tell, ahead)
+        if not lost and len(left) == count:  # no process could begin
+            lost = [left.popleft()]
+        for one in lost:
+            if _round(deque([one]), task_runner(settings, lake), tell, 1) or one.ended() is None:
+                tell(_never_ended(one))
 
 
-def _attempts_before(audit: str, year: int, lake: str) -> int:
-    last = latest(Lake(lake), audit, year)
-    return last.attempt if last else 0
+def _round(left: deque[Asked], runner: TaskRunner[Any], tell: Callable[[Attempt], None], ahead: int) -> list[Asked]:
+    """Audit in parallel, so many submitted ahead; returns those whose process died.
 
-
-def _round(asked: Sequence[Asked], runner: TaskRunner[Any], tell: Callable[[Attempt], None]) -> list[Asked]:
-    """Audit years in parallel; returns those whose process died or could not start."""
+    What was not begun with, because the pool broke, is put back.
+    """
     raise_if_stopped()
-    lost = []
+    over: SimpleQueue[Asked] = SimpleQueue()
+    lost: list[Asked] = []
+    untouched: list[Asked] = []
+    under_way = 0
     with runner as running, _killing_workers():
-        futures = {}
-        for one in asked:
-            named = audit_of_year.with_options(task_run_name=f"{one.spec['name']} {one.year}")
-            given = {"spec": one.spec, "year": one.year, "lake": one.lake, "force": one.force, "jobs": one.jobs}
-            with shielded_children():
-                futures[running.submit(named, given)] = one
-        for future in as_completed(list(futures)):
-            record = futures[future].ended()
+        while left or under_way:
+            while left and under_way < ahead and not (lost or untouched):
+                one = left.popleft()
+                try:
+                    with shielded_children(), one.where():
+                        future = running.submit(*one_task(one))
+                except BrokenExecutor:
+                    untouched.append(one)
+                    break
+                under_way += 1
+                future.add_done_callback(lambda _, one=one: over.put(one))
+            if not under_way:
+                break
+            one, under_way = over.get(), under_way - 1
+            record = one.ended()
             if record is not None and record.ended:
                 tell(record)
             else:
-                lost.append(futures[future])
+                (lost if one.begun() else untouched).append(one)
+    left.extendleft(reversed(untouched))
     return lost
+
+
+def one_task(one: Asked) -> tuple[Any, dict[str, Any]]:
+    """The task of a year or of a partition, and its parameters."""
+    named = f"{one.spec['name']} {one.year} {one.value}".rstrip()
+    given = {"spec": one.spec, "year": one.year, "lake": one.lake, "force": one.force}
+    if one.listed is None:
+        return audit_of_year.with_options(task_run_name=named), {**given, "jobs": one.jobs}
+    parameters = {**given, "listed": one.listed, "conditions": one.conditions}
+    return audit_of_partition.with_options(task_run_name=named), parameters
 
 
 @contextmanager
@@ -152,11 +216,14 @@ def _killing_workers() -> Iterator[None]:
 def _never_ended(one: Asked) -> Attempt:
     """The record of a year whose process died twice or could not start."""
     lake, audit = Lake(one.lake), one.spec["name"]
-    last = latest(lake, audit, one.year)
+    last = latest(lake, audit, one.year, one.value)
     told = last.message if last and last.attempt > one.before else "no process could begin with it"
-    with lake.lock(lock_of(audit, one.year)):
+    with lake.lock(lock_of(audit, one.year, one.value)):
         message = f"{told}; is there memory enough? Try fewer --workers, or narrow source.keep"
-        return Recorder(lake, audit, one.year).end(YearState.FAILED, ExitCode.INFRASTRUCTURE, message)
+        known = {"rows": one.listed["rows"], "conditions": one.conditions} if one.listed else {}
+        return Recorder(lake, audit, one.year, one.value, **known).end(
+            YearState.FAILED, ExitCode.INFRASTRUCTURE, message
+        )
 
 
 @task(
@@ -174,11 +241,30 @@ def audit_of_year(spec: Mapping[str, Any], year: int, lake: str, force: bool, jo
     return audit_year(validated(AuditSpec, spec), year, Lake(lake), force, jobs).model_dump(mode="json")
 
 
+@task(
+    name="partition",
+    cache_policy=NO_CACHE,
+    persist_result=False,
+    retries=2,
+    retry_delay_seconds=[1, 5],
+    retry_condition_fn=run_stage.retry_condition_fn,
+)
+def audit_of_partition(
+    spec: Mapping[str, Any], year: int, lake: str, force: bool, listed: Mapping[str, Any], conditions: str
+) -> dict[str, Any]:
+    """Audit one partition of a year; one that cannot be audited fails here, and is recorded in the lake."""
+    end_with_parent()
+    restrict()
+    own = validated(AuditSpec, spec)
+    return audit_partition(own, year, Listed(**listed), Lake(lake), conditions, force).model_dump(mode="json")
+
+
 def rows(records: Sequence[Attempt]) -> list[dict[str, Any]]:
     """The records as a table for people: aggregates only."""
     return [
         {
             "year": r.year,
+            **({"partition": r.value} if r.value else {}),
             "state": r.state.value,
             "run": r.run or "",
             "read": r.source_words,
@@ -191,8 +277,10 @@ def rows(records: Sequence[Attempt]) -> list[dict[str, Any]]:
     ]
 
 
-def _log_year(record: Attempt, done: int, of: int) -> None:
+def _log_record(record: Attempt, done: int, of: int) -> None:
+    """A line a year; of partitions one that failed, and some of the others where no terminal shows them."""
+    if record.value and record.state is not YearState.FAILED and (terminal() or done % max(1, of // _TOLD)):
+        return
     seconds = "" if record.seconds is None else f"{record.seconds:8.1f} s"
-    log.info(
-        "%d  %-12s %s   %d of %d   %s", record.year, record.state, seconds, done, of, record.message.split("\n")[0]
-    )
+    named = f"{record.year} {record.value}".rstrip()
+    log.info("%s  %-12s %s   %d of %d   %s", named, record.state, seconds, done, of, record.message.split("\n")[0])

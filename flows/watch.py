@@ -11,7 +11,7 @@ from typing import Any
 from prefect import flow
 
 from flows.audit import audit
-from flows.partitions.years import spec_of_year
+from flows.partitions.lenders.part_spec import spec_to_audit
 from flows.runs.given import given_spec
 from flows.runs.record import is_published
 from flows.supervision.announcement import announced
@@ -123,7 +123,7 @@ def _newest_held(lake: Lake, choice: VintageChoice) -> Vintage | None:
 
 
 def _audited(spec: AuditSpec, year: int, lake: Lake, found: Found) -> Found:
-    of_year = spec_of_year(spec, year, lake)
+    of_year = spec_to_audit(spec.model_copy(update={"year": year}), lake)  # of a spec with `by`, every row
     run = plan(of_year).run
     if is_published(lake, run):
         return replace(found, run=run)

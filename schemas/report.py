@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.terms import State, Theory
 
-SCHEMA_VERSION: Final = "1.0"
+SCHEMA_VERSION: Final = "1.1"
 SCHEMA_ID = "https://evenhand.invalid/schemas/report.schema.json"
 """A name, and no address: nothing is fetched from it."""
 
@@ -48,6 +48,13 @@ class SourceRead(Part):
     sha256: str = Field(description="first 12 digits")
     rows: Number
     year: int | None = Field(description="year by the rows; null where no column tells it")
+
+
+class RowsOf(Part):
+    """The rows that a run is about, where it is about one partition of many."""
+
+    column: str
+    value: str
 
 
 class Digests(Part):
@@ -187,11 +194,12 @@ class Rows(Part):
 class Report(Part):
     """What a run says."""
 
-    schema_version: Literal["1.0"] = SCHEMA_VERSION
+    schema_version: Literal["1.1"] = SCHEMA_VERSION
     run: str
     audit: str
     title: str
     year: int
+    partition: RowsOf | None = Field(description="the rows that it is about, of one lender say; null: every row")
     state: State = Field(description="the state that decides the exit code")
     source: SourceRead
     digests: Digests

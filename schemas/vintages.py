@@ -15,6 +15,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from schemas.errors import SpecError, nearest
 
 FIRST_YEAR: Final = 1900
+_DEPTH: Final = 6
+"""Parts of a vintage's folder: ``vintages``, year, data set, place, freeze date, digest."""
 
 
 def latest_year() -> int:
@@ -71,7 +73,9 @@ class Vintage(BaseModel):
     converter: str = ""
     """Digest of the code and of the library that converted it; empty where nobody noted it."""
     rows_sha256: str = ""
-    """Of the converted rows, which lie in another order each time."""
+    """Of the converted rows: of their file in version 1, of their files' names and digests in version 2."""
+    version: int = Field(1, ge=1, le=2)
+    """Of the layout: 1 is one file of rows in no order, 2 a folder of them by state, sorted by lender."""
 
     @property
     def folder(self) -> str:
@@ -84,9 +88,16 @@ class Vintage(BaseModel):
 
 
 def words_of(file: str) -> str:
-    """A vintage in words, by its file's path in the lake, such as ``snapshot, TX, frozen 2023-05-01 (0123...)``."""
-    *_, dataset, geography, frozen, digest, _ = PurePath(file).parts
+    """A vintage in words, by the path of its rows, such as ``snapshot, TX, frozen 2023-05-01 (0123...)``."""
+    _, dataset, geography, frozen, digest = folder_of(file)[1:]
     return f"{dataset}, {geography}, frozen {frozen} ({digest})"
+
+
+def folder_of(file: str) -> tuple[str, ...]:
+    """The six parts of a vintage's folder, of the path of its rows: rows may lie one folder deeper."""
+    parts = PurePath(file).parts
+    last = max((i for i, part in enumerate(parts) if part == "vintages"), default=len(parts) - _DEPTH - 1)
+    return parts[last : last + _DEPTH]
 
 
 def dataset_of(word: str) -> DatasetName:

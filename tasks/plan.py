@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import PurePath
+from typing import Any
 
 import yaml
 
 from schemas.artifact import Artifact, Partition
+from schemas.audit.partition import slug
 from schemas.audit.spec import AuditSpec, StageSettings
 from schemas.table import Table
 from tasks.counterfactuals import stage as generate
@@ -89,9 +91,10 @@ def plan(spec: AuditSpec) -> Plan:
     reached = [module for m in asked for module in m.detecting]
     resources = {path for stage in STAGES.values() for path in stage.files()}
     code = code_digest([*(s.function.__module__ for s in STAGES.values()), *reached], resources)
-    said = [spec.model_dump(mode="json"), reading.source_sha256, scoring.model_sha256, code, versions()]
+    said = [_identifying(spec), reading.source_sha256, scoring.model_sha256, code, versions()]
     identity = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
-    run = f"{spec.name}-{spec.year}-{identity[:10]}"
+    part = spec.partition
+    run = "-".join([spec.name, str(spec.year), *([slug(part["value"])] if part else []), identity[:10]])
     declarations = tuple(m.path_of(DECLARATION) for m in METHODS.values())
     steps = (
         Step("ingest", ingest.ingest, reading),
@@ -105,6 +108,12 @@ def plan(spec: AuditSpec) -> Plan:
         Step("report", report.report, report_settings(spec, run, reading.source_sha256, code), declarations),
     )
     return Plan(spec, run, reading.source_sha256, code, steps)
+
+
+def _identifying(spec: AuditSpec) -> dict[str, Any]:
+    """What of a spec identifies its run: of a partition, not where the file of all rows lies."""
+    said: dict[str, Any] = spec.model_dump(mode="json")
+    return said if spec.source.part is None else said | {"source": spec.source.identifying()}
 
 
 def report_settings(spec: AuditSpec, run: str, source_sha256: str, code: str) -> report.ReportSettings:
@@ -144,8 +153,10 @@ def _effective(spec: AuditSpec) -> str:
     """The spec with all overrides and defaults, as YAML; of paths only the name, which is no secret."""
     said = spec.model_dump(mode="json")
     names = [PurePath(path).name for path in spec.source.paths]
-    for found in ("vintage_file", "lacking"):
+    for found in ("vintage_file", "lacking", "part"):
         del said["source"][found]  # evenhand looks it up again
+    if spec.by is not None and spec.source.part is not None:
+        said["by"]["values"] = [spec.source.part.value]
     said["disclosure"]["beside"] = [each.run for each in spec.disclosure.beside]
     if spec.source.path is not None:
         said["source"]["path"] = names[0] if len(names) == 1 else names

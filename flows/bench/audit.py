@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from flows.runs.index import Run, runs_of
+from schemas.tables.validations import VALIDATIONS
 from tasks.lake.store import Lake
 from tasks.proof.benches import Bench, Room, Row, at_most, row
 
@@ -45,7 +46,10 @@ def _lines(room: Room) -> Iterator[Row]:
         yield row(BOSTON, run.rows, f"  {name}", **costs)
     validating = _sum(steps, "validation_cpu_seconds")
     most = (validating, MOST_VALIDATION_S, " CPU s")
-    yield _against(run, "validation (Great Expectations), all stages", before, cpu_s=validating, most=most)
+    yield _against(run, "validation (counts by DuckDB, judged), all stages", before, cpu_s=validating, most=most)
+    yield row(
+        BOSTON, run.rows, "  of it the judge, Great Expectations, on the same counts", cpu_s=_judging(Lake(lake), run)
+    )
     told = {"seconds": first["seconds"], "cpu_s": first["cpu_s"]}
     yield _against(run, "the command, empty lake", before, **told, most=(first["seconds"], MOST_WALL_S, " s"))
     again, unchanged = yardstick(), _audited(lake)
@@ -80,6 +84,18 @@ def _names(lake: Lake, run: Run) -> list[str]:
 
 def _sum(records: Sequence[dict[str, Any]], name: str) -> float:
     return sum(float(record[name]) for record in records)
+
+
+def _judging(lake: Lake, run: Run) -> float:
+    """CPU seconds of the judge alone, on the counts of every stage again, with what its first suite loads."""
+    from tasks.pipeline.validation.judge import judge, prepare  # loads Great Expectations
+
+    prepare()
+    counts = [lake.read(part.table(VALIDATIONS.name)).to_pydict() for part in run.partitions]
+    began = time.process_time()
+    for each in counts:
+        judge(each["elements"], each["unexpected"])
+    return time.process_time() - began
 
 
 def _yardstick(told: dict[str, float], what: str) -> Row:

@@ -1,7 +1,8 @@
 """Times the conversion of an HMDA file to canonical columns against a plain copy by DuckDB.
 
 Rows are drawn. Both conversions read the same file in the same run, each in a process of its own (``work.ingest``),
-twice in turn, and the lesser time counts. A file three times as long shows whether memory grows with the rows.
+twice in turn, and the lesser time counts. A file three times as long shows whether memory grows with the rows; then
+it is sorted by state and lender, and lenders are read from it.
 
 Scope: runs and targets. The timed work: ``work.ingest``.
 """
@@ -15,6 +16,8 @@ from tasks.lake.store import Lake
 from tasks.proof.benches import Bench, Room, Row, apart, at_least, at_most, per_second, row, timed_row
 
 LEAST_RATIO, MOST_MB, MOST_GROWTH = 0.5, 2_000, 1.25
+MOST_SORTING_MB, MOST_SECONDS = 1_500, (0.05, 0.5)
+"""Memory of the sort; CPU seconds of reading a lender in the middle, and the largest."""
 ROWS, TIMES_MORE = 1_000_000, 3
 FEWEST = 3_000
 REPETITIONS = 2
@@ -30,6 +33,7 @@ def _lines(room: Room) -> Iterator[Row]:
     longer = room.rows or ROWS * TIMES_MORE
     Lake(room.place).require_space(longer * BYTES_A_ROW, "the benchmark")
     yield from _conversions(room.place, longer // TIMES_MORE, longer)
+    yield from _lenders(room.place)
 
 
 def _conversions(place: Path, shorter: int, longer: int) -> Iterator[Row]:
@@ -50,6 +54,18 @@ def _conversions(place: Path, shorter: int, longer: int) -> Iterator[Row]:
     growth = more["peak_mb"] / canonical["peak_mb"]
     about = f"peak memory, for {longer / shorter:.0f} times the rows"
     yield row(DRAWN, longer, "growth", ratio=growth, found=about, **at_most(growth, MOST_GROWTH))
+
+
+def _lenders(place: Path) -> Iterator[Row]:
+    """The longer file again, sorted as a vintage is, and lenders read from it."""
+    told = _run("sorting", place)
+    found = {"per_s": per_second(told), "found": f"{told['lenders']:,} lenders"}
+    what = "sorted by state and lender, with digests"
+    yield timed_row(DRAWN, told, what, **found, **at_most(told["peak_mb"], MOST_SORTING_MB, " MB"))
+    for which, most in (("middle", MOST_SECONDS[0]), ("largest", MOST_SECONDS[1])):
+        one = _run("lender", place, which)
+        said = f"{one['cpu_s']:.4f} CPU s"
+        yield timed_row(DRAWN, one, f"the {which} lender read", found=said, **at_most(one["cpu_s"], most, " CPU s"))
 
 
 def _empty(place: Path) -> None:

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from flows.bench.planted import HARMED, Plan, Shares, Spread, processes, repeat
-from flows.bench.planted_audit import judge_lender
-from flows.bench.planted_file import verdict_rows
+from flows.bench.planted.audit import judge_lender
+from flows.bench.planted.file import verdict_rows
+from flows.bench.planted.repeated import HARMED, Plan, Shares, Spread, processes, repeat
 from schemas.audit.limits import Limits, Verdicts
 from schemas.terms import State, Theory
 from tasks.ingest.synthetic.algorithm.planted_lenders import Lender, Scenario, at_limit, draw

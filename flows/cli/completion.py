@@ -36,21 +36,26 @@ def _run_ids(lake: str) -> list[str]:
 
 def _runs(lake: str, typed: str) -> Iterator[str]:
     """Ids of runs; with an @ the names ``AUDIT@YEAR``."""
+    from flows.runs.naming import audit_and_year
+
     for run in _run_ids(lake):
-        audit, year, _ = run.rsplit("-", 2)
-        yield f"{audit}@{year}" if "@" in typed else run
+        yield "@".join(audit_and_year(run)) if "@" in typed else run
 
 
 def _audits(lake: str, _: str) -> Iterator[str]:
     """Names of audits that have runs."""
-    yield from sorted({run.rsplit("-", 2)[0] for run in _run_ids(lake)})
+    from flows.runs.naming import audit_of
+
+    yield from sorted({audit_of(run) for run in _run_ids(lake)})
 
 
 def _years(lake: str, _: str) -> Iterator[str]:
     """Years that have a run, an attempt or an edition of the data."""
+    from flows.runs.naming import audit_and_year
+
     attempts = [path.name for path in Path(lake).glob("backfills/*/*")]
     editions = [path.name for path in Path(lake).glob("vintages/*")]
-    years = {*(run.rsplit("-", 2)[1] for run in _run_ids(lake)), *attempts, *editions}
+    years = {*(audit_and_year(run)[1] for run in _run_ids(lake)), *attempts, *editions}
     yield from sorted(year for year in years if year.isdecimal())
 
 

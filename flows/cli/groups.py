@@ -19,6 +19,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "backfill": "Audit every year that is not in the lake yet.",
         "status": "Print how every year stands.",
         "trend": "Print the measures year by year, and their page.",
+        "league": "Hold the partitions of a year beside each other.",
         "restatement": "Print what new data of a year changed.",
         "data": "List, fetch, add and describe editions of HMDA.",
     },
@@ -32,7 +33,10 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "stages": "Print rows, time and memory of every stage.",
     },
     "Trust": {
-        "verify": "Check every file of a run against its digest.",
+        "verify": "Check every file of a run: digests, log, signature.",
+        "signoff": "Sign a run as prepared, reviewed or approved.",
+        "log": "Print or check the log of the lake.",
+        "keys": "Make, add and retire keys that sign runs.",
         "replay": "Compute a run again, and compare.",
         "disclose": "Print what is withheld, and why. Restricted.",
         "protect": "Mark a run as published.",
@@ -51,8 +55,18 @@ DATA = {
     "list": "Print the editions held, and those published.",
     "fetch": "Download an edition from its publisher.",
     "add": "Take in files that you have.",
+    "repack": "Sort a held year by state and lender.",
     "describe": "Print the layout of a file, and its departures.",
     "twin": "Write a synthetic year, and the truth about it.",
+}
+KEYS = {
+    "new": "Make a key that signs runs.",
+    "add": "Enter a key in the log of the lake.",
+    "retire": "Retire a key in favour of another.",
+}
+LOG = {
+    "verify": "Check the chain, and that every run has its entry.",
+    "head": "Print the digest of the last entry, to be kept elsewhere.",
 }
 OTHERS = "Others"
 """Where a command stands that no group names."""

@@ -16,19 +16,32 @@ from flows.cli.data.commands import app as data_app
 from flows.cli.draft.commands import app as draft_app
 from flows.cli.groups import DATA, GROUPS, Grouped, Listed, begin, shortened
 from flows.cli.operations import app as operations_app
-from flows.cli.options import JobsOption, JsonOption, RunArgument, SetOption, load_spec, only, overrides, year_of
+from flows.cli.options import (
+    ByValueOption,
+    JobsOption,
+    JsonOption,
+    SetOption,
+    load_spec,
+    only,
+    overrides,
+    year_of,
+)
 from flows.cli.proof import app as measuring_app
 from flows.cli.results.findings import app as findings_app
+from flows.cli.results.league import app as league_app
 from flows.cli.results.measures import app as measures_app
 from flows.cli.results.report import app as report_app
 from flows.cli.results.runs import app as runs_app
 from flows.cli.results.sql import app as sql_app
 from flows.cli.results.stages import app as stages_app
 from flows.cli.results.stages import print_stages
+from flows.cli.results.trust import app as trust_app
+from flows.cli.results.trust import keys_app, log_app
 from flows.cli.results.verdicts import app as verdicts_app
 from flows.cli.summary import print_audit, print_run
 from flows.cli.terminal import console, errors, print_json, show_progress
 from flows.cli.years.backfill import app as backfill_app
+from flows.cli.years.plan import app as plan_app
 from flows.cli.years.status import app as status_app
 from flows.cli.years.trends import app as trend_app
 from flows.supervision.crash import report_crash
@@ -46,11 +59,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for part in (
-    *(draft_app, runs_app, measures_app, findings_app, verdicts_app, sql_app, stages_app, report_app),
-    *(backfill_app, status_app, trend_app, measuring_app, operations_app),
+    *(draft_app, runs_app, measures_app, findings_app, verdicts_app, sql_app, stages_app, report_app, trust_app),
+    *(plan_app, backfill_app, status_app, trend_app, league_app, measuring_app, operations_app),
 ):
     app.registered_commands += part.registered_commands
 app.add_typer(shortened(data_app, DATA), name="data", cls=Listed, short_help=GROUPS["Years"]["data"])
+for group_app, group_name in ((keys_app, "keys"), (log_app, "log")):
+    app.add_typer(group_app, name=group_name, cls=Listed, short_help=GROUPS["Trust"][group_name])
 LakeOption = Annotated[
     str,
     typer.Option(
@@ -80,6 +95,7 @@ def audit(
     ] = None,
     profile: Annotated[str | None, typer.Option(help="default, or paper to reproduce published figures.")] = None,
     set_: SetOption = None,
+    by_value: ByValueOption = None,
     jobs: JobsOption = None,
     until: Annotated[
         str | None,
@@ -106,8 +122,8 @@ def audit(
             errors.print(f"--method: the limit on {measure} is left out, as its method does not run", markup=False)
     try:
         if until is not None:
-            return _show_stages(run_until(read.spec, lake, until, jobs), as_json=as_json)
-        summary = run_audit(read.spec, lake, jobs, force=force)
+            return _show_stages(run_until(read.spec, lake, until, jobs, force=force, value=by_value), as_json=as_json)
+        summary = run_audit(read.spec, lake, jobs, force=force, value=by_value)
     except SpecError as error:
         raise SpecError(read.describe(error)) from error
     if quiet:
@@ -130,29 +146,6 @@ def _show_stages(rows: list[dict[str, Any]], *, as_json: bool) -> None:
         print_json(rows)
     else:
         print_stages("stages that ran", rows)
-
-
-@app.command(epilog="Example: evenhand verify boston1990-1990-0123456789")
-def verify(
-    run: RunArgument,
-    lake: LakeOption = "data/lake",
-    as_json: JsonOption = False,
-) -> None:
-    """Check every file of a run against its sha256. Exit 6 if one is missing or altered."""
-    from flows.runs.naming import opened
-    from flows.runs.verification import verify_run
-
-    run = opened(lake, run)[1]
-    outcome = verify_run(lake, run)
-    if as_json:
-        console.print_json(json.dumps(outcome))
-    else:
-        console.print(f"run {run}: all {outcome['files']} files are as they were written", markup=False)
-        if outcome["by_content"]:
-            told = (
-                f"its manifest, of an earlier version, has no sha256 of partition.json: {outcome['by_content']} of them"
-            )
-            console.print(f"{told} were compared by content", markup=False)
 
 
 @app.command(epilog="Example: evenhand doctor --lake data/lake")

@@ -57,6 +57,12 @@ HeldYearsOption = Annotated[
         autocompletion=complete_spans,
     ),
 ]
+ByValueOption = Annotated[
+    str | None,
+    typer.Option(
+        "--by-value", metavar="VALUE", help="Of a spec with `by`: this partition alone; every row if left out."
+    ),
+]
 SetOption = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set any key of the spec.")]
 
 _DIGITS = 20

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -23,7 +23,10 @@ _FORM = "--group-as-input"
 @app.command(epilog="Example: evenhand bench fgce --data DIR, or: evenhand bench overhead --spec SPEC.yaml")
 def bench(
     name: Annotated[
-        str, typer.Argument(help="overhead, audit, ingest, twin, verdicts, published, cost, or a method, such as fgce.")
+        str,
+        typer.Argument(
+            help="overhead, audit, scale, ingest, twin, verdicts, published, cost, or a method, such as fgce."
+        ),
     ],
     spec: Annotated[Path | None, typer.Option(help="overhead: audit spec; the bundled boston1990 if left out.")] = None,
     set_: Annotated[
@@ -33,7 +36,8 @@ def bench(
         Path | None, typer.Option(help="Methods that need it: directory with data/ (cst: and golden/) in it.")
     ] = None,
     rows: Annotated[
-        int | None, typer.Option(min=1, help="all but overhead: at most so many rows, for a quick look.")
+        int | None,
+        typer.Option(min=1, help="all but overhead: at most so many rows, for a quick look; scale: rows of the year."),
     ] = None,
     group_as_input: Annotated[
         bool,
@@ -43,13 +47,32 @@ def bench(
         int | None,
         typer.Option(min=1, help="verdicts, published: repetitions of each scenario; 200 or 1,000 if left out."),
     ] = None,
+    gcfn: Annotated[bool, typer.Option("--gcfn", help="scale: audit with GCFN, too.")] = False,
+    kill: Annotated[
+        bool,
+        typer.Option("--kill", help="scale: kill a worker in the middle, go on, and compare with audits left alone."),
+    ] = False,
+    runner: Annotated[
+        Literal["dask", "processes"] | None, typer.Option(help="scale: where partitions run; dask if left out.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="scale: partitions at a time; cores, at most four, if left out.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Time the same work two ways and print the ratio; all but overhead print times beside targets, too."""
     from flows.bench.listing import OVERHEAD, bench_of, options_of
     from flows.bench.overhead import overhead
 
-    given = {"--spec": spec, "--set": set_, "--data": data, "--rows": rows, "--reps": reps, _FORM: group_as_input}
+    given: dict[str, Any] = {
+        "--spec": spec,
+        "--set": set_,
+        "--data": data,
+        "--rows": rows,
+        "--reps": reps,
+        _FORM: group_as_input,
+    }
+    given |= {"--gcfn": gcfn, "--kill": kill, "--runner": runner, "--workers": workers}
     _refuse_options_of_others(name, given)
     if "--data" in options_of(name) and data is None:
         raise SpecError(f"bench {name} needs --data DIR, the directory that holds data/")
@@ -57,7 +80,7 @@ def bench(
         said = overhead(load_spec(spec, dict(pair(s) for s in set_ or [])).spec)
     else:
         with _shown(f"bench {name}"):
-            said = bench_of(name).run(data, rows, reps, _FORM if group_as_input else None)
+            said = bench_of(name).run(data, rows, reps, _FORM if group_as_input else None, given)
     if as_json:
         console.print_json(json.dumps(said))
     else:

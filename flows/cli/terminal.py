@@ -5,7 +5,7 @@ import logging
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
@@ -29,10 +29,48 @@ _LEAST_ROOM = 20
 """Columns that the last cell of a row wraps in; with less it goes below the row."""
 
 
+_CONTROLS = {
+    code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+    for code in (
+        *(code for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"),
+        *(0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)),
+    )
+}
+"""Characters that move the cursor, colour or turn what a terminal shows, and how they are printed instead."""
+
+
+def visible(text: str) -> str:
+    """A text of data, of a spec or of a file's name as it may be printed: control characters are escaped."""
+    return text.translate(_CONTROLS)
+
+
+class PlainConsole(Console):
+    """A console on which no text of the data works the terminal."""
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        """Print texts with their controls made visible; rich's own escapes, such as colours, come after."""
+        super().print(*(_without_controls(each) for each in objects), **how)
+
+
+def _without_controls(said: Any) -> Any:
+    if isinstance(said, str):
+        return visible(said)
+    if isinstance(said, Text) and said.plain != visible(said.plain):
+        return Text(visible(said.plain), style=said.style)
+    return said
+
+
+class _Visible(logging.Formatter):
+    """Log lines with their controls made visible."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(super().format(record))
+
+
 def console_of(stream: str) -> Console:
     """A console on ``stdout`` or ``stderr``: coloured and wrapped on a terminal, and on nothing else."""
     terminal = bool(getattr(sys, stream).isatty())
-    return Console(
+    return PlainConsole(
         stderr=stream == "stderr",
         highlight=False,
         force_terminal=terminal,  # FORCE_COLOR would colour what a program reads
@@ -58,7 +96,7 @@ def print_table(on: Console, names: Sequence[str], rows: Sequence[Sequence[Text]
     cells = [[Text(name) for name in names], *([Text(" ").join(cell.split()) for cell in row] for row in rows)]
     if not on.is_terminal:
         for row in cells:
-            on.file.write("\t".join(cell.plain for cell in row).rstrip() + "\n")  # rich would expand the tabs
+            on.file.write(visible("\t".join(cell.plain for cell in row).rstrip()) + "\n")  # rich would expand the tabs
         return
     widths = [max(cell.cell_len for cell in column) for column in zip(*cells, strict=True)][:-1]
     for row in cells:
@@ -115,6 +153,7 @@ def show_progress(*, verbose: bool = False) -> None:
         handler = RichHandler(
             console=errors, show_time=False, show_level=False, show_path=False, highlighter=NullHighlighter()
         )
+    handler.setFormatter(_Visible())
     log.handlers, log.propagate = [handler], False
     log.setLevel(logging.DEBUG if verbose else logging.INFO)
     rewritten = errors.is_terminal and not errors.is_dumb_terminal

@@ -4,20 +4,23 @@ import logging
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from flows.concurrency.durations import expected_seconds
 from flows.concurrency.graph import until as steps_until
+from flows.concurrency.memory import check_memory
 from flows.concurrency.workers import default_jobs, start_loading, worthwhile
-from flows.launch.memory import check_memory
+from flows.launch.unsampled import cost_of_everybody
+from flows.partitions.forecast import expected_rows
+from flows.partitions.lenders.part_spec import spec_to_audit
 from flows.partitions.sufficiency import check_evidence
-from flows.partitions.years import spec_as_held
 from flows.runs.record import Summary, is_published, publish, summarise
 from flows.supervision.embedded_api import prefect_api
 from flows.supervision.presence import at_work, command_id, killed
 from schemas.artifact import Partition
+from schemas.audit.partition import ALL
 from schemas.audit.spec import AuditSpec
 from tasks.ingest.registry import check_columns, unnamed_columns
 from tasks.lake.stage_runs import of_record
@@ -32,7 +35,9 @@ _SHOWN = 6
 """Names in a warning."""
 
 
-def run_audit(spec: AuditSpec, lake_root: Path | str, jobs: int | None = None, *, force: bool = False) -> Summary:
+def run_audit(
+    spec: AuditSpec, lake_root: Path | str, jobs: int | None = None, *, force: bool = False, value: str | None = None
+) -> Summary:
     """Run one audit; compute nothing if the lake holds all of it.
 
     Args:
@@ -40,6 +45,7 @@ def run_audit(spec: AuditSpec, lake_root: Path | str, jobs: int | None = None, *
         lake_root: directory or URI of the lake.
         jobs: stages at the same time; the default of ``default_jobs`` if left out.
         force: whether to go on where the forecast of memory says that it will not fit.
+        value: the partition, of a spec with ``by``; every row of the year if left out.
 
     Raises:
         EvenhandError: as the stages say.
@@ -47,12 +53,22 @@ def run_audit(spec: AuditSpec, lake_root: Path | str, jobs: int | None = None, *
     lake = Lake(lake_root)
     _tell_of_killed(lake)
     with at_work(lake, command_id()):  # so that nothing that this run counts on is removed meanwhile
-        spec = spec_as_held(spec, lake)
+        asked, spec = spec, spec_to_audit(spec, lake, value)
         summary = _audited(spec, lake, jobs or default_jobs(), force=force)
-    return replace(summary, warnings=[*summary.warnings, *_unconfirmed(spec), *_unnamed(spec)])
+    return replace(
+        summary, warnings=[*summary.warnings, *_whole(asked, spec, value), *_unconfirmed(spec), *_unnamed(spec)]
+    )
 
 
-def run_until(spec: AuditSpec, lake_root: Path | str, stage: str, jobs: int | None = None) -> list[dict[str, Any]]:
+def run_until(
+    spec: AuditSpec,
+    lake_root: Path | str,
+    stage: str,
+    jobs: int | None = None,
+    *,
+    force: bool = False,
+    value: str | None = None,
+) -> list[dict[str, Any]]:
     """Run one stage and those that it needs; no verdict, manifest or report. Returns a row for each stage.
 
     Raises:
@@ -62,12 +78,12 @@ def run_until(spec: AuditSpec, lake_root: Path | str, stage: str, jobs: int | No
     lake = Lake(lake_root)
     _tell_of_killed(lake)
     with at_work(lake, command_id()):
-        spec = spec_as_held(spec, lake)
+        spec = spec_to_audit(spec, lake, value)
         planned = _checked(spec)
         planned = replace(planned, steps=tuple(steps_until(planned.steps, stage)))
         done = held(lake, planned.steps)
         if len(done) < len(planned.steps):
-            _, done = _computed(spec, lake, planned, done, jobs or default_jobs(), stage)
+            _, done = _computed(spec, lake, planned, done, Asked(jobs or default_jobs(), stage, force))
     steps = zip(planned.steps, done, strict=True)
     return [of_record(step.name, part.key, lake.lineage(part), part.reused) for step, part in steps]
 
@@ -76,6 +92,15 @@ def _tell_of_killed(lake: Lake) -> None:
     """Log which commands on this lake were killed before: they could not say so."""
     for words in killed(lake):
         log.warning(words)
+
+
+def _whole(asked: AuditSpec, spec: AuditSpec, value: str | None) -> Iterator[str]:
+    """That an audit of a spec with ``by`` was one of every row, where nobody said so."""
+    if asked.by is not None and value is None and spec.source.part is None:
+        yield (
+            f"this is the partition `{ALL}`, every row of {spec.year}: --by-value VALUE audits one of "
+            f"{asked.by.column}, `evenhand backfill` every one"
+        )
 
 
 def _unconfirmed(spec: AuditSpec) -> Iterator[str]:
@@ -101,8 +126,7 @@ def _audited(spec: AuditSpec, lake: Lake, jobs: int, *, force: bool) -> Summary:
     planned = _checked(spec)
     done = held(lake, planned.steps)
     if len(done) < len(planned.steps):
-        check_memory(lake, planned, done, force=force)
-        return summarise(lake, spec, *_computed(spec, lake, planned, done, jobs))
+        return summarise(lake, spec, *_computed(spec, lake, planned, done, Asked(jobs, force=force)))
     log.info("all %d stages are in the lake already: nothing to compute", len(done))
     if not is_published(lake, planned.run):
         publish(lake, planned, done)
@@ -115,16 +139,33 @@ def _checked(spec: AuditSpec) -> Plan:
     return plan(spec)
 
 
+@dataclass(frozen=True)
+class Asked:
+    """How what is left is to run."""
+
+    jobs: int
+    """Stages at a time."""
+    until: str = ""
+    """The stage after which it ends; all if empty."""
+    force: bool = False
+    """Whether it goes on where the forecast of memory says that it will not fit."""
+
+
 def _computed(
-    spec: AuditSpec, lake: Lake, planned: Plan, done: list[Partition], jobs: int, until: str = ""
+    spec: AuditSpec, lake: Lake, planned: Plan, done: list[Partition], asked: Asked
 ) -> tuple[str, list[Partition]]:
     """Run what is left; the run id and the partitions of all steps."""
     check_evidence(lake, planned.spec, done[:1])
     _announce(spec, {step.name for step in planned.steps[len(done) :]})
+    rows = done[0].tables[0].rows if done else expected_rows(planned, lake)
+    if longer := cost_of_everybody(spec, rows):
+        log.info(longer)
     seconds = expected_seconds(lake, planned, len(done))
-    jobs = worthwhile(jobs, seconds)
-    with course_of([step.name for step in planned.steps], seconds, beside=jobs > 1):
-        return _orchestrated(spec, lake, jobs, until)
+    asked = replace(asked, jobs=worthwhile(asked.jobs, seconds))
+    if not asked.force:  # the flow warns, when it knows the rows
+        check_memory(lake, planned, done, jobs=asked.jobs)
+    with course_of([step.name for step in planned.steps], seconds, beside=asked.jobs > 1):
+        return _orchestrated(spec, lake, asked)
 
 
 def _announce(spec: AuditSpec, left: set[str]) -> None:
@@ -135,12 +176,12 @@ def _announce(spec: AuditSpec, left: set[str]) -> None:
             log.info(why)
 
 
-def _orchestrated(spec: AuditSpec, lake: Lake, jobs: int, until: str) -> tuple[str, list[Partition]]:
+def _orchestrated(spec: AuditSpec, lake: Lake, asked: Asked) -> tuple[str, list[Partition]]:
     """Run the flow; the run id is the flow's, as the source may have changed meanwhile."""
-    with _loading_meanwhile(jobs), prefect_api(lake):
+    with _loading_meanwhile(asked.jobs), prefect_api(lake):
         from flows.audit import audit  # starts Prefect, and only when there is work
 
-        found = audit(spec=spec.model_dump(mode="json"), lake=lake.location, jobs=jobs, until=until)
+        found = audit(spec=spec.model_dump(mode="json"), lake=lake.location, **asdict(asked))
     return found["run"], [Partition.model_validate(entry) for entry in found["partitions"]]
 
 

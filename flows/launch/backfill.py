@@ -2,19 +2,22 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from flows.launch.memory import check_years
-from flows.partitions.attempts import Attempt, YearsFailedError, latest, summed_up
+from flows.concurrency.memory import check_years
+from flows.partitions.attempts.reading import latest
+from flows.partitions.attempts.record import Attempt, YearsFailedError, summed_up
 from flows.partitions.forecast import Forecast, forecast
+from flows.partitions.lenders.outlook import Choice, outlooks
+from flows.partitions.lenders.records import seconds_left
 from flows.partitions.year_audit import audit_year
 from flows.supervision.embedded_api import prefect_api
 from flows.supervision.presence import at_work, command_id
 from schemas.audit.spec import AuditSpec
-from schemas.errors import EvenhandError
+from schemas.errors import EvenhandError, SpecError
 from tasks.lake.store import Lake
-from tasks.pipeline.progress import YEARS, course_of
+from tasks.pipeline.progress import PARTITIONS, YEARS, course_of
 
 log = logging.getLogger("evenhand")
 
@@ -27,10 +30,12 @@ class Backfill:
     years: Sequence[int]
     lake: str
     runner: dict[str, Any]
-    """Where years run, as ``flows.partitions.runners.RunnerSettings`` dumps it."""
+    """Where years run, as ``flows.partitions.runners.task_runners.RunnerSettings`` dumps it."""
     force: bool = False
     jobs: int = 1
     """Stages of a year at a time."""
+    choice: Choice = field(default_factory=Choice)
+    """Of a spec with ``by``: which partitions."""
 
 
 def run_backfill(asked: Backfill) -> dict[str, Any]:
@@ -41,7 +46,11 @@ def run_backfill(asked: Backfill) -> dict[str, Any]:
     """
     lake = Lake(asked.lake)
     with at_work(lake, command_id()):  # so that nothing that counts as finished is removed meanwhile
-        found = forecast(asked.spec, asked.years, lake)
+        if asked.spec.by is not None:
+            return _partitions(asked, lake)
+        if asked.choice != Choice():
+            raise SpecError("--by-value and --limit choose among partitions, and the spec has no `by`")
+        found = forecast(asked.spec, asked.years, lake, asked.jobs)
         if any(year.is_left(asked.force) for year in found):
             left = [year for year in found if year.is_left(asked.force)]
             check_years(left, _workers(asked), force=asked.force)
@@ -50,6 +59,19 @@ def run_backfill(asked: Backfill) -> dict[str, Any]:
                 return _orchestrated(asked, lake)
         log.info("all %d years are in the lake already: nothing to compute", len(found))
         return summed_up([_stands(asked, year.year, lake) for year in found])
+
+
+def _partitions(asked: Backfill, lake: Lake) -> dict[str, Any]:
+    """The same of a spec with ``by``."""
+    found, failed = outlooks(asked.spec, asked.years, lake, asked.choice, force=asked.force)
+    left = [listed.rows for year in found for listed, _ in year.to_do]
+    if left:
+        known = [record for year in found for record in year.known]
+        with course_of([PARTITIONS], [seconds_left(known, left, _workers(asked))], only=PARTITIONS):
+            return _orchestrated(asked, lake)
+    stand = [record for year in found for record in (*year.standing, *year.set_aside)]
+    log.info("nothing is left to compute of %d partitions", len(stand))
+    return summed_up(sorted([*stand, *failed], key=lambda record: (record.year, record.value)))
 
 
 def _seconds(asked: Backfill, left: Sequence[Forecast]) -> float | None:
@@ -75,6 +97,8 @@ def _orchestrated(asked: Backfill, lake: Lake) -> dict[str, Any]:
                 runner=asked.runner,
                 force=asked.force,
                 jobs=asked.jobs,
+                by_value=list(asked.choice.values) or None,
+                limit=asked.choice.limit,
             )
         except YearsFailedError as error:
             return error.summary

@@ -4,7 +4,7 @@ import sys
 
 from schemas.table import Column, Table
 from schemas.tables.applications import REFUSAL_COUNTS, REFUSALS
-from schemas.tables.hmda import HMDA_APPLICATIONS, HMDA_REFUSALS
+from schemas.tables.hmda import HMDA_APPLICATIONS, HMDA_LENDERS, HMDA_REFUSALS
 from schemas.tables.trends import MONITORING, RESTATEMENT, TREND
 from schemas.tables.validations import VALIDATIONS
 from tasks.plan import STAGES
@@ -14,7 +14,7 @@ _BY_STAGE = reversed(dict.fromkeys(reversed(_WRITTEN)))
 """By the last stage that writes it."""
 
 _OF_STAGES = (REFUSALS, REFUSAL_COUNTS, VALIDATIONS)
-TABLES = (HMDA_APPLICATIONS, HMDA_REFUSALS, *_BY_STAGE, *_OF_STAGES, TREND, MONITORING, RESTATEMENT)
+TABLES = (HMDA_APPLICATIONS, HMDA_REFUSALS, HMDA_LENDERS, *_BY_STAGE, *_OF_STAGES, TREND, MONITORING, RESTATEMENT)
 """Every table of the lake in the order of the stages, then those that are no stage's own, and those of trends."""
 
 

@@ -5,9 +5,11 @@ import os
 import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, requires, version
+from ipaddress import ip_address
 from math import ceil
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psutil
 from packaging.requirements import Requirement
@@ -30,7 +32,7 @@ def examine(root: str) -> list[dict[str, Any]]:
     needed = [Requirement(line) for line in requires("evenhand") or []]
     packages = [_package(r) for r in needed if r.marker is None or r.marker.evaluate({"extra": ""})]
     python = _check("python", sys.version.split()[0], sys.version_info[:2] >= (3, 11), "use Python 3.11 or later")
-    return [python, *packages, _lake(root), _modes(root), _disk(root), _memory(), _kernels(), _schedules()]
+    return [python, *packages, _lake(root), _modes(root), _disk(root), _memory(), _kernels(), _server(), _schedules()]
 
 
 def _check(name: str, found: str, ok: bool, step: str) -> dict[str, Any]:
@@ -95,6 +97,27 @@ def _kernels() -> dict[str, Any]:
     compiled, recorded = compiled_kernels()
     found = f"{compiled} of {recorded} compiled" if recorded else "not compiled by the set-up"
     return _check("kernels", found, 0 < recorded == compiled, "evenhand doctor --prepare")
+
+
+def _server() -> dict[str, Any]:
+    """Whether what is sent to the server that is named, and the server itself, are closed to others."""
+    said = urlsplit(os.environ.get("PREFECT_API_URL", ""))
+    if not said.hostname:
+        return _check("server", "none named; an audit starts its own, with a password", True, "")
+    if said.scheme != "https" and not _is_loopback(said.hostname):
+        step = "serve it by https, or reach it through a tunnel to this machine"
+        return _check("server", f"{said.hostname} is reached without https", False, step)
+    if not (os.environ.get("PREFECT_API_AUTH_STRING") or os.environ.get("PREFECT_API_KEY")):
+        step = "set PREFECT_SERVER_API_AUTH_STRING where it runs and PREFECT_API_AUTH_STRING here"
+        return _check("server", f"{said.hostname} is asked without a password", False, step)
+    return _check("server", said.hostname, True, "")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _schedules() -> dict[str, Any]:

@@ -29,6 +29,8 @@ class Listed:
     """Theory -> its state, in the order of the questions; empty where no report.json tells them."""
     finished: str
     protected: bool
+    partition: Mapping[str, str] | None = None
+    """Column and value of the rows that it is about; None of an audit without ``by``."""
 
 
 def listed(
@@ -54,6 +56,7 @@ def _manifests(lake: Lake) -> Iterator[tuple[dict[str, Any], int]]:
         try:
             told = json.loads(lake.storage.read(path) or b"")
             kept = {name: told[name] for name in ("run", "dataset", "year", "state", "finished")}
+            kept["partition"] = told.get("partition")  # an earlier version had none
         except (ValueError, KeyError) as error:
             where = lake.storage.where(path)
             raise IntegrityError(f"{where} cannot be read as a manifest; run that audit again to rewrite it") from error
@@ -64,7 +67,8 @@ def _listed(lake: Lake, told: Mapping[str, Any]) -> Listed:
     run = told["run"]
     protected = lake.storage.exists(f"runs/{run}/protected")
     theories = _theories(lake.storage.read(f"reports/{run}/report.json") or b"{}")
-    return Listed(run, told["dataset"], told["year"], told["state"], theories, told["finished"], protected)
+    words = (run, told["dataset"], told["year"], told["state"], theories, told["finished"], protected)
+    return Listed(*words, told["partition"])
 
 
 def _theories(report: bytes) -> dict[str, str]:

@@ -19,11 +19,10 @@ from flows.supervision.presence import alone
 from flows.supervision.zombies import clear_leftovers, leftovers, touched
 from schemas.artifact import Partition
 from schemas.errors import IntegrityError
-from schemas.vintages import Vintage
+from schemas.vintages import Vintage, folder_of
+from tasks.lake import log
+from tasks.lake.signatures import signer
 from tasks.lake.store import Lake
-
-_DEPTH = 6
-"""Parts of a vintage's folder: ``vintages``, year, data set, place, freeze date, digest."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Keeping:
     """Rules of retention."""
 
     runs: int
-    """The newest so many runs of every audit and year."""
+    """The newest so many runs of every audit and year, and of each of its partitions."""
     vintages: int | None = None
     """The newest so many vintages of every year, dataset and geography; all of them if None."""
     days: float = 14
@@ -68,16 +67,17 @@ def removals(lake: Lake, keeping: Keeping) -> list[Removal]:
         *_unfinished(lake, keeping.days),
         *(_removal("draft", path.name, path, "its writer is gone") for path in leftovers(lake)),
         *_crash_files(lake, keeping.days),
+        *_counts(lake, keeping.days),
         *(_vintages(lake, staying, keeping.vintages) if keeping.vintages is not None else ()),
         *(_removal("run", run, lake.root / "runs" / run, why) for run, why in whys.items()),
     ]
 
 
 def kept_runs(runs: Sequence[Run], newest: int) -> frozenset[str]:
-    """Ids of the newest so many runs of every audit and year, and of all that are protected."""
-    of_year: dict[tuple[str, int], list[Run]] = defaultdict(list)
+    """Ids of the newest so many runs of every audit, year and partition, and of all that are protected."""
+    of_year: dict[tuple[str, int, str], list[Run]] = defaultdict(list)
     for run in sorted(runs, key=lambda r: (r.finished, r.run), reverse=True):
-        of_year[run.audit, run.year].append(run)
+        of_year[run.audit, run.year, run.value].append(run)
     first = {run.run for group in of_year.values() for run in group[:newest]}
     return frozenset(first | {run.run for run in runs if run.protected})
 
@@ -91,6 +91,8 @@ def collect(lake: Lake, keeping: Keeping) -> list[Removal]:
     """
     with alone(lake):
         found = removals(lake, keeping)
+        for removal in (each for each in found if each.kind == "run"):
+            log.append(lake, "removed", signer(), run=removal.name, text=removal.why)
         for removal in found:
             if removal.path.is_dir():
                 (removal.path / "manifest.json").unlink(missing_ok=True)
@@ -167,11 +169,18 @@ def _crash_files(lake: Lake, days: float) -> Iterator[Removal]:
             yield _removal("crash file", path.name, path, f"written more than {days:g} days ago")
 
 
+def _counts(lake: Lake, days: float) -> Iterator[Removal]:
+    """Counts and digests of partitions, which are made again where somebody asks."""
+    for path in sorted((lake.root / "parts").glob("*")):
+        if _older(path, days):
+            yield _removal("counts", path.name, path, f"of partitions, counted more than {days:g} days ago")
+
+
 def _vintages(lake: Lake, kept: Sequence[Run], newest: int) -> Iterator[Removal]:
     """Vintages that later ones have replaced and that no kept run was computed from."""
     from tasks.ingest.vintages.store import vintages
 
-    read = {PurePath(path).parent.parts[-_DEPTH:] for run in kept for path in _paths(run)}  # the lake may have moved
+    read = {folder_of(path) for run in kept for path in _paths(run)}  # the lake may have moved
     alike: dict[tuple[int, str, str], list[Vintage]] = defaultdict(list)
     for vintage in sorted(vintages(lake), key=lambda v: (v.frozen, v.added), reverse=True):
         alike[vintage.year, vintage.dataset, vintage.geography].append(vintage)

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from flows.partitions.attempts import OF_VERDICT, Attempt, YearState, attempts, latest
+from flows.partitions.attempts.reading import attempts, latest
+from flows.partitions.attempts.record import OF_VERDICT, Attempt, YearState
+from flows.partitions.lenders.part_spec import spec_today
+from flows.partitions.lenders.records import years_by_partition
 from flows.partitions.standing import StageState, Stand, stands, told
-from flows.partitions.years import spec_of_year
-from flows.runs.index import Run, runs_of, standing
+from flows.runs.index import Run, run_of, standing
+from flows.runs.naming import audit_and_year, run_ids
 from schemas.audit.spec import AuditSpec
 from schemas.errors import EvenhandError
 from schemas.terms import State
@@ -48,9 +51,11 @@ class Standing:
 def status(lake: Lake) -> list[Standing]:
     """Every audit and year of a lake, in order."""
     runs: dict[tuple[str, int], list[Run]] = defaultdict(list)
-    for run in runs_of(lake):
+    by_partition = set(years_by_partition(lake))  # operations.partition_status tells of these
+    of_years = [name for name in run_ids(lake) if audit_and_year(name) not in {(a, str(y)) for a, y in by_partition}]
+    for run in (run_of(lake, name) for name in of_years):
         runs[run.audit, run.year].append(run)
-    tried = {(a.audit, a.year) for a in attempts(lake)}
+    tried = {(a.audit, a.year) for a in attempts(lake)} - by_partition
     return [_standing(lake, *key, standing(runs[key])) for key in sorted({*runs, *tried})]
 
 
@@ -92,8 +97,7 @@ def _today(run: Run, lake: Lake, last: Attempt | None) -> tuple[tuple[Stand, ...
         return done, ""
     try:
         spec = validated(AuditSpec, run.spec)
-        now = spec_of_year(spec, run.year, lake) if spec.source.vintage is not None else spec
-        found = stands(plan(now), lake, run, last)
+        found = stands(plan(spec_today(spec, run.year, lake)), lake, run, last)
     except ValidationError:
         return done, "not to be audited again as things are: its spec is not one of this version"
     except EvenhandError as error:

@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow.parquet as pq
 
-from flows.partitions.attempts import latest
+from flows.concurrency.memory import Need, need_of
+from flows.partitions.attempts.reading import latest
 from flows.partitions.standing import StageState, Stand, stands
 from flows.partitions.years import spec_of_year
 from flows.runs.index import Run, runs_of
@@ -21,7 +22,7 @@ from schemas.audit.spec import AuditSpec
 from schemas.errors import EvenhandError, TooFewError
 from schemas.terms import ExitCode
 from tasks.lake.store import Lake
-from tasks.plan import Plan, Step, plan
+from tasks.plan import Plan, plan
 
 
 @dataclass(frozen=True)
@@ -33,15 +34,6 @@ class Cost:
     """Whether the rows are estimated from the size of the file."""
     seconds: float | None
     bytes: int | None
-
-
-class Need(NamedTuple):
-    """The stage that needs the most memory, of those left to run."""
-
-    stage: str
-    mb: float
-    rows: int
-    """That it is forecast for."""
 
 
 @dataclass(frozen=True)
@@ -67,22 +59,16 @@ class Forecast:
         return not stands or (bool(self.protected) and force)
 
 
-IMPORTS_MB = 400.0
-"""What a process of stages holds before it reads a row."""
-
-FURTHEST = 4.0
-"""Times as many rows, or as few, of which a run's memory still tells something."""
-
 NOTHING = Cost(None, False, None, None)
 
 
-def forecast(spec: AuditSpec, years: Sequence[int], lake: Lake) -> list[Forecast]:
-    """Forecast of a back-fill, year by year."""
+def forecast(spec: AuditSpec, years: Sequence[int], lake: Lake, jobs: int = 1) -> list[Forecast]:
+    """Forecast of a back-fill, year by year; memory of so many stages of a year at a time."""
     runs = runs_of(lake, spec.name)
-    return [_of_year(spec, year, lake, runs) for year in years]
+    return [_of_year(spec, year, lake, runs, jobs) for year in years]
 
 
-def _of_year(spec: AuditSpec, year: int, lake: Lake, runs: Sequence[Run]) -> Forecast:
+def _of_year(spec: AuditSpec, year: int, lake: Lake, runs: Sequence[Run], jobs: int) -> Forecast:
     own = [run for run in runs if run.year == year]
     kept = [run for run in own if run.protected]
     if kept:
@@ -98,7 +84,7 @@ def _of_year(spec: AuditSpec, year: int, lake: Lake, runs: Sequence[Run]) -> For
         return Forecast(year, (), NOTHING, blocked=str(error), exit_code=error.exit_code)
     left = [step for step, stand in zip(planned.steps, found, strict=True) if stand.state is not StageState.OK]
     cost = _cost(planned, found, lake, runs)
-    return Forecast(year, found, cost, of_year.source.lacking, need=need_of(planned, left, runs))
+    return Forecast(year, found, cost, of_year.source.lacking, need=need_of(planned, left, runs, cost.rows, jobs))
 
 
 def _cost(planned: Plan, found: Sequence[Stand], lake: Lake, runs: Sequence[Run]) -> Cost:
@@ -127,62 +113,28 @@ def _scaled(stages: Sequence[str], rows: int, donors: Sequence[Run], lake: Lake)
     return round(seconds, 1), round(size) or None
 
 
-def need_of(planned: Plan, left: Sequence[Step], runs: Sequence[Run], rows: int | None = None) -> Need | None:
-    """The stage of those left that needs the most memory; None where nothing is known of any.
-
-    By the run of the same audit that is nearest in rows, in proportion to them beyond what a process holds before it
-    reads a row; and at least what a method says of itself.
-
-    Args:
-        planned: the audit.
-        left: steps to run.
-        runs: earlier runs of the same audit.
-        rows: of its source, where they are known.
-    """
-    of = rows if rows is not None else _rows(planned, runs)[0]
-    if of is None:
-        return None
-    alike = [run for run in runs if run.rows and max(of / run.rows, run.rows / of if of else 0) <= FURTHEST]
-    donors = sorted(alike, key=lambda run: abs(run.rows - of))
-    needs = [Need(step.name, max(_peak(step, planned, donors, of), _own(step, planned, of)), of) for step in left]
-    most = max(needs, key=lambda need: need.mb, default=None)  # the first of equal ones: a peak may be the process's
-    return most if most is not None and most.mb > 0 else None
-
-
-def _peak(step: Step, planned: Plan, donors: Sequence[Run], rows: int) -> float:
-    """MB of a stage by an earlier run; 0 where none has it."""
-    names = [each.stage.name for each in planned.steps]
-    for run in donors:
-        of_stage = [at for at, each in enumerate(run.partitions) if each.stage == step.stage.name]
-        if [each.stage for each in run.partitions] == names:
-            of_stage = [planned.steps.index(step)]
-        peaks = [float(run.lineage[at].get("peak_memory_mb", 0.0)) for at in of_stage]
-        if peaks:
-            return IMPORTS_MB + max(max(peaks) - IMPORTS_MB, 0.0) * rows / run.rows
-    return 0.0
-
-
-def _own(step: Step, planned: Plan, rows: int) -> float:
-    """MB that a method says its detection needs; 0 for other stages."""
-    name = step.name.removeprefix("detect ")
-    if name == step.name:
-        return 0.0
-    grown = planned.spec.methods.named(name).forecast_mb(rows)
-    return IMPORTS_MB + grown if grown else 0.0
-
-
 def _bytes(lake: Lake, partition: Partition) -> int:
     """Bytes of a partition's files; 0 where the lake lies on no disk of this machine."""
     files = [Path(lake.location, path) for path in (*(a.path for a in partition.tables), *partition.files)]
     return sum(file.stat().st_size for file in files if file.is_file())
 
 
+def expected_rows(planned: Plan, lake: Lake) -> int | None:
+    """Rows of an audit's source before it is read, by its file or earlier runs; None where nothing tells them."""
+    try:
+        return _rows(planned, runs_of(lake, planned.spec.name))[0]
+    except (EvenhandError, OSError):  # what is wrong with a file or a manifest is told by who reads it for its sake
+        return None
+
+
 def _rows(planned: Plan, runs: Sequence[Run]) -> tuple[int | None, bool]:
     """Rows of the year's source, and whether they are estimated from its size."""
+    from tasks.ingest.hmda.sorted_rows import files_of  # loads what reads HMDA
+
     known = [run.rows for run in runs if run.source_sha256 == planned.source_sha256]
-    paths = [Path(path) for path in planned.spec.source.paths]
     if known:
         return known[-1], False
+    paths = [file for path in planned.spec.source.paths for file in files_of(Path(path))]
     if all(path.suffix == ".parquet" for path in paths):
         return sum(pq.ParquetFile(path).metadata.num_rows for path in paths), False
     sizes = [(run.rows, size) for run in runs if (size := _size(run.spec["source"], paths[0].suffix))]

@@ -49,4 +49,4 @@ def _of_files(spec: AuditSpec) -> set[int]:
 
 def _of_runs(spec: AuditSpec, lake: Lake) -> set[int]:
     known = [run.removeprefix(f"{spec.name}-") for run in run_ids(lake) if run.startswith(f"{spec.name}-")]
-    return {int(match[1]) for rest in known if (match := re.fullmatch(r"(\d{4})-[^-]+", rest))}
+    return {int(match[1]) for rest in known if (match := re.fullmatch(r"(\d{4})(?:-\w+)?-[^-]+", rest))}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from flows.partitions.attempts import Attempt, YearState
+from flows.partitions.attempts.record import Attempt, YearState
 from flows.runs.index import Run, vintage_words
 from schemas.artifact import Partition
 from tasks.lake.store import Lake

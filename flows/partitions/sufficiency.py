@@ -1,12 +1,14 @@
-"""Ends an audit after its first stage where no group has the people that a verdict needs."""
+"""Ends an audit after its first stage where no group has people enough for a verdict, or memory will not suffice."""
 
 from collections.abc import Sequence
 
+from flows.concurrency.memory import check_memory
 from schemas.artifact import Partition
 from schemas.audit.spec import AuditSpec
 from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS
 from tasks.lake.store import Lake
 from tasks.metrics.sufficiency import check
+from tasks.plan import Plan, held
 
 _STAGE = "ingest"
 """Stage after which decisions and groups are known."""
@@ -29,3 +31,22 @@ def check_evidence(lake: Lake, spec: AuditSpec, done: Sequence[Partition]) -> No
     if done and done[-1].stage == _STAGE and done[-1].table(APPLICATIONS.name).rows <= _MOST_ROWS:
         applications, memberships = (lake.read(done[-1].table(each.name)) for each in (APPLICATIONS, MEMBERSHIPS))
         check(applications, memberships, spec)
+
+
+def check_ended(lake: Lake, planned: Plan, ended: Partition, *, jobs: int = 1, force: bool = False) -> None:
+    """Check evidence and memory, right after the stage that counts people and rows; at any other moment do nothing.
+
+    Args:
+        lake: of the audit.
+        planned: the audit.
+        ended: partition of the stage that has just ended.
+        jobs: stages at a time.
+        force: whether it goes on where memory will not suffice, with a warning.
+
+    Raises:
+        TooLittleEvidenceError: no verdict can come out.
+        InfrastructureError: what is left will not fit into memory.
+    """
+    check_evidence(lake, planned.spec, [ended])
+    if ended.stage == _STAGE:
+        check_memory(lake, planned, held(lake, planned.steps), jobs=jobs, force=force)

@@ -11,10 +11,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from flows.partitions.attempts import Attempt, YearState, latest
+from flows.partitions.attempts.reading import latest, place_of
+from flows.partitions.attempts.record import Attempt, YearState
 from flows.partitions.monitoring import followed, rule_of
 from flows.runs.index import Run, last_run, runs_of
 from flows.runs.record import HEADLINES
+from schemas.audit.partition import ALL, unsampled
 from schemas.errors import SpecError
 from schemas.tables.measures import MEASURES
 from schemas.terms import EVERYBODY, State
@@ -49,29 +51,30 @@ class Made:
     """The same as a table."""
 
 
-def make_trend(audit: str, years: Sequence[int], lake: Lake) -> Made:
-    """The trend of an audit over years, with the restatements of these years.
+def make_trend(audit: str, years: Sequence[int], lake: Lake, value: str = ALL) -> Made:
+    """The trend of an audit over years, or of one partition of it, with the restatements of these years.
 
     Raises:
         SpecError: no year has a run.
     """
-    runs = {year: last_run(lake, audit, year) for year in years}
+    runs = {year: last_run(lake, audit, year, value) for year in years}
     known = [run for run in runs.values() if run is not None]
     if not known:
         raise SpecError(
-            f"the lake {lake.location} has no run of {audit!r} in these years; `evenhand backfill` makes them"
+            f"the lake {lake.location} has no run of {_named(audit, value)} in these years; `evenhand backfill` makes "
+            "them"
         )
-    results = [_result(lake, audit, year, run) for year, run in runs.items()]
+    results = [_result(lake, audit, year, run, value) for year, run in runs.items()]
     table, rule = trending.trend(audit, results), rule_of(known[-1].spec)
     seen = followed(lake, runs, rule)
     monitored = monitoring.table(audit, seen, rule)
-    sections = [_section(lake, *pair) for year in years if (pair := editions(lake, audit, year))]
+    sections = [_section(lake, *pair) for year in years if (pair := editions(lake, audit, year, value))]
     said = known[-1].spec
     references = {p["name"]: p["reference"] for run in known for p in run.spec["protected"]}
     hmda = any(run.spec["source"]["kind"] == "hmda" for run in known)
     years_of = chapter(seen, rule)
-    content = trend_page(said["title"] or audit, results, references, hmda, sections, years_of)
-    made = _written(lake, f"trend-{audit}", "trend", table, content, {"monitoring": monitored.to_pylist()})
+    content = trend_page(_titled(said["title"] or audit, value), results, references, hmda, sections, years_of)
+    made = _written(lake, _folder(audit, value), "trend", table, content, {"monitoring": monitored.to_pylist()})
     return replace(made, followed=seen, monitoring=monitored)
 
 
@@ -95,9 +98,9 @@ def make_restatement(audit: str, year: int, lake: Lake) -> Made:
     return _written(lake, f"restatement-{audit}-{year}", "restatement", table, content, more)
 
 
-def editions(lake: Lake, audit: str, year: int) -> tuple[Run, Run] | None:
+def editions(lake: Lake, audit: str, year: int, value: str = ALL) -> tuple[Run, Run] | None:
     """The last run of a year and the last one before it on other data; None where there are no two."""
-    runs = runs_of(lake, audit, year)
+    runs = runs_of(lake, audit, year, value)
     before = [run for run in runs if run.source_sha256 != runs[-1].source_sha256]
     return (before[-1], runs[-1]) if before else None
 
@@ -124,9 +127,9 @@ def _line(row: Mapping[str, Any]) -> str:
     return f"refused, {row['stage']}: {reason}" + (f" ({row['column']})" if row["column"] else "")
 
 
-def _result(lake: Lake, audit: str, year: int, run: Run | None) -> YearResult:
+def _result(lake: Lake, audit: str, year: int, run: Run | None, value: str = ALL) -> YearResult:
     if run is None:
-        return _without_run(year, latest(lake, audit, year))
+        return _without_run(year, _last_attempt(lake, audit, year, value))
     return YearResult(
         year=year,
         run=run.run,
@@ -140,11 +143,28 @@ def _result(lake: Lake, audit: str, year: int, run: Run | None) -> YearResult:
     )
 
 
+def _last_attempt(lake: Lake, audit: str, year: int, value: str) -> Attempt | None:
+    whole = latest(lake, audit, year) if value == ALL else None
+    return whole or latest(lake, audit, year, value)
+
+
+def _named(audit: str, value: str) -> str:
+    return repr(audit) if value == ALL else f"{audit!r}, partition {value!r},"
+
+
+def _titled(title: str, value: str) -> str:
+    return title if value == ALL else f"{title}: {value}"
+
+
+def _folder(audit: str, value: str) -> str:
+    return f"trend-{audit}" if value == ALL else f"trend-{audit}-{place_of(value)}"
+
+
 def _without_run(year: int, last: Attempt | None) -> YearResult:
     """A year without a run. The page omits the reason of a failure, which may name paths of this machine."""
     if last is None:
         return YearResult(year, why="never audited")
-    if last.state is YearState.INSUFFICIENT:
+    if last.state in (YearState.INSUFFICIENT, YearState.TOO_FEW):
         return YearResult(year, state=State.INSUFFICIENT_EVIDENCE, why=last.message)
     return YearResult(year, state=last.state, why="could not be audited; `evenhand status` says why")
 
@@ -153,7 +173,7 @@ def _measures(lake: Lake, run: Run) -> tuple[Measure, ...]:
     """The headline measures of whole groups, and what was checked."""
     measures = run.published(MEASURES.name)
     rows = lake.read(measures).to_pylist() if measures else []
-    whole = [row for row in rows if row["subgroup"] == 0 and row["parameters"] == "{}"]
+    whole = [row for row in rows if row["subgroup"] == 0 and unsampled(row["parameters"]) == "{}"]
     return tuple(Measure(**row) for row in whole if row["measure"] in _HEADLINES or row["state"] in _CHECKED)
 
 

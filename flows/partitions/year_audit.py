@@ -10,13 +10,16 @@ from flows.concurrency.durations import expected_seconds
 from flows.concurrency.plain import side_by_side
 from flows.concurrency.schedule import Schedule
 from flows.concurrency.workers import worthwhile
-from flows.partitions.attempts import OF_VERDICT, Attempt, Recorder, YearState, recorded
-from flows.partitions.sufficiency import check_evidence
+from flows.partitions.attempts.record import OF_VERDICT, Attempt, YearState
+from flows.partitions.attempts.recorder import Recorder, recorded
+from flows.partitions.lenders.listing import Listed
+from flows.partitions.lenders.part_spec import spec_of_part
+from flows.partitions.sufficiency import check_ended
 from flows.partitions.years import spec_of_year
 from flows.runs.index import Run, last_run, vintage_words
 from flows.runs.manifest import read_manifest
 from flows.runs.record import Summary, exit_code_of, is_published, publish, summarise
-from flows.runs.verification import verify_run
+from flows.runs.trust.verification import verify_run
 from schemas.artifact import Partition
 from schemas.audit.spec import AuditSpec
 from schemas.terms import State
@@ -40,16 +43,45 @@ def audit_year(spec: AuditSpec, year: int, lake: Lake, force: bool = False, jobs
         if standing is not None and standing.protected and not force:
             _leave_alone(recorder, standing, lake)
         else:
-            _end(recorder, _audited(_planned(spec, year, lake, recorder), lake, recorder, jobs))
+            _end(recorder, _audited(_planned(spec, year, lake, recorder), lake, recorder, jobs, force=force))
+    return recorder.attempt
+
+
+def audit_partition(
+    spec: AuditSpec, year: int, listed: Listed, lake: Lake, conditions: str, force: bool = False
+) -> Attempt:
+    """Audit one partition of a year, stage after stage; as ``audit_year`` does a year.
+
+    Args:
+        spec: with ``by``.
+        year: of the partition.
+        listed: the partition.
+        lake: of the audit.
+        conditions: digest of what decides the result (``lenders.outlook``).
+        force: whether one with a protected run is audited again.
+
+    Raises:
+        EvenhandError: as ``spec_of_part`` and the stages say; it is recorded first.
+    """
+    with recorded(lake, spec.name, year, listed.value, rows=listed.rows, conditions=conditions) as recorder:
+        standing = last_run(lake, spec.name, year, listed.value)
+        if standing is not None and standing.protected and not force:
+            _leave_alone(recorder, standing, lake)
+        else:
+            planned = _plan_of(spec_of_part(spec, year, listed, lake), spec, recorder)
+            _end(recorder, _audited(planned, lake, recorder, 1, force=force))
     return recorder.attempt
 
 
 def _planned(spec: AuditSpec, year: int, lake: Lake, recorder: Recorder) -> Plan:
-    of_year = spec_of_year(spec, year, lake)
+    return _plan_of(spec_of_year(spec, year, lake), spec, recorder)
+
+
+def _plan_of(of_year: AuditSpec, asked: AuditSpec, recorder: Recorder) -> Plan:
     vintage = vintage_words(of_year.source.model_dump(mode="json"))
     recorder.tell(vintage=vintage, lacking=of_year.source.lacking)
     check_columns(of_year)
-    check_limits(spec)
+    check_limits(asked)
     planned = plan(of_year)
     stages = tuple(step.name for step in planned.steps)
     recorder.tell(source_sha256=planned.source_sha256, stages=stages)
@@ -64,26 +96,26 @@ def _leave_alone(recorder: Recorder, run: Run, lake: Lake) -> None:
     recorder.end(OF_VERDICT.get(state, YearState.INSUFFICIENT), exit_code_of(state), message)
 
 
-def _audited(planned: Plan, lake: Lake, recorder: Recorder, jobs: int) -> Summary:
-    done = _executed(planned, lake, recorder, jobs)
+def _audited(planned: Plan, lake: Lake, recorder: Recorder, jobs: int, *, force: bool = False) -> Summary:
+    done = _executed(planned, lake, recorder, jobs, force=force)
     if not is_published(lake, planned.run):
         publish(lake, planned, done)
     return summarise(lake, planned.spec, planned.run, done)
 
 
-def _executed(planned: Plan, lake: Lake, recorder: Recorder, jobs: int) -> list[Partition]:
+def _executed(planned: Plan, lake: Lake, recorder: Recorder, jobs: int, *, force: bool) -> list[Partition]:
     def execute(step: Step, given: Inputs) -> Partition:
         recorder.tell(stage=step.name)
         partition: Partition = step.stage.run(lake, given, step.settings, step.modules)
-        check_evidence(lake, planned.spec, [partition])
+        check_ended(lake, planned, partition, force=force)
         return partition
 
     if jobs > 1:
         seconds = expected_seconds(lake, planned, len(held(lake, planned.steps)))
         if worthwhile(jobs, seconds) > 1:
             schedule = Schedule(planned.steps, seconds, jobs)
-            began = partial(_began, recorder)
-            return side_by_side(schedule, lake, began, lambda _, ended: check_evidence(lake, planned.spec, [ended]))
+            began, check = partial(_began, recorder), partial(check_ended, lake, planned, jobs=jobs, force=force)
+            return side_by_side(schedule, lake, began, lambda _, ended: check(ended))
     return walk(planned.steps, execute)
 
 

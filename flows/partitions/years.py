@@ -64,9 +64,25 @@ def spec_of_year(spec: AuditSpec, year: int, lake: Lake) -> AuditSpec:
         TooFewError: the year has no protected attribute with its reference group.
         InfrastructureError: the year's file is not there, or the lake holds no vintage of it.
     """
-    source = _source_of(spec.source, year, lake)
-    placed = spec.model_copy(update={"year": year, "source": source})
-    return with_earlier(_without(placed, _lacking_columns(spec, source)), lake)
+    of_year = spec.model_copy(update={"year": year, "source": _source_of(spec.source, year, lake)})
+    return with_earlier(without(of_year, lacking_columns(spec, of_year.source)), lake)
+
+
+def placed(spec: AuditSpec, year: int, lake: Lake) -> AuditSpec:
+    """The spec with the source of a year: one file serves the spec's own year alone.
+
+    Raises:
+        SpecError: the source names no year.
+        InfrastructureError: the lake holds no vintage of the year.
+    """
+    if goes_by_years(spec.source) or year != spec.year:
+        return spec.model_copy(update={"year": year, "source": _source_of(spec.source, year, lake)})
+    return spec
+
+
+def goes_by_years(source: Source) -> bool:
+    """Whether a source has a file for each year."""
+    return source.vintage is not None or any(YEAR in path for path in source.paths)
 
 
 def spec_as_held(spec: AuditSpec, lake: Lake) -> AuditSpec:
@@ -75,8 +91,8 @@ def spec_as_held(spec: AuditSpec, lake: Lake) -> AuditSpec:
     Raises:
         EvenhandError: as ``spec_of_year`` says.
     """
-    by_years = spec.source.vintage is not None or any(YEAR in path for path in spec.source.paths)
-    return spec_of_year(spec, spec.year, lake) if by_years and not spec.source.lacking else with_earlier(spec, lake)
+    held = spec.source.lacking or not goes_by_years(spec.source)
+    return with_earlier(spec, lake) if held else spec_of_year(spec, spec.year, lake)
 
 
 def _source_of(source: Source, year: int, lake: Lake) -> Source:
@@ -107,7 +123,7 @@ def _vintage(source: Source, year: int, lake: Lake) -> Path:
     return file_of(lake, held)
 
 
-def _lacking_columns(spec: AuditSpec, source: Source) -> frozenset[str]:
+def lacking_columns(spec: AuditSpec, source: Source) -> frozenset[str]:
     """Columns that the audit asks for, that other years have, and that this one has not or has empty."""
     named = {*spec.kept(), *(c for p in spec.protected for c in p.columns), *source.keep}
     named |= {derived.column for derived in source.derive.values()}
@@ -151,9 +167,19 @@ def _empty(source: Source) -> frozenset[str]:
     return frozenset(set.intersection(*empty)) if empty else frozenset()
 
 
-def _without(spec: AuditSpec, columns: frozenset[str]) -> AuditSpec:
-    """The spec without some columns, and without the groups that nobody of this year belongs to."""
-    kept, groups = _protected(spec, columns)
+def without(spec: AuditSpec, columns: frozenset[str], groups_found: Mapping[str, Set[str]] | None = None) -> AuditSpec:
+    """The spec without some columns, and without the groups that nobody belongs to.
+
+    Args:
+        spec: its source that of one year.
+        columns: that are left out.
+        groups_found: by protected attribute, where they were counted; else the source is read for them.
+
+    Raises:
+        SpecError: what is left is no audit.
+        TooFewError: no protected attribute is left with its reference group.
+    """
+    kept, groups = _protected(spec, columns, groups_found)
     gone = columns | {p.name for p in spec.protected} - {p.name for p in kept}
     said = spec.model_dump(mode="json")
     said["protected"] = [p.model_dump(mode="json") for p in kept]
@@ -170,13 +196,15 @@ def _without(spec: AuditSpec, columns: frozenset[str]) -> AuditSpec:
         raise SpecError(f"without what {spec.year} lacks ({lacking}) the spec is no audit: {error}") from error
 
 
-def _protected(spec: AuditSpec, columns: frozenset[str]) -> tuple[list[Protected], list[str]]:
-    """The attributes with a column and a reference group this year, and the names of the groups that are left out."""
+def _protected(
+    spec: AuditSpec, columns: frozenset[str], groups_found: Mapping[str, Set[str]] | None
+) -> tuple[list[Protected], list[str]]:
+    """The attributes with a column and a reference group, and the names of the groups that are left out."""
     whole = [p for p in spec.protected if columns.isdisjoint(p.columns)]
-    values = _values(spec.source, [p.columns[0] for p in whole if len(p.columns) == 1])
+    by_name = _groups_found(spec.source, whole) if groups_found is None else groups_found
     kept, left_out = [], []
     for p in whole:
-        found = _present(p, values[p.columns[0]], spec.source) if len(p.columns) == 1 else {p.reference}
+        found = by_name.get(p.name, frozenset())
         left_out += [f"{p.name}: {group}" for group in p.groups if group not in found]
         if p.reference in found:
             kept.append(p.model_copy(update={"groups": {g: v for g, v in p.groups.items() if g in found}}))
@@ -186,6 +214,14 @@ def _protected(spec: AuditSpec, columns: frozenset[str]) -> tuple[list[Protected
             f"{spec.year} has no protected attribute left to compare by: of what the spec asks for it lacks {lacking}"
         )
     return kept, left_out
+
+
+def _groups_found(source: Source, protected: Sequence[Protected]) -> dict[str, Set[str]]:
+    """By attribute the groups that some row belongs to; of crossed columns only the reference, as no list is told."""
+    values = _values(source, [p.columns[0] for p in protected if len(p.columns) == 1])
+    return {
+        p.name: _present(p, values[p.columns[0]], source) if len(p.columns) == 1 else {p.reference} for p in protected
+    }
 
 
 def _present(p: Protected, values: Set[str], source: Source) -> Set[str]:

@@ -68,7 +68,9 @@ def _lines(
     report: Said, place: str, left_out: str, more: Sequence[str], steps: int, width: int | None
 ) -> Iterator[str]:
     title, year = report["title"] or report["audit"], str(report["year"])
-    yield f"{title}{'' if year in title else f', {year}'} ({_people(report)})"
+    part = report.get("partition")  # an earlier version had none
+    rows = f", {part['column']} {part['value']}" if part else ""
+    yield f"{title}{'' if year in title else f', {year}'}{rows} ({_people(report)})"
     yield ""
     yield from _wrapped(report["headline"]["words"], "", width)
     yield ""

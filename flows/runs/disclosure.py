@@ -7,7 +7,7 @@ when it starts, so that they are part of its identity, and a replay takes the sa
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flows.runs.index import Run, published_runs, run_of
+from flows.runs.index import Run, published_runs, run_of, shares_rows
 from schemas.artifact import Artifact, Partition
 from schemas.audit.spec import AuditSpec, Earlier
 from schemas.errors import SpecError
@@ -72,6 +72,8 @@ def _shares(run: Run, spec: AuditSpec, source_sha256: str) -> bool:
 
     Rows of one file are by their number or identifier, those of two editions of a year by an identifier alone.
     """
+    if not shares_rows(run.partition, spec.partition):
+        return False
     same_file = run.source_sha256 == source_sha256
     same_year = (run.audit, run.year) == (spec.name, spec.year) and spec.row_id is not None
     return (same_file or same_year) and run.spec.get("row_id") == spec.row_id and bool(_handed_on(run))

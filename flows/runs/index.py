@@ -6,7 +6,6 @@ code or libraries changes the keys.
 """
 
 import json
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,9 +13,12 @@ from typing import Any
 from flows.runs.manifest import read_manifest
 from flows.supervision.presence import gate
 from schemas.artifact import Artifact, Partition
+from schemas.audit.partition import ALL, slug
 from schemas.errors import SpecError, nearest
 from schemas.tables.publication import PREFIX
 from schemas.vintages import words_of
+from tasks.lake import log
+from tasks.lake.signatures import digest_of, signer
 from tasks.lake.store import Lake
 
 
@@ -38,11 +40,18 @@ class Run:
     lineage: tuple[Mapping[str, Any], ...]
     """What each partition cost, in the same order."""
     protected: bool
+    partition: Mapping[str, str] | None = None
+    """Column and value of the rows that it is about, of an audit with ``by``; None of one without."""
 
     @property
     def vintage(self) -> str:
         """The edition of the year's data: as the lake holds it, else the digest of its file."""
         return vintage_words(self.spec["source"]) or f"sha256 {self.source_sha256[:12]}"
+
+    @property
+    def value(self) -> str:
+        """The partition that it is about; ``ALL`` of every row, with ``by`` or without."""
+        return self.partition["value"] if self.partition else ALL
 
     @property
     def rows(self) -> int:
@@ -69,23 +78,34 @@ class Run:
         return tables.get(f"{PREFIX}{name}") if told else tables.get(name)
 
 
-def runs_of(lake: Lake, audit: str | None = None, year: int | None = None) -> list[Run]:
-    """The finished runs of an audit and year, or of all, the oldest first.
+def runs_of(lake: Lake, audit: str | None = None, year: int | None = None, value: str | None = None) -> list[Run]:
+    """The finished runs of an audit, year and partition, or of all, the oldest first.
+
+    Runs of an audit without ``by`` are of the partition ``ALL``.
 
     Raises:
         IntegrityError: a manifest is not the one that was written.
     """
     names = [path.split("/")[1] for path in lake.storage.glob("runs/*/manifest.json")]
     if audit is not None:
-        names = [name for name in names if name.startswith(f"{audit}-")]
+        names = [name for name in names if name.startswith(_beginning(audit, year, value))]
     found = [run_of(lake, name) for name in names]
-    mine = [run for run in found if audit in (None, run.audit) and year in (None, run.year)]
+    mine = [
+        run for run in found if audit in (None, run.audit) and year in (None, run.year) and value in (None, run.value)
+    ]
     return sorted(mine, key=lambda run: (run.audit, run.year, run.finished, run.run))
 
 
-def last_run(lake: Lake, audit: str, year: int) -> Run | None:
-    """The valid run of a year: the last protected run, else the last run."""
-    return standing(runs_of(lake, audit, year))
+def _beginning(audit: str, year: int | None, value: str | None) -> str:
+    """Of the ids of runs that may be meant, so that one partition's are found without reading all manifests."""
+    words = [audit, *([str(year)] if year is not None else [])]
+    known = year is not None and value not in (None, ALL)  # a run without `by` is of ALL, and has no slug
+    return "-".join([*words, *([slug(str(value))] if known else []), ""])
+
+
+def last_run(lake: Lake, audit: str, year: int, value: str = ALL) -> Run | None:
+    """The valid run of a year, or of one of its partitions: the last protected run, else the last run."""
+    return standing(runs_of(lake, audit, year, value))
 
 
 def standing(runs: Sequence[Run]) -> Run | None:
@@ -100,18 +120,28 @@ def protect(lake: Lake, run: str, protected: bool) -> None:
         SpecError: the lake holds no such run.
     """
     with gate(lake):  # a run that is being removed is not there any more, rather than protected
-        read_manifest(lake, run)
+        entry = log.append(
+            lake,
+            "protected" if protected else "unprotected",
+            signer(),
+            run=run,
+            manifest_sha256=digest_of(read_manifest(lake, run)),
+        )
         if protected:
-            content = {"run": run, "since": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
-            lake.write_file(mark_of(run), json.dumps(content).encode())
+            lake.write_file(mark_of(run), mark_content(entry))
         else:
             lake.storage.remove(_marked(run))
+
+
+def mark_content(entry: log.Entry) -> bytes:
+    """What the mark of a protected run holds, by its entry in the log."""
+    return json.dumps({"run": entry.run, "since": entry.time}).encode()
 
 
 def published_beside(lake: Lake, run: str) -> list[str]:
     """Other runs that are marked as published, share rows with a run, and were not audited together with it.
 
-    They share rows if they are of its data, or of its audit and year.
+    They share rows if they are of its data, or of its audit and year, and not of two partitions by one column.
     """
     others = [each for each in published_runs(lake) if each.run != run]
     own = run_of(lake, run) if others else None
@@ -122,7 +152,15 @@ def published_beside(lake: Lake, run: str) -> list[str]:
         and each.run not in own.beside
         and run not in each.beside
         and (each.source_sha256 == own.source_sha256 or (each.audit, each.year) == (own.audit, own.year))
+        and shares_rows(each.partition, own.partition)
     ]
+
+
+def shares_rows(one: Mapping[str, str] | None, other: Mapping[str, str] | None) -> bool:
+    """Whether some row may be of both partitions: not where they are of two values of one column."""
+    if one is None or other is None or ALL in (one["value"], other["value"]):
+        return True
+    return one["column"] != other["column"] or one["value"] == other["value"]
 
 
 def published_runs(lake: Lake) -> list[Run]:
@@ -199,4 +237,5 @@ def run_of(lake: Lake, name: str) -> Run:
         partitions=tuple(Partition.model_validate(p) for p in manifest["partitions"]),
         lineage=tuple(manifest["lineage"]),
         protected=is_protected(lake, name),
+        partition=manifest.get("partition"),  # an earlier version had none
     )

@@ -10,6 +10,9 @@ from schemas.errors import IntegrityError, SpecError, nearest
 from tasks.lake.storage import Storage
 from tasks.lake.store import Lake
 
+LIST = "files.json"
+"""Name of the list of files that were made after a run."""
+
 
 def read_manifest(lake: Lake, run: str) -> dict[str, Any]:
     """The manifest of a run.
@@ -61,7 +64,7 @@ def former_reports(lake: Lake) -> Storage:
 
 def made_later(run: str) -> str:
     """Path of the list of a run's files that were made after it: no manifest names it, nor the files."""
-    return f"reports/{run}/files.json"
+    return f"reports/{run}/{LIST}"
 
 
 def record_of(partition: Partition) -> str:

@@ -61,18 +61,32 @@ def _is_folder(lake: Lake, given: str) -> bool:
 def _of_year(lake: Lake, given: str, known: Sequence[str]) -> str:
     """The protected run of an audit and year, else the last one."""
     audit, _, year = given.rpartition("@")
-    if not (year.isdecimal() and len(year) == 4):
+    if not _is_year(year):
         raise SpecError(f"{given}: expected AUDIT@YEAR, such as boston1990@1990; `evenhand runs` lists them")
     found = last_run(lake, audit, int(year)) if audit else None
     if found is None:
-        years = sorted({f"{audit_of(run)}@{run.split('-')[-2]}" for run in known if run.count("-") > 1})
+        years = sorted({"@".join(audit_and_year(run)) for run in known if run.count("-") > 1})
         raise SpecError(f"the lake {lake.location} holds no run of {audit!r} in {year}; {_nearest(given, years)}")
     return found.run
 
 
 def audit_of(run: str) -> str:
     """The name of the audit that an id begins with."""
-    return run.rsplit("-", 2)[0]
+    return audit_and_year(run)[0]
+
+
+def audit_and_year(run: str) -> tuple[str, str]:
+    """Name and year that an id begins with: before its digest, or before the partition that stands there.
+
+    Names may end with a year, too: a partition such as ``2021`` is then read as the year.
+    """
+    *rest, _ = run.split("-")
+    at = next((i for i in (len(rest) - 1, len(rest) - 2) if i > 0 and _is_year(rest[i])), len(rest) - 1)
+    return "-".join(rest[:at]), rest[at] if rest else ""
+
+
+def _is_year(word: str) -> bool:
+    return word.isdecimal() and len(word) == 4
 
 
 def _several(given: str, fitting: Sequence[str]) -> str:

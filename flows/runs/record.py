@@ -14,7 +14,9 @@ import pyarrow.parquet as pq
 from flows.runs.disclosure import counted, of_earlier, remarks, taken, withheld_groups
 from flows.runs.index import published_beside
 from flows.runs.manifest import digest, read_manifest, record_of, report_named, report_of
+from flows.runs.trust.certificate import certify, is_certified
 from schemas.artifact import Partition
+from schemas.audit.partition import unsampled
 from schemas.audit.spec import AuditSpec
 from schemas.errors import IntegrityError, SpecError
 from schemas.table import Table
@@ -81,12 +83,13 @@ def exit_code_of(state: State) -> ExitCode:
 
 
 def publish(lake: Lake, planned: Plan, done: Sequence[Partition]) -> None:
-    """Export the report into the lake, then write the manifest with the digest of every file of the run."""
+    """Export the report into the lake, write the manifest with the digest of every file, and enter it in the log."""
     measures = _measures(lake, done)
     with lake.lock(f"run-{planned.run}"):
         exported = _export(lake, planned.run, done, measures, planned.spec.disclosure.profile)
         judged = _table(lake, done, "measure", VERDICTS).to_pylist()
         _manifest(lake, planned, done, _state(judged, planned.spec), exported)
+        certify(lake, planned.run)
 
 
 def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) -> Summary:
@@ -140,13 +143,15 @@ def _to_publish(lake: Lake, spec: AuditSpec, run: str, audited: Sequence[str]) -
 
 
 def is_published(lake: Lake, run: str) -> bool:
-    """Whether the manifest of a run is there, with the report, records and files that it names as they were written.
+    """Whether the log has the manifest of a run, with the report, records and files that it names as they were written.
 
     A stage that runs share may have been computed again for another of them: its ``lineage.json`` is another one then.
     """
     try:
         manifest = read_manifest(lake, run)
     except (SpecError, IntegrityError):
+        return False
+    if not is_certified(lake, run):
         return False
     named = dict(manifest.get("records", {}))
     for partition in manifest["partitions"]:
@@ -166,7 +171,7 @@ def _state(verdicts: Sequence[Mapping[str, Any]], spec: AuditSpec) -> State:
 def headline(lake: Lake, done: Sequence[Partition]) -> list[dict[str, Any]]:
     """The headline measures of whole groups."""
     rows, titled = _measures(lake, done).to_pylist(), {measure for of in HEADLINES.values() for measure in of}
-    return [r for r in rows if r["measure"] in titled and r["subgroup"] == 0 and r["parameters"] == "{}"]
+    return [r for r in rows if r["measure"] in titled and r["subgroup"] == 0 and unsampled(r["parameters"]) == "{}"]
 
 
 def source_read(lake: Lake, done: Sequence[Partition]) -> dict[str, Any]:
@@ -223,6 +228,7 @@ def _manifest(lake: Lake, planned: Plan, done: Sequence[Partition], state: State
         "run": planned.run,
         "dataset": planned.spec.name,
         "year": planned.spec.year,
+        "partition": planned.spec.partition,
         "state": state,
         "spec": spec,
         "spec_sha256": digest(spec),

@@ -15,6 +15,7 @@ from flows.runs.manifest import read_manifest
 from schemas.artifact import Partition
 from schemas.audit.spec import AuditSpec
 from schemas.errors import IntegrityError, SpecError
+from tasks.ingest.part_digests import digest_of_part
 from tasks.lake.store import Lake, open_lake
 from tasks.pipeline.lineage.digests import versions
 from tasks.pipeline.specs import validated
@@ -56,9 +57,11 @@ def planned_again(lake: Lake, run: str) -> tuple[dict[str, Any], Plan]:
     """
     manifest = read_manifest(lake, run)
     planned = plan(_spec(manifest, run))
-    if planned.source_sha256 != manifest["source_sha256"]:
+    source = planned.spec.source
+    now = planned.source_sha256 if source.part is None else digest_of_part(source)  # the spec itself names the digest
+    if now != manifest["source_sha256"]:
         raise IntegrityError(
-            f"the source of run {run} has changed since (sha256 {planned.source_sha256[:12]}, then "
+            f"the source of run {run} has changed since (sha256 {now[:12] or 'of no row'}, then "
             f"{manifest['source_sha256'][:12]}); bring back the file that it read"
         )
     return manifest, planned

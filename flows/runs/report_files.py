@@ -14,11 +14,13 @@ import pyarrow as pa
 from pydantic import ValidationError
 
 from flows.runs.index import spec_of
-from flows.runs.manifest import made_later, read_manifest
+from flows.runs.manifest import LIST, made_later, read_manifest
 from flows.runs.record import measures_file
 from schemas.artifact import Partition
 from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
+from tasks.lake import log
+from tasks.lake.signatures import signer
 from tasks.lake.store import Lake
 from tasks.pipeline.lineage.digests import code_digest
 from tasks.pipeline.specs import validated
@@ -33,16 +35,24 @@ _OTHER_VERSION = "it was made by another version of evenhand: run that audit aga
 
 
 def report_anew(lake: Lake, run: str) -> dict[str, bytes]:
-    """The files of a run's report, path -> content, with its measures as Parquet; errors as of ``read_anew``."""
+    """All files of a run's report, path -> content, with its measures as Parquet; errors as of ``read_anew``.
+
+    They are all of them also where the run itself has the short report of one partition of many.
+    """
+    from tasks.reporting.pages.files import files  # loads what makes pages
+
     tables, settings = read_anew(lake, run)
-    files = dict(STAGES["report"].function(*tables, settings=settings).files)
-    return {**files, "measures.parquet": measures_file(run, tables[0], settings.disclosure.profile)}
+    return {
+        **files(material_of(tables, settings)),
+        "measures.parquet": measures_file(run, tables[0], settings.disclosure.profile),
+    }
 
 
 def picture_anew(lake: Lake, run: str) -> bytes:
     """The first page of a run as a drawing; errors as of ``read_anew``."""
     tables, settings = read_anew(lake, run)
-    return picture(decide(run_of(material_of(tables, settings))), settings.title or settings.name)
+    material = material_of(tables, settings)
+    return picture(decide(run_of(material)), material.title)
 
 
 def read_anew(lake: Lake, run: str) -> tuple[list[pa.Table], ReportSettings]:
@@ -84,5 +94,8 @@ def note_made(lake: Lake, run: str, files: Mapping[str, bytes]) -> str:
             digest = hashlib.sha256(content).hexdigest()
             if (name, digest) not in known:
                 listed.append({"file": name, "sha256": digest, "bytes": len(content), "made": now, "code": code})
-        said = {"run": run, "files": listed}
-        return lake.write_file(path, json.dumps(said, indent=1).encode(), draft=f"tmp/{run}-files.json")
+        content = json.dumps({"run": run, "files": listed}, indent=1).encode()
+        where = lake.write_file(path, content, draft=f"tmp/{run}-files.json")
+        digests = {name: hashlib.sha256(each).hexdigest() for name, each in {**files, LIST: content}.items()}
+        log.append(lake, "report made", signer(), run=run, files=digests)
+        return where

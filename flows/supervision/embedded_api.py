@@ -1,13 +1,15 @@
 """Prefect's API for a command: the configured server, else an embedded one with its database in the lake.
 
 The embedded API is a server on the loopback interface that Prefect starts. Runs take turns to use it. The run in turn
-owns the server: it passes the address to its child processes, which would otherwise each start a server, and stops it.
+owns the server: it passes address and password to its child processes, which would otherwise each start a server, and
+stops it. The password is for the server's life, in the environment of these processes alone.
 The next run stops the server of a killed process.
 """
 
 import json
 import logging
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -84,15 +86,19 @@ def _server(record: Path) -> Iterator[None]:
     from flows.supervision.server_process import embedded_server, end, wait_for
 
     _end_orphan(record)
-    server = None
+    server, password = None, f"evenhand:{secrets.token_urlsafe(32)}"
     try:
         with shielded_children():  # an audit that is stopped has to tell Prefect so
-            server, api = embedded_server()
+            server, api = embedded_server(password)
         record.write_text(json.dumps({"pid": server.pid, "began": psutil.Process(server.pid).create_time()}))
-        from prefect.settings import PREFECT_API_URL, temporary_settings  # a second, in which the server starts
+        from prefect.settings import (  # a second, in which the server starts
+            PREFECT_API_AUTH_STRING,
+            PREFECT_API_URL,
+            temporary_settings,
+        )
 
         wait_for(server, api)
-        with temporary_settings({PREFECT_API_URL: api}):
+        with temporary_settings({PREFECT_API_URL: api, PREFECT_API_AUTH_STRING: password}):
             yield
     finally:
         if server is not None:

@@ -83,10 +83,11 @@ def compile_kernels() -> None:
     free = _SPEC.replace(", constraint: up", "").replace(", constraint: down", "")  # a kernel for what nothing bounds
     specs = [f"{spec}methods: {asked}" for spec, asked in [*((_SPEC, each) for each in _METHODS), (free, _METHODS[-1])]]
     try:
+        RECORD.parent.mkdir(parents=True, exist_ok=True)
+        RECORD.touch()  # what cannot be kept need not be compiled
         workers = min(len(specs), os.cpu_count() or 1)
         with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
             found = sorted(set[Kernel]().union(*pool.map(_audit, specs)))
-        RECORD.parent.mkdir(parents=True, exist_ok=True)
         RECORD.write_text("".join(f"{kernel.index_file}\t{kernel.source_file}\n" for kernel in found))
     except Exception as error:  # a folder that cannot be written, too little memory: the first audit takes longer
         log.warning("kernels could not be kept (%s); the first audit takes a minute more", error)

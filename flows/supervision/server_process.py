@@ -28,13 +28,15 @@ _EMBEDDED: Final = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1",
 """What Prefect gives the server that it starts for one process."""
 
 
-def embedded_server() -> tuple[Server, str]:
+def embedded_server(password: str) -> tuple[Server, str]:
     """Start a server on a free loopback port with the environment of this process; its process and the URL of its API.
 
-    What it logs goes where this process logs.
+    What it logs goes where this process logs. Whoever asks it for anything has to give ``password``, since every
+    account of the machine reaches its port: a deployment that is made there is code that runs as this user.
     """
     port = _free_port()
-    return _started(port, {**os.environ, **_EMBEDDED}), f"http://127.0.0.1:{port}/api"
+    own = {**_EMBEDDED, "PREFECT_SERVER_API_AUTH_STRING": password}
+    return _started(port, {**os.environ, **own}), f"http://127.0.0.1:{port}/api"
 
 
 def wait_for(server: Server, api: str) -> None:

@@ -1,10 +1,10 @@
 """The part ``columns`` of the spec: how one column is read, encoded and allowed to change."""
 
+import math
 from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, StrictBool, model_validator
 
-from schemas.audit.recourse import Recourse
 from schemas.audit.source import Code
 from schemas.blocks import NAME
 from schemas.bounds import Ascending, Strict
@@ -14,6 +14,26 @@ from schemas.terms import Constraint, Kind, Role
 def _several(value: object) -> object:
     """One role may stand for a list of it."""
     return (value,) if isinstance(value, str) else value
+
+
+class Recourse(Strict):
+    """How an applicant can change a column."""
+
+    weight: float = Field(1.0, gt=0, description="how hard it is to change, beside the other columns' weights")
+    step: float | None = Field(
+        None,
+        gt=0,
+        description="smallest change, in the column's units; any amount if null, and of ordered categories one of them",
+    )
+    bounds: Ascending = Field(
+        (None, None), description="values between which an offer has to lie, in the column's units"
+    )
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The bounds as numbers, infinite where there is none."""
+        low, high = self.bounds
+        return -math.inf if low is None else low, math.inf if high is None else high
 
 
 class ColumnSpec(Strict):

@@ -89,6 +89,11 @@ def _filled_in(spec: AuditSpec, _: Collection[Location]) -> Iterator[SpecError]:
     if spec.source.lacking:
         message = "this is filled in by evenhand, of a year whose file lacks what the spec asks for; leave it out"
         yield SpecError(message, ("source", "lacking"))
+    if spec.source.part is not None:
+        message = (
+            "this is filled in by evenhand; leave it out (--by-value VALUE audits one partition of a spec with `by`)"
+        )
+        yield SpecError(message, ("source", "part"))
 
 
 def checked(values: Any, name: str, known: Known, also: Sequence[Check] = ()) -> AuditSpec:

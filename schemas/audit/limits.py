@@ -1,9 +1,10 @@
-"""The parts ``verdicts`` and ``thresholds`` of the spec: what states are judged by, and how much is too much.
+"""Parts ``verdicts``, ``thresholds`` and ``bootstrap`` of the spec: how states are judged, and how much is too much.
 
 The defaults are choices of this project (docs/verdicts.md): no statute or examiner's manual gives such a number.
 """
 
-from typing import Annotated, Any, Literal, Self
+import math
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
@@ -155,4 +156,36 @@ class Threshold(Strict):
             raise ValueError("a threshold needs a minimum or a maximum")
         if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
             raise ValueError(f"minimum {self.minimum:g} is above maximum {self.maximum:g}: no value can keep both")
+        return self
+
+
+MOST_DRAWS: Final = 100_000
+_A_DAY: Final = 39_000_000
+"""Draws of the measures of the bundled audit that a day is enough for: 2.2 ms each, measured on one core."""
+
+
+class Bootstrap(Strict):
+    """How intervals are made."""
+
+    draws: int = Field(1000, ge=100, description="resamples; at most 100,000")
+    level: float = Field(0.95, ge=0.5, le=0.999)
+    minimum_n: int = Field(30, ge=2, le=1_000_000, description="fewer units than this: insufficient evidence")
+
+    @field_validator("draws")
+    @classmethod
+    def _can_be_drawn(cls, value: int) -> int:
+        if value > MOST_DRAWS:
+            took = "" if value < _A_DAY else f" would take about {value / _A_DAY:,.0f} days"
+            raise ValueError(f"{value:,} draws{took or ' are too many'}; at most {MOST_DRAWS:,}")
+        return value
+
+    @model_validator(mode="after")
+    def _reaches_its_level(self) -> Self:
+        beyond = self.draws * (1 - self.level)
+        if beyond < 5 - 1e-9:
+            least = math.ceil(5 / (1 - self.level) - 1e-9)
+            raise ValueError(
+                f"of {self.draws:,} draws {beyond:.2g} lie outside level {self.level:g}, and an interval needs 5; "
+                f"set draws to {least:,}, or a lower level"
+            )
         return self

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final, Self, TypeVar
 from pydantic import GetCoreSchemaHandler, SerializationInfo, ValidationInfo, create_model
 from pydantic_core import CoreSchema, core_schema
 
+from schemas.audit.partition import Growth, Size
 from schemas.bounds import Strict
 from schemas.errors import SpecError
 
@@ -28,6 +29,8 @@ class MethodSettings(Strict):
     """What the paper does and the defaults do not."""
     trained: ClassVar[dict[str, type["MethodSettings"]]] = {}
     """Parts about models that are trained beside the method, by key: what is detected does not depend on them."""
+    memory: ClassVar[Growth] = Growth()
+    """Of the method's detection."""
 
     @classmethod
     def under_paper(cls, own: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,17 +50,22 @@ class MethodSettings(Strict):
         """The same without what is trained."""
         return self.model_copy(update=dict.fromkeys(self.trained))
 
+    def repeated(self) -> Self:
+        """The same for another draw of the rows of a large audit, of which only values are wanted."""
+        return self
+
     def faults(self, methods: "Methods") -> Iterable[SpecError]:  # noqa: ARG002 some methods have none
         """What is wrong with them beside the settings of other methods; locations begin at their own keys."""
         return ()
 
-    def forecast_mb(self, rows: int) -> float:  # noqa: ARG002 a method that knows looks at them
-        """Memory of the method's detection beyond what a process holds anyway, in MB; 0 where it is not known.
+    @property
+    def imagines_everybody(self) -> bool:
+        """Whether the method looks at counterfactuals of all rows, and not only of those that it asks about."""
+        return False
 
-        Args:
-            rows: of the source.
-        """
-        return 0.0
+    def forecast_mb(self, size: Size) -> float:
+        """Memory of the method's detection beyond what a process holds anyway, in MB; 0 where it is not known."""
+        return self.memory.at(size)
 
     def takes_long(self) -> str:
         """What to say before the method detects, where it may then say nothing for minutes; else empty."""

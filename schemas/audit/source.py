@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Self
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from schemas.audit.hmda import HmdaPolicy, VintageChoice
+from schemas.audit.partition import Part
 from schemas.bounds import Seed, Strict
 from schemas.vintages import Year, words_of
 
@@ -132,6 +133,7 @@ class Source(Strict):
         None, description="of HMDA, instead of a path: the edition of a year in the lake; {} means the newest"
     )
     vintage_file: str | None = Field(None, description="the vintage's file, which evenhand fills in")
+    part: Part | None = Field(None, description="the partition that is read, which evenhand fills in")
     lacking: tuple[str, ...] = Field(
         (), description="columns that the audit asks for and this year does not have; a back-fill takes them out"
     )
@@ -204,6 +206,15 @@ class Source(Strict):
     @property
     def words(self) -> str:
         """What is read, for people: the vintage, or the names of the files; where they lie is nobody's business."""
+        said = self._file_words()
+        return said if self.part is None else f"{self.part.column} {self.part.value} of {said}"
+
+    def identifying(self) -> dict[str, Any]:
+        """What identifies the rows of a partition beside their digest: not where the file of all rows lies."""
+        names = [PurePath(path.replace("\\", "/")).name for path in self.paths] if self.vintage_file is None else []
+        return {**self.model_dump(mode="json", exclude={"vintage_file"}), "path": names}
+
+    def _file_words(self) -> str:
         if self.vintage_file is not None:
             return words_of(self.vintage_file)
         return " and ".join(PurePath(path.replace("\\", "/")).name for path in self.paths) or self.kind

@@ -4,19 +4,19 @@ Scope: the shape of the spec and checks that need the spec alone. Reading YAML, 
 against the data: the stage ingest.
 """
 
-import math
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, model_validator
 
 from schemas.artifact import Artifact
 from schemas.audit import hmda
 from schemas.audit.causal import CausalGraph
 from schemas.audit.column import ColumnSpec
-from schemas.audit.limits import Threshold, Verdicts
+from schemas.audit.limits import Bootstrap, Threshold, Verdicts
 from schemas.audit.methods import Methods, known_in
 from schemas.audit.model import Model
+from schemas.audit.partition import ALL, By, Growth, Sampling, Size
 from schemas.audit.source import Code, KeptRefusals, Source
 from schemas.bounds import Seed, Strict
 from schemas.errors import SpecError, nearest, raise_together
@@ -135,38 +135,6 @@ class Disclosure(Strict):
     )
 
 
-MOST_DRAWS: Final = 100_000
-_A_DAY: Final = 39_000_000
-"""Draws of the measures of the bundled audit that a day is enough for: 2.2 ms each, measured on one core."""
-
-
-class Bootstrap(Strict):
-    """How intervals are made."""
-
-    draws: int = Field(1000, ge=100, description="resamples; at most 100,000")
-    level: float = Field(0.95, ge=0.5, le=0.999)
-    minimum_n: int = Field(30, ge=2, le=1_000_000, description="fewer units than this: insufficient evidence")
-
-    @field_validator("draws")
-    @classmethod
-    def _can_be_drawn(cls, value: int) -> int:
-        if value > MOST_DRAWS:
-            took = "" if value < _A_DAY else f" would take about {value / _A_DAY:,.0f} days"
-            raise ValueError(f"{value:,} draws{took or ' are too many'}; at most {MOST_DRAWS:,}")
-        return value
-
-    @model_validator(mode="after")
-    def _reaches_its_level(self) -> Self:
-        beyond = self.draws * (1 - self.level)
-        if beyond < 5 - 1e-9:
-            least = math.ceil(5 / (1 - self.level) - 1e-9)
-            raise ValueError(
-                f"of {self.draws:,} draws {beyond:.2g} lie outside level {self.level:g}, and an interval needs 5; "
-                f"set draws to {least:,}, or a lower level"
-            )
-        return self
-
-
 class AuditSpec(Strict):
     """One audit. data/audits/*.yaml are the examples."""
 
@@ -175,6 +143,8 @@ class AuditSpec(Strict):
     year: Year
     profile: Literal["default", "paper"] = "default"
     source: Source
+    by: By | None = None
+    sampling: Sampling | None = Sampling()
     row_id: str | None = Field(None, description="column that identifies a row; its row number if null")
     decision: Decision
     outcome: Decision | None = Field(None, description="the true label, where it is not the decision itself")
@@ -201,6 +171,8 @@ class AuditSpec(Strict):
         if not isinstance(raw, Mapping):
             return raw
         out: dict[str, Any] = {"methods": {}, **raw}
+        if raw.get("profile") == "paper":
+            out.setdefault("sampling", None)  # no paper asks a sample
         if raw.get("profile") != "paper" or not isinstance(out["methods"] or {}, Mapping):
             return out  # the fields say what is wrong with it
         for part, defaults in (("model", Model.paper), ("explain", Explain.paper)):
@@ -214,7 +186,7 @@ class AuditSpec(Strict):
 
     @model_validator(mode="after")
     def _refers_to_itself(self) -> Self:
-        of_columns = (*self._of_names(), *self._of_rule(), *self._of_directions(), *self._of_actions())
+        of_columns = (*self._of_names(), *self._of_by(), *self._of_rule(), *self._of_directions(), *self._of_actions())
         raise_together([*of_columns, *self._of_verdicts(), *self._of_graph(), *self.methods.faults()])
         return self
 
@@ -226,6 +198,16 @@ class AuditSpec(Strict):
             if label and label.column in self.kept():
                 message = f"{label.column!r} is the decision or its outcome, and so no feature: leave it out"
                 yield SpecError(message, ("columns", label.column))
+
+    def _of_by(self) -> Iterator[SpecError]:
+        if self.by is not None:
+            attributes = {column: p.name for p in self.protected for column in p.columns}
+            decided = [label.column for label in (self.decision, self.outcome) if label]
+            derived = {name: each.column for name, each in self.source.derive.items()}
+            yield from self.by.faults(attributes, decided, derived)
+            if not self.source.paths and self.source.vintage is None:
+                message = f"a source of kind {self.source.kind!r} has neither vintage nor path, and so no partitions"
+                yield SpecError(f"{message}; take `by` out, or give the rows as a file", ("by",))
 
     def _of_rule(self) -> Iterator[SpecError]:
         for name in self.model.rule.weights if self.model.rule else ():
@@ -277,6 +259,13 @@ class AuditSpec(Strict):
             yield SpecError(message, ("verdicts", "decision_makers"))
 
     @property
+    def partition(self) -> dict[str, str] | None:
+        """Column and value of the partition that the audit is about; None of a spec without ``by``."""
+        if self.source.part is not None:
+            return {"column": self.source.part.column, "value": self.source.part.value}
+        return None if self.by is None else {"column": self.by.column, "value": ALL}
+
+    @property
     def codes_decide(self) -> bool:
         """Whether the decision holds HMDA's codes of actions; tables of other kinds may hold codes of their own."""
         return self.decision.column == hmda.ACTION and self.source.kind in ("hmda", "synthetic")
@@ -310,8 +299,22 @@ class AuditSpec(Strict):
 class StageSettings(Strict):
     """The part of the audit spec that one stage depends on: the same field names, so that nothing is said twice."""
 
+    memory: ClassVar[Growth] = Growth()
+
     @classmethod
     def of(cls, spec: AuditSpec, **own: object) -> Self:
         """Take this stage's fields from the spec; ``own`` gives what the spec does not hold."""
         taken = {name: getattr(spec, name) for name in cls.model_fields if name not in own}
         return cls.model_validate({**taken, **own})
+
+    def identifying(self) -> dict[str, Any]:
+        """What identifies them in the key of a stage: of a partition its own rows, and not where all rows lie."""
+        said: dict[str, Any] = self.model_dump(mode="json")
+        source = getattr(self, "source", None)
+        if isinstance(source, Source) and source.part is not None:
+            said["source"] = source.identifying()
+        return said
+
+    def forecast_mb(self, size: Size) -> float:
+        """Memory of the stage beyond what a process holds anyway, in MB; 0 where it is not known."""
+        return self.memory.at(size)

@@ -5,9 +5,14 @@ from schemas.tables.applications import ROW_ID
 
 FEASIBILITY_NODES = Table(
     "feasibility_nodes",
-    "The node of every application: equal rows of equal groups share one.",
-    (ROW_ID, Column("node", "int32", "number of the node, from 0", minimum=0)),
-    key=("row_id",),
+    "The node of every application in the graph: equal rows of equal groups share one. A large audit has several "
+    "graphs, each of a draw of its rows, whose nodes follow one another.",
+    (
+        ROW_ID,
+        Column("node", "int32", "number of the node, from 0", minimum=0),
+        Column("draw", "int32", "number of the draw of rows, from 0; 0 where the graph is of all rows", minimum=0),
+    ),
+    key=("row_id", "draw"),
     restricted=True,
 )
 

@@ -42,6 +42,12 @@ FINDINGS = Table(
         Column("p", "double", "p-value", True, 0.0, 1.0),
         Column("q", "double", "p after Benjamini-Hochberg over the units of the group", True, 0.0, 1.0),
         Column("refusal", "string", "why nothing was found", nullable=True, codes=tuple(Refusal)),
+        Column(
+            "weight",
+            "double",
+            "units of the group that it stands for: 1 where everybody is asked, N/m where m of N are (sampling)",
+            minimum=1.0,
+        ),
     ),
     key=("row_id", "method", "decision_maker", "protected_attribute"),
     restricted=True,

@@ -213,3 +213,22 @@ HMDA_REFUSALS = Table(
     key=("source_row",),
     restricted=True,
 )
+
+HMDA_LENDERS = Table(
+    "hmda_lenders",
+    "The lenders of one vintage, in the order of their ids: how many rows each has, and a digest of them alone.",
+    (
+        Column("lender_id", "string", "as in hmda_applications; empty for the rows that name no lender"),
+        _text("name", "of the lender, where the delivered file says it; no layout so far does"),
+        Column("rows", "int64", "applications", minimum=1),
+        *(
+            Column(f"action_taken_{code}", "int64", f"applications whose action_taken is {code}", minimum=0)
+            for code in "12345678"
+        ),
+        Column("states", "string", "states of the applications, joined by commas; none where a row has no state"),
+        Column("first_row", "int64", "lowest source_row", minimum=1),
+        Column("last_row", "int64", "highest source_row", minimum=1),
+        Column("rows_sha256", "string", "digest of the applications without source_row, whatever their order"),
+    ),
+    key=("lender_id",),
+)

@@ -35,8 +35,20 @@ def known(
     asked: GeneratorAssumptions,
     generator: Generator | None,
     logged: tuple[str, ...] = (),
+    some: Bools | None = None,
 ) -> dict[str, Problem]:
-    """The problems with everything that is known of their applicants; crossed attributes know the single ones."""
+    """The problems with everything that is known of their applicants; crossed attributes know the single ones.
+
+    Args:
+        problems: By protected attribute.
+        given: Tables.
+        favourable: ``(n,)`` decisions.
+        maker: Who made them.
+        asked: How counterfactuals are made.
+        generator: What makes them again; None if nothing can.
+        logged: Columns that regressions take the logarithm of.
+        some: ``(n,)`` the rows of which counterfactuals are wanted; None: all.
+    """
     columns = replace(columns_of(given.applicants, given.encodings), logged=logged)
     decide = None
     if maker == DecisionMaker.MODEL and asked.model is not None:
@@ -52,7 +64,7 @@ def known(
             singles=_singles(p, asked.protected, out) if len(p.columns) > 1 else (),
         )
         if asked.generator is not None:
-            made = replace(made, counterfactuals=imagined(given, p, columns, decided, asked.generator))
+            made = replace(made, counterfactuals=imagined(given, p, columns, decided, asked.generator, some))
         if generator is not None and generator.knows(p.name):
             made = replace(
                 made,

@@ -31,12 +31,27 @@ class Decided(NamedTuple):
 
 
 def imagined(
-    given: ProblemTables, attribute: Protected, columns: Columns, decided: Decided, generator: Generator
+    given: ProblemTables,
+    attribute: Protected,
+    columns: Columns,
+    decided: Decided,
+    generator: Generator,
+    some: Bools | None = None,
 ) -> Counterfactuals | None:
-    """What the generator left of an attribute, those refused excepted; None where it imagined nobody."""
+    """What the generator left of an attribute, those refused excepted; None where it imagined nobody.
+
+    Args:
+        given: Tables.
+        attribute: Of which a counterfactual is in the reference group.
+        columns: Of the applicants.
+        decided: Decisions on the applicants as they are.
+        generator: Whose counterfactuals.
+        some: ``(n,)`` the rows whose counterfactuals are wanted; None: all.
+    """
     if generator in ("gan", "quantile"):
-        return _mediated(given, attribute, columns, decided)
+        return _mediated(given, attribute, columns, decided, some)
     table = _where(given.counterfactuals, generator=generator, protected_attribute=attribute.name)
+    table = _among(table, given, some)
     if not table.num_rows:
         return None
     mine, row = _in_order(table.filter(pc.is_null(table["refusal"])), given)
@@ -49,6 +64,7 @@ def _favourable(given: ProblemTables, attribute: str, generator: str, mine: pa.T
     """Decisions on counterfactuals: the model's are stored, the lender's exist for real applicants only."""
     if decided.maker == DecisionMaker.MODEL:
         decided_on = _where(given.reconsidered, generator=generator, protected_attribute=attribute)
+        decided_on = decided_on.filter(pc.is_in(decided_on["row_id"], mine["row_id"].combine_chunks()))
         decision = dict(zip(decided_on["row_id"].to_pylist(), decided_on["favourable"].to_pylist(), strict=True))
         return np.array([decision[i] for i in mine["row_id"].to_pylist()], dtype=bool)
     if decided.maker == DecisionMaker.LENDER and generator == "nearest":
@@ -56,9 +72,12 @@ def _favourable(given: ProblemTables, attribute: str, generator: str, mine: pa.T
     return None
 
 
-def _mediated(given: ProblemTables, attribute: Protected, columns: Columns, decided: Decided) -> Counterfactuals | None:
+def _mediated(
+    given: ProblemTables, attribute: Protected, columns: Columns, decided: Decided, some: Bools | None
+) -> Counterfactuals | None:
     """Applicants with the mediators that the most typical network imagines of them in the reference group."""
     table = _where(given.mediated, protected_attribute=attribute.name, to_group=attribute.reference)
+    table = _among(table, given, some)
     if not table.num_rows:
         return None
     mine, row = _in_order(table.filter(pc.is_null(table["refusal"])), given)
@@ -84,6 +103,11 @@ def _where(table: pa.Table, **values: str) -> pa.Table:
     for name, value in values.items():
         table = table.filter(pc.equal(table[name], value))
     return table
+
+
+def _among(table: pa.Table, given: ProblemTables, some: Bools | None) -> pa.Table:
+    """The rows of a table that are about some applicants ``(n,)``."""
+    return table if some is None else table.filter(pc.is_in(table["row_id"], pa.array(given.ids[some])))
 
 
 def _in_order(table: pa.Table, given: ProblemTables) -> tuple[pa.Table, Longs]:

@@ -3,19 +3,21 @@
 Scope: the rows to explain, the candidates for counterfactuals, and the arrays of both.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from schemas.audit.spec import Bootstrap, Explain
+from schemas.audit.limits import Bootstrap
+from schemas.audit.partition import Sampling, as_sampled
+from schemas.audit.spec import Explain
 from schemas.terms import DecisionMaker
 from tasks.counterfactuals.assumptions import GeneratorAssumptions
-from tasks.detection import applicants
-from tasks.numerics.arrays import Bools, Ints
+from tasks.detection import applicants, sampling
+from tasks.numerics.arrays import Bools, Floats, Ints
 from tasks.numerics.problem import FeasibilityGraph, Problem
 from tasks.pipeline.given import ProblemTables
 from tasks.pipeline.registry import METHODS
@@ -46,7 +48,15 @@ class ProblemSettings(GeneratorAssumptions, Protocol):
 
     @property
     def seed(self) -> int:
-        """By which models are fitted."""
+        """By which models are fitted, and who is asked in a large problem."""
+
+    @property
+    def sampling(self) -> Sampling | None:
+        """How many are asked at most, of a method that asks a sample; None: everybody."""
+
+    @property
+    def imagines_everybody(self) -> bool:
+        """Whether counterfactuals of all rows are wanted, and not only of those that are asked."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +67,36 @@ class Case:
     attribute: str
     ids: "np.ndarray[Any, Any]"
     problem: Problem
+    sampled: Mapping[int, str] = field(default_factory=dict)
+    """By number of the group how many are asked, or are in the graph, of how many; not where all are."""
+    weights: Floats | None = None
+    """``(n,)`` how many rows each stands for; None: itself alone."""
+    repeats: tuple["Case", ...] = ()
+    """The same on other draws of the rows, for a method that looks at draws."""
 
 
 def cases(given: ProblemTables, asked: ProblemSettings) -> Iterator[Case]:
     """One case for each decision maker whose decisions are explained, and each protected attribute."""
+    if given.draws == 1:
+        yield from _cases(given, asked)
+        return
+    whole = groups_of(given.memberships, given.ids, asked.protected)
+    for first, *others in zip(*(_cases(given.of_draw(draw), asked) for draw in range(given.draws)), strict=True):
+        said = as_sampled(len(first.ids), given.features.num_rows)
+        yield replace(
+            first,
+            sampled=dict.fromkeys(range(len(first.problem.groups)), said),
+            weights=sampling.weights(first.problem, whole[first.attribute]),
+            repeats=tuple(others),
+        )
+
+
+def _cases(given: ProblemTables, asked: ProblemSettings) -> Iterator[Case]:
     ids = given.ids
     encoded = np.column_stack([given.features[name].to_numpy() for name in given.features.column_names[1:]])
     node, graph = _graph(given)
     groups = groups_of(given.memberships, ids, asked.protected)
+    who = sampling.asked_of(groups, ids, asked.sampling, asked.seed)
     generator = applicants.asked_again(given, asked)
     for maker, frame in decided(given.decisions, asked.explain):
         made = pd.DataFrame({"row_id": ids}).merge(frame, on="row_id", validate="one_to_one")
@@ -85,13 +117,18 @@ def cases(given: ProblemTables, asked: ProblemSettings) -> Iterator[Case]:
             refit=explanations.refit(given, maker, asked.model, asked.seed),
         )
         problems = {
-            name: replace(shared, **vars(grouped), own=METHODS[asked.method].own(given, maker, name))
+            name: replace(
+                shared, **vars(grouped), own=METHODS[asked.method].own(given, maker, name), asked=who.get(name)
+            )
             for name, grouped in groups.items()
         }
         if given.applicants.num_rows:
             favourable = made["favourable"].to_numpy()
-            problems = applicants.known(problems, given, favourable, maker, asked, generator, asked.logged)
-        yield from (Case(maker, name, ids, problem) for name, problem in problems.items())
+            some = None if asked.imagines_everybody else sampling.drawn(problems.values())
+            problems = applicants.known(problems, given, favourable, maker, asked, generator, asked.logged, some)
+        for name, problem in problems.items():
+            weights = None if problem.asked is None else problem.asked.weights
+            yield Case(maker, name, ids, problem, sampling.said(problem), weights)
 
 
 def decided(decisions: pa.Table, explain: Explain) -> list[tuple[str, pd.DataFrame]]:

@@ -4,6 +4,8 @@ The stage knows no method: the registry names its module, and every module has t
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -11,13 +13,16 @@ import numpy as np
 import pyarrow as pa
 
 from schemas.audit.causal import CausalGraph
-from schemas.audit.methods import Methods
+from schemas.audit.limits import Bootstrap
+from schemas.audit.methods import Methods, MethodSettings
 from schemas.audit.model import Model
-from schemas.audit.spec import AuditSpec, Bootstrap, Decision, Explain, Protected, StageSettings
+from schemas.audit.partition import Sampling
+from schemas.audit.spec import AuditSpec, Decision, Explain, Protected, StageSettings
 from schemas.tables.applications import APPLICANTS, MODELS
 from schemas.tables.findings import AGGREGATES, DRAWS, EVIDENCE, FINDINGS, TALLIES
 from tasks.counterfactuals.assumptions import Generator
 from tasks.counterfactuals.settings import MatchingSettings, matching_of
+from tasks.detection.repeats import Found, over_draws
 from tasks.lake.drafts import IN_MEMORY, Drafts
 from tasks.numerics.results import Detected, Evidence
 from tasks.pipeline.given import READS, ProblemTables
@@ -48,11 +53,18 @@ class DetectSettings(StageSettings):
     """What makes the counterfactuals of a method that is given some."""
     logged: tuple[str, ...]
     """Columns that regressions take the logarithm of; only for a method that compares applicants by their columns."""
+    sampling: Sampling | None
+    """Only for a method that asks a sample of a large problem."""
 
     @property
     def matching(self) -> MatchingSettings:
         """How the generator ``nearest`` matches."""
         return matching_of(self.methods.named(self.method))
+
+    @property
+    def imagines_everybody(self) -> bool:
+        """Whether the method looks at counterfactuals of all rows."""
+        return self.methods.named(self.method).imagines_everybody
 
 
 def settings_of(spec: AuditSpec, method: str) -> DetectSettings:
@@ -61,7 +73,7 @@ def settings_of(spec: AuditSpec, method: str) -> DetectSettings:
     reads = METHODS[method].reads
     generator = generator_of(spec, METHODS[method])
     own: dict[str, Any] = {"decision": None, "model": None, "causal_graph": CausalGraph(), "generator": generator}
-    own["logged"] = ()
+    own |= {"logged": (), "sampling": spec.sampling if METHODS[method].asked == "sampled" else None}
     if APPLICANTS in reads:
         own["logged"] = tuple(name for name, column in spec.features().items() if column.scale == "log")
     if MODELS in reads:
@@ -88,7 +100,11 @@ def detect(*given: pa.Table, settings: DetectSettings, drafts: Drafts = IN_MEMOR
     for case in cases(ProblemTables.of(by_name), settings):
         # both decision makers are looked at on the same subsamples and permutations
         rng = np.random.default_rng([settings.seed, crc32(case.attribute.encode())])
-        found = method.detect(case.problem, settings.methods.named(settings.method), rng)
+        own = settings.methods.named(settings.method)
+        found = method.detect(case.problem, own, rng)
+        if case.repeats:
+            again = [_again(method, each, own.repeated(), (settings.seed, at)) for at, each in enumerate(case.repeats)]
+            found = over_draws((case.problem.groups, found), again)
         expected += int(method.units(case.problem).sum())
         for name, table in _tables(settings.method, case, found).items():
             tables[name].append(table)
@@ -99,10 +115,16 @@ def detect(*given: pa.Table, settings: DetectSettings, drafts: Drafts = IN_MEMOR
     return Produced({**whole, EVIDENCE.name: evidence.ended()}, rows_in=expected)
 
 
+def _again(method: ModuleType, case: "Case", own: MethodSettings, seeds: tuple[int, int]) -> Found:
+    """What a method finds on another draw of the rows: values alone, for their spread."""
+    rng = np.random.default_rng([*seeds, crc32(case.attribute.encode())])
+    return case.problem.groups, method.detect(replace(case.problem, resamples=0), own, rng)
+
+
 def _tables(method: str, case: "Case", found: Detected) -> Mapping[str, pa.Table]:
     problem, ids = case.problem, case.ids
     names = np.array(problem.groups, dtype=object)
-    origin = Origin(method, case.decision_maker, case.attribute, problem.groups)
+    origin = Origin(method, case.decision_maker, case.attribute, problem.groups, case.sampled)
 
     f = found.findings
     nothing = [None] * len(f.row)
@@ -117,6 +139,7 @@ def _tables(method: str, case: "Case", found: Detected) -> Mapping[str, pa.Table
             statistic=f.statistic,
             **tested,
             refusal=[str(reason) or None for reason in f.refusal],
+            weight=np.ones(len(f.row)) if case.weights is None else case.weights[f.row],
         ),
         TALLIES.name: origin.tallies(found.tallies),
         AGGREGATES.name: origin.aggregates(found.aggregates),

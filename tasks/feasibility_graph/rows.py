@@ -1,6 +1,7 @@
 """Encoded rows as a feasibility graph: strata and rules from the tables, and the graph as tables again."""
 
 import json
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -21,32 +22,68 @@ from tasks.feasibility_graph.algorithm.graph import (
     collapse,
 )
 from tasks.feasibility_graph.algorithm.graph import build as build_graph
+from tasks.feasibility_graph.draws import decided, draws
 from tasks.feasibility_graph.settings import GraphSettings
 from tasks.numerics import encoding
+from tasks.numerics.problem import FeasibilityGraph
 from tasks.pipeline.stage import Produced
 
 _DIRECTION = {Constraint.FREE: FREE, Constraint.UP: UP, Constraint.DOWN: DOWN, Constraint.IMMUTABLE: IMMUTABLE}
 
 
-def connected(features: pa.Table, encodings: pa.Table, memberships: pa.Table, settings: GraphSettings) -> Produced:
-    """Nodes, edges and facts of the graph."""
+class Limits(Protocol):
+    """How large a graph may be."""
+
+    @property
+    def graph(self) -> GraphSettings:
+        """Rules of the graph."""
+
+    @property
+    def rows(self) -> int | None:
+        """Rows of a graph at most; None: all."""
+
+    @property
+    def seed(self) -> int:
+        """Of the draws of rows."""
+
+
+def connected(
+    features: pa.Table, encodings: pa.Table, memberships: pa.Table, applications: pa.Table, limits: Limits
+) -> Produced:
+    """Nodes, edges and facts of the graph, or of one graph for each draw of rows.
+
+    Facts are those of the first draw, whose radius all draws have.
+    """
     ids = features["row_id"].to_pylist()
     encoded = np.column_stack([features[name].to_numpy() for name in features.column_names[1:]])
     rules, codes = rules_of(encoded, encodings)
-    distinct = collapse(encoded, codes, strata_of(ids, memberships), rules)
-    epsilon = choose_epsilon(distinct, rules, settings)
-    built = build_graph(distinct, rules, epsilon.value, settings)
-    graph = built.graph
-    source = np.repeat(np.arange(graph.size, dtype=np.int32), np.diff(graph.indptr))
-    return Produced(
-        {
-            FEASIBILITY_NODES.name: FEASIBILITY_NODES.build(row_id=ids, node=distinct.node),
-            FEASIBILITY_EDGES.name: FEASIBILITY_EDGES.build(
-                source=source, destination=graph.indices, distance=graph.distances
-            ),
-            FEASIBILITY_FACTS.name: _facts(distinct, epsilon, built, settings),
-        }
-    )
+    strata = strata_of(ids, memberships)
+    chosen = draws(ids, strata, decided(ids, applications), limits.rows, limits.seed)
+    distinct = collapse(encoded[chosen[0]], codes[chosen[0]], strata[chosen[0]], rules)
+    epsilon = choose_epsilon(distinct, rules, limits.graph)
+    built = build_graph(distinct, rules, epsilon.value, limits.graph)
+    tables = {FEASIBILITY_FACTS.name: _facts(distinct, epsilon, built, limits.graph)}
+    names, first, nodes, edges = np.array(ids, dtype=object), 0, [], []
+    for draw, rows in enumerate(chosen):
+        if draw:
+            distinct = collapse(encoded[rows], codes[rows], strata[rows], rules)
+            built = build_graph(distinct, rules, epsilon.value, limits.graph)
+        nodes.append(_nodes(names[rows], distinct, first, draw))
+        edges.append(_edges(built.graph, first))
+        first += built.graph.size
+    tables |= {FEASIBILITY_NODES.name: pa.concat_tables(nodes), FEASIBILITY_EDGES.name: pa.concat_tables(edges)}
+    return Produced(tables, rows_in=sum(map(len, chosen)))
+
+
+def _nodes(ids: "np.ndarray[Any, Any]", distinct: Distinct, first: int, draw: int) -> pa.Table:
+    """Nodes of one draw, numbered from ``first``."""
+    return FEASIBILITY_NODES.build(row_id=ids, node=distinct.node + np.int32(first), draw=[draw] * len(ids))
+
+
+def _edges(graph: FeasibilityGraph, first: int) -> pa.Table:
+    """Edges between them."""
+    source = np.repeat(np.arange(graph.size, dtype=np.int32), np.diff(graph.indptr)) + np.int32(first)
+    return FEASIBILITY_EDGES.build(source=source, destination=graph.indices + np.int32(first), distance=graph.distances)
 
 
 def strata_of(ids: list[str], memberships: pa.Table) -> NDArray[np.int32]:

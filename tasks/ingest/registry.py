@@ -1,10 +1,17 @@
 """The sources by their kind in the audit spec."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from schemas.audit.source import Source
 from schemas.audit.spec import AuditSpec
 from schemas.errors import DataQualityError, Location, SpecError, nearest
+from tasks.ingest.sources.laid import Laid, registered
+
+if TYPE_CHECKING:
+    import duckdb
 
 
 def reader(source: Source) -> ModuleType:
@@ -29,8 +36,23 @@ def reader(source: Source) -> ModuleType:
 
 
 def digest(source: Source) -> str:
-    """sha256 of the bytes of a source."""
-    return str(reader(source).digest(source))
+    """sha256 of the bytes of a source; of a partition that of its rows, as they were counted, and no file is read."""
+    return source.part.rows_sha256 if source.part is not None else str(reader(source).digest(source))
+
+
+@contextmanager
+def lay(source: Source, columns: Sequence[str], connection: "duckdb.DuckDBPyConnection") -> Iterator[Laid]:
+    """The named columns as rows of SQL, as long as the source is open; of one partition where it names one."""
+    if source.kind == "hmda":
+        from tasks.ingest.hmda.laying import lay as lay_hmda
+
+        with lay_hmda(source, columns, connection) as laid:
+            yield laid
+        return
+    names = list(columns)
+    if source.part is not None and source.part.column not in names:
+        names.append(source.part.column)
+    yield registered(reader(source).read(source, names), connection, source.part)
 
 
 def check_columns(spec: AuditSpec) -> None:
@@ -47,6 +69,8 @@ def check_columns(spec: AuditSpec) -> None:
     named: list[tuple[Location, str]] = [(("decision", "column"), spec.decision.column)]
     if spec.row_id:
         named.append((("row_id",), spec.row_id))
+    if spec.by:
+        named.append((("by", "column"), spec.by.column))
     if spec.outcome:
         named.append((("outcome", "column"), spec.outcome.column))
     for i, p in enumerate(spec.protected):
@@ -66,6 +90,7 @@ def unnamed_columns(spec: AuditSpec) -> tuple[str, ...]:
     if spec.source.kind not in ("csv", "parquet"):
         return ()
     named = {spec.row_id, spec.decision.column, spec.source.year_column, *spec.columns, *spec.source.keep}
+    named |= {spec.by.column} if spec.by else set()
     named |= {spec.outcome.column} if spec.outcome else set()
     named |= {column for p in spec.protected for column in p.columns}
     named |= {derived.column for derived in spec.source.derive.values()}

@@ -4,27 +4,29 @@ Nothing is lost: every row of the source is an application or a refusal with its
 so that the exclusion waterfall can say who was left out.
 """
 
-from collections import Counter
-from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
-import pandas as pd
-import pyarrow as pa
+from typing import TYPE_CHECKING, NamedTuple
 
 from schemas.audit.column import ColumnSpec
 from schemas.audit.source import KeptRefusals, Source
 from schemas.audit.spec import AuditSpec, Decision, Protected, StageSettings
-from schemas.errors import DataQualityError, InfrastructureError, SpecError, TooFewError, nearest
+from schemas.errors import InfrastructureError, SpecError
 from schemas.table import Column
-from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS, REFUSALS
+from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS
 from schemas.tables.counterfactuals import COUNTERFACTUALS
 from schemas.tables.source import SOURCE_READ
-from schemas.terms import Kind, Refusal
-from tasks.ingest import cells, registry, year_of_rows
-from tasks.ingest.sources.raw import Unread
-from tasks.pipeline.lineage.refusals import Keeping
+from schemas.terms import Kind
+from tasks.ingest import registry, year_of_rows
+from tasks.ingest.pushdown import checks
+from tasks.ingest.pushdown.database import database
+from tasks.ingest.pushdown.judged import judge
+from tasks.ingest.pushdown.refused import refused
+from tasks.ingest.pushdown.statement import Question, statement
+from tasks.ingest.sources.laid import Laid
+from tasks.lake.drafts import IN_MEMORY, Drafts
 from tasks.pipeline.stage import Produced, stage
+
+if TYPE_CHECKING:
+    import duckdb
 
 
 class IngestSettings(StageSettings):
@@ -42,8 +44,8 @@ class IngestSettings(StageSettings):
     seed: int
 
 
-@stage(writes=(APPLICATIONS, MEMBERSHIPS, SOURCE_READ))
-def ingest(*, settings: IngestSettings) -> Produced:
+@stage(writes=(APPLICATIONS, MEMBERSHIPS, SOURCE_READ), streams=True)
+def ingest(*, settings: IngestSettings, drafts: Drafts = IN_MEMORY) -> Produced:
     """Applications as the audit spec types them.
 
     Raises:
@@ -52,45 +54,43 @@ def ingest(*, settings: IngestSettings) -> Produced:
         SpecError: a group that no row has, or a reserved column name.
     """
     columns = {n: c for n, c in settings.columns.items() if c.kept}
-    features = [n for n, c in columns.items() if c.used]
     _check_names(columns)
     told = _year_column(settings.source)
-    raw = registry.reader(settings.source).read(settings.source, _columns(settings, columns, told))
-    if registry.digest(settings.source) != settings.source_sha256:
-        raise InfrastructureError("the source changed while it was read; run the audit again once it is at rest")
-    frame = raw.table.to_pandas().astype(object)
-    frame = frame.apply(lambda column: column.map(cells.canonical))
-    unlisted = cells.derive(frame, settings.source)
-    missing = cells.missing_cells(frame, settings.source, columns)
-    exempt = frame.isin(settings.source.exempt) & ~missing
-    refused = cells.Refused(len(frame))
-    for (reason, column), rows in raw.quarantined.items():
-        refused.mark(rows, reason, column)
-    ids = cells.row_ids(frame, raw.source_row, settings.row_id, missing, refused)
-    kept = cells.keep_only(frame, missing, settings.source.keep, refused)
-    year = _year(frame.loc[kept, told][~missing.loc[kept, told]], settings) if told else None
-    for name, rows in unlisted.items():
-        refused.mark(rows, Refusal.UNKNOWN_CATEGORY, name)
-    _check_decision(frame, missing, settings.decision)
-    favourable = cells.decide(frame, missing, settings.decision, refused)
-    outcome = favourable if settings.outcome is None else cells.decide(frame, missing, settings.outcome, refused)
-    absent = missing | exempt
-    typed = {n: cells.typed(frame[n], absent[n], n, c, refused) for n, c in columns.items()}
-    first_exempt = _first(exempt[features])
-    memberships = _memberships(frame, absent, ids, settings.protected)
-    ok = refused.reason == ""
-    _check_usable(favourable[ok], refused, settings)
-    _check_groups(memberships, np.asarray(ids)[ok], settings.protected)
-    applications = _applications(np.asarray(ids), raw.source_row, favourable, outcome, first_exempt, typed, columns, ok)
-    declared = APPLICATIONS.extended(_column(n, c) for n, c in columns.items())
-    rows = len(frame) + len(raw.unread)
-    read = SOURCE_READ.build(source=[settings.source.words], sha256=[settings.source_sha256], rows=[rows], year=[year])
+    read = _columns(settings, columns, told)
+    with database(drafts.aside("spill")) as connection, registry.lay(settings.source, read, connection) as laid:
+        if registry.digest(settings.source) != settings.source_sha256:
+            raise InfrastructureError("the source changed while it was read; run the audit again once it is at rest")
+        return _judged(settings, columns, told, Reading(laid, connection, drafts))
+
+
+class Reading(NamedTuple):
+    """A source that is open, and where its rows go."""
+
+    laid: Laid
+    connection: "duckdb.DuckDBPyConnection"
+    drafts: Drafts
+
+
+def _judged(settings: IngestSettings, columns: dict[str, ColumnSpec], told: str | None, reading: Reading) -> Produced:
+    """Every row of an open source as an application or a refusal."""
+    laid, connection, drafts = reading
+    source, decision, protected = settings.source, settings.decision, settings.protected
+    question = Question(source, settings.row_id, decision, settings.outcome, protected, columns)
+    asked = statement(question, laid, connection)
+    year = checks.year(told, source, settings.year, asked, connection) if told else None
+    checks.check_decision(decision, asked, connection)
+    judged = judge(asked, columns, [p.name for p in protected], connection, drafts)
+    usable = checks.check_usable(judged, source, decision, connection)
+    checks.check_groups(protected, usable, connection)
+    left = refused(judged, laid.unread, settings.refusals.keep, settings.seed, connection, drafts)
+    rows = judged.rows + len(laid.unread)
+    read = SOURCE_READ.build(source=[source.words], sha256=[settings.source_sha256], rows=[rows], year=[year])
     return Produced(
-        {APPLICATIONS.name: applications, MEMBERSHIPS.name: memberships, SOURCE_READ.name: read},
-        pa.concat_tables([refused.table(ids, raw.source_row, favourable), _unread(raw.unread)]),
+        {APPLICATIONS.name: judged.applications, MEMBERSHIPS.name: left.memberships, SOURCE_READ.name: read},
+        left.refusals,
         rows_in=rows,
-        declared={APPLICATIONS.name: declared},
-        keeping=Keeping(settings.refusals.keep, settings.seed, memberships),
+        declared={APPLICATIONS.name: APPLICATIONS.extended(_column(n, c) for n, c in columns.items())},
+        keeping=left.keeping,
     )
 
 
@@ -111,12 +111,6 @@ def _year_column(source: Source) -> str | None:
     return year_of_rows.column_of(source, registry.reader(source).header(source))
 
 
-def _year(values: pd.Series, settings: IngestSettings) -> int | None:
-    """The year by the rows that are kept and have one."""
-    counts = values.value_counts().to_dict()
-    return year_of_rows.year_of(settings.source.words, str(values.name), counts, settings.year)
-
-
 def _columns(settings: IngestSettings, columns: dict[str, ColumnSpec], year: str | None) -> list[str]:
     """The columns to read: all that the spec names, but for those that are derived, and that of the year."""
     named = [settings.row_id] if settings.row_id else []
@@ -127,127 +121,10 @@ def _columns(settings: IngestSettings, columns: dict[str, ColumnSpec], year: str
     return list(dict.fromkeys(name for name in named if name not in settings.source.derive))
 
 
-def _first(flags: pd.DataFrame) -> list[str | None]:
-    """Name of the first flagged column of each row."""
-    any_, first = flags.any(axis=1).to_numpy(), flags.to_numpy().argmax(axis=1)
-    return [flags.columns[i] if yes else None for yes, i in zip(any_, first, strict=True)]
-
-
-def _memberships(
-    frame: pd.DataFrame, absent: pd.DataFrame, ids: list[str], protected: tuple[Protected, ...]
-) -> pa.Table:
-    parts = []
-    single = {p.columns[0]: p for p in reversed(protected) if len(p.columns) == 1}
-    for p in protected:
-        each = [
-            _groups(frame[column], absent[column], single.get(column, p) if len(p.columns) > 1 else p)
-            for column in p.columns
-        ]
-        groups = [" and ".join(labels) for labels in zip(*each, strict=True)]
-        parts.append(MEMBERSHIPS.build(row_id=ids, protected_attribute=[p.name] * len(ids), group=groups))
-    return pa.concat_tables(parts)
-
-
-def _groups(values: pd.Series, absent: pd.Series, p: Protected) -> list[str]:
-    """Groups of one column, by the attribute over it; of a crossed one that lists no groups, its values."""
-    group_of = {value: group for group, listed in p.groups.items() for value in listed}
-    known = values.map(lambda v: group_of.get(v, p.unlisted)) if p.groups else values
-    return [str(v) for v in known.where(~absent | values.isin(group_of), p.missing)]
-
-
-def _check_decision(frame: pd.DataFrame, missing: pd.DataFrame, decision: Decision) -> None:
-    """A side of the decision that no row has, beside values of neither side, is a misspelling."""
-    found = frame.loc[~missing[decision.column], decision.column]
-    neither = sorted(set(found) - {*decision.favourable, *decision.unfavourable})
-    for side in ("favourable", "unfavourable"):
-        wanted = getattr(decision, side)
-        if neither and not found.isin(wanted).any():
-            hint = nearest(wanted[0], neither)
-            raise SpecError(f"no row of {decision.column!r} holds any of {list(wanted)}; {hint}", ("decision", side))
-
-
-def _check_usable(favourable: "np.ndarray[Any, Any]", refused: cells.Refused, settings: IngestSettings) -> None:
-    name = " and ".join(settings.source.paths) or settings.source.kind
-    if len(refused.reason) == 0:
-        raise DataQualityError(f"{name} has no rows: at least one application is needed; give a table with rows")
-    if len(favourable) == 0:
-        reasons = Counter(zip(refused.reason, refused.column, strict=True)).most_common(3)
-        told = "; ".join(f"{n} rows: {reason} ({column})" for (reason, column), n in reasons)
-        raise DataQualityError(
-            f"no row of {name} can be used: {told}; look at `decision`, `columns` and `source` in the spec"
-        )
-    if favourable.all() or not favourable.any():
-        side = "favourable" if favourable[0] else "unfavourable"
-        every = f"all {len(favourable):,} usable decisions are" if len(favourable) > 1 else "the one usable decision is"
-        raise TooFewError(
-            f"{every} {side}, so there is nothing to compare: add rows of both kinds, or mend the spec; "
-            f"decision.column is {settings.decision.column!r}, favourable {list(settings.decision.favourable)}"
-        )
-
-
-def _check_groups(memberships: pa.Table, usable: "np.ndarray[Any, Any]", protected: tuple[Protected, ...]) -> None:
-    frame = memberships.to_pandas()
-    seen_by = frame.groupby("protected_attribute")["group"].agg(set)
-    left = frame[frame["row_id"].isin(usable)].groupby("protected_attribute")["group"].agg(set)
-    for i, p in enumerate(protected):
-        seen = sorted(seen_by[p.name])
-        for group in (*p.groups, p.reference):
-            if group not in seen:
-                where = ("groups", group) if group in p.groups else ("reference",)
-                raise SpecError(f"no row belongs to group {group!r}; {nearest(group, seen)}", ("protected", i, *where))
-        if len(left[p.name]) == 1:
-            raise TooFewError(
-                f"protected attribute {p.name!r} has one group only among the {len(usable):,} usable rows "
-                f"({next(iter(left[p.name]))!r}): there is no group to compare it with"
-            )
-        if p.reference not in left[p.name]:
-            raise TooFewError(
-                f"every row of the reference group {p.reference!r} of {p.name!r} was refused: "
-                "look at `columns` (types and bounds), or choose another reference"
-            )
-
-
-def _applications(
-    ids: "np.ndarray[Any, Any]",
-    source_row: list[int],
-    favourable: Any,
-    outcome: Any,
-    exempt: list[str | None],
-    typed: dict[str, Any],
-    columns: dict[str, ColumnSpec],
-    ok: "np.ndarray[Any, np.dtype[np.bool_]]",
-) -> pa.Table:
-    fixed = APPLICATIONS.build(
-        row_id=ids[ok],
-        source_row=np.asarray(source_row)[ok],
-        favourable=favourable[ok].astype(bool),
-        outcome=outcome[ok].astype(bool),
-        exempt=np.asarray(exempt, dtype=object)[ok],
-    )
-    for name, column in columns.items():
-        kind = pa.float64() if column.type is Kind.CONTINUOUS else pa.string()
-        fixed = fixed.append_column(pa.field(name, kind), pa.array(typed[name][ok], kind, from_pandas=True))
-    return fixed
-
-
 def _column(name: str, column: ColumnSpec) -> Column:
     kind = "double" if column.type is Kind.CONTINUOUS else "string"
     low, high = column.bounds
     return Column(name, kind, column.label, nullable=True, minimum=low, maximum=high, codes=column.order)  # type: ignore[arg-type]
-
-
-def _unread(rows: Sequence[Unread]) -> pa.Table:
-    """The rows of which nothing could be read."""
-    return REFUSALS.build(
-        row_id=[f"line-{each.row}" for each in rows],
-        source_row=[each.row for each in rows],
-        stage=["ingest"] * len(rows),
-        reason=[each.reason for each in rows],
-        column=[each.column for each in rows],
-        detail=[each.detail for each in rows],
-        favourable=[None] * len(rows),
-        weight=[1.0] * len(rows),
-    )
 
 
 def settings_of(spec: AuditSpec) -> IngestSettings:

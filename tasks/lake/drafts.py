@@ -5,7 +5,7 @@ those of a table that is written at once.
 """
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +32,17 @@ class Written:
         """Its rows, to be read as a stream."""
         return pads.dataset(self.path, format="parquet")
 
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Its rows in order, all columns or some, a row group after the other."""
+        yield from pq.ParquetFile(self.path, pre_buffer=False).iter_batches(columns=columns)
+
+    def filtered(self, stays: Callable[[pa.RecordBatch], pa.Array]) -> "Written":
+        """The rows that stay, in a file beside this one, in the same order."""
+        kept = Draft(self.path.with_suffix(".kept.parquet"), pq.read_schema(self.path))
+        for batch in self.batches():
+            kept.append(pa.Table.from_batches([batch.filter(stays(batch))]))
+        return kept.written()
+
 
 class Draft:
     """One table, row group by row group."""
@@ -50,14 +61,23 @@ class Draft:
             self._write(self._path, held.slice(0, GROUP))
             self._held = [held.slice(GROUP)]
 
+    def written(self) -> Written:
+        """The table in its file, however few its rows are.
+
+        Raises:
+            ValueError: it has no place on the disk.
+        """
+        if self._path is None:
+            raise ValueError("a table without a path is held")
+        self._write(self._path, pa.concat_tables([self._schema.empty_table(), *self._held]))
+        self._held = []
+        return self._closed(self._path)
+
     def ended(self) -> pa.Table | Written:
         """The table: as it is held, or where it lies."""
-        rows = pa.concat_tables([self._schema.empty_table(), *self._held])
         if self._writer is None or self._path is None:
-            return rows
-        self._write(self._path, rows)
-        self._writer.close()
-        return Written(self._path, self._rows)
+            return pa.concat_tables([self._schema.empty_table(), *self._held])
+        return self.written()
 
     def _write(self, path: Path, rows: pa.Table) -> None:
         if self._writer is None:
@@ -65,6 +85,11 @@ class Draft:
             self._writer = pq.ParquetWriter(path, self._schema, compression="zstd", store_schema=False)
         self._writer.write_table(rows, row_group_size=GROUP)
         self._rows += rows.num_rows
+
+    def _closed(self, path: Path) -> Written:
+        if self._writer is not None:
+            self._writer.close()
+        return Written(path, self._rows)
 
 
 class Drafts:
@@ -77,6 +102,13 @@ class Drafts:
     def new(self, name: str, schema: pa.Schema) -> Draft:
         """A table that has no rows yet."""
         return Draft(self._folder and self._folder / f"{name}.parquet", schema)
+
+    def aside(self, name: str) -> Path | None:
+        """A folder, not made yet, for what does not fit into memory meanwhile; None without a lake."""
+        if self._folder is None:
+            return None
+        self._folder.mkdir(parents=True, exist_ok=True)
+        return self._folder / name
 
 
 IN_MEMORY = Drafts(None)

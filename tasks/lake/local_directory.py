@@ -3,13 +3,21 @@
 Files are written under ``tmp``, flushed to disk, and then renamed, which is atomic on a POSIX file system.
 """
 
+import errno
 import hashlib
 import os
 import shutil
+import uuid
 from pathlib import Path
+
+from filelock import FileLock
 
 from schemas.artifact import Partition
 from schemas.errors import InfrastructureError
+
+_RECORD = "partition.json"
+BESIDE = "sorted"
+"""Folder of files that took the place of others."""
 
 
 def sha256_of(path: Path) -> str:
@@ -121,6 +129,24 @@ class Directory:
             written.unlink(missing_ok=True)
             raise
 
+    def add(self, path: str, content: bytes) -> bool:
+        """Links the flushed draft to the name, which fails if it is taken; without hard links under a lock."""
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = target.with_name(f"{target.name}.{uuid.uuid4().hex}.draft")
+        try:
+            write_flushed(draft, content)
+            added = _linked(draft, target)
+            if added is None:
+                with FileLock(self.root / "locks" / "names.lock"):
+                    added = not target.exists()
+                    if added:
+                        draft.rename(target)
+            flush(target.parent)
+        finally:
+            draft.unlink(missing_ok=True)
+        return added
+
     def remove(self, folder: str) -> None:
         """Remove a directory tree."""
         shutil.rmtree(self.root / folder, ignore_errors=True)
@@ -138,3 +164,38 @@ class Directory:
         flush(target.parent)
         self._checked.update((a.path, a.sha256) for a in partition.tables)
         self._checked.update(partition.files.items())
+
+    def home_beside(self, partition: str) -> str:
+        """A folder in the partition's own."""
+        return f"{partition}/{BESIDE}"
+
+    def supersede(self, draft: Path, partition: Partition, home: str) -> None:  # noqa: ARG002 the draft has its record
+        """Rename the draft into the folder, and then the record over the one that is there."""
+        target = self.root / self.home_beside(home)
+        shutil.rmtree(target, ignore_errors=True)  # of one who was killed before the record was written
+        draft.rename(target)
+        flush(target.parent)
+        self.write(f"{home}/{_RECORD}", (target / _RECORD).read_bytes())
+        flush(target.parent)
+        (target / _RECORD).unlink()
+
+    def discard(self, path: str) -> None:
+        """Remove a file."""
+        (self.root / path).unlink(missing_ok=True)
+
+
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+"""How file systems without hard links refuse one."""
+
+
+def _linked(draft: Path, target: Path) -> bool | None:
+    """Whether a file got a second name; False if that is taken, None where there are no hard links."""
+    try:
+        os.link(draft, target)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno in _NO_LINKS:
+            return None
+        raise
+    return True

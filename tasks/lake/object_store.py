@@ -6,6 +6,7 @@ key at once both publish whole partitions; the last record counts, and has the s
 """
 
 import hashlib
+import os
 import shutil
 import time
 import uuid
@@ -14,9 +15,11 @@ from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import platformdirs
 import pyarrow as pa
+from filelock import FileLock
 from pyarrow import fs
 
 from schemas.artifact import Partition
@@ -144,6 +147,16 @@ class ObjectStore:
         with self._writing(path) as stream:
             stream.write(content)
 
+    def add(self, path: str, content: bytes) -> bool:
+        """By a conditional write; on other file systems writers of this machine take turns."""
+        if self._system.type_name in _WHOLE_OR_NOT:
+            return _put_new(self.location, path, content)
+        with FileLock(self.local / "locks" / "names.lock"):
+            if self.exists(path):
+                return False
+            self.write(path, content)
+        return True
+
     def remove(self, folder: str) -> None:
         """Remove all files below a folder."""
         with self._reached():
@@ -163,6 +176,22 @@ class ObjectStore:
                 shutil.copyfileobj(file, stream, _CHUNK)
         self.write(f"{home}/partition.json", (draft / "partition.json").read_bytes())
         shutil.rmtree(draft)
+
+    def home_beside(self, partition: str) -> str:
+        """A folder of this writer alone, as always."""
+        return self.home_of(partition)
+
+    def supersede(self, draft: Path, partition: Partition, home: str) -> None:
+        """As ``publish``: its files have a folder of their own."""
+        self.publish(draft, partition, home)
+
+    def discard(self, path: str) -> None:
+        """Remove a file."""
+        with self._reached():
+            try:
+                self._system.delete_file(self._at(path))
+            except FileNotFoundError:
+                return
 
     def _at(self, path: str) -> str:
         return f"{self._root}/{path}"
@@ -215,3 +244,43 @@ def _remove_unused(copies: Path) -> None:
 
 def _fits(parts: list[str], wanted: list[str]) -> bool:
     return len(parts) == len(wanted) and all(map(fnmatchcase, parts, wanted))
+
+
+def _put_new(location: str, path: str, content: bytes) -> bool:
+    """Write ``path`` below the URI of a lake if nothing is there (``If-None-Match: *``), which pyarrow cannot.
+
+    Credentials and server are those of the environment and of the URI, as pyarrow has them. False if it is taken.
+
+    Raises:
+        InfrastructureError: the place cannot be reached, or knows no conditional writes.
+    """
+    from obstore import put  # a library for the log alone
+    from obstore.exceptions import AlreadyExistsError, BaseError
+    from obstore.store import from_url
+
+    parts = urlsplit(location)
+    try:
+        store = from_url(f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}", **_options(parts.scheme, location))
+        put(store, path, content, mode="create", use_multipart=False)
+    except AlreadyExistsError:
+        return False
+    except (BaseError, ValueError, OSError) as error:
+        raise InfrastructureError(
+            f"{location.partition('?')[0]}/{path} could not be written as a new file: {str(error).splitlines()[0]}; "
+            "the log of a lake needs a store that knows conditional writes (If-None-Match)"
+        ) from error
+    return True
+
+
+def _options(scheme: str, location: str) -> dict[str, Any]:
+    if scheme != "s3":
+        return {}
+    said = {name: values[-1] for name, values in parse_qs(urlsplit(location).query).items()}
+    endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
+    if "endpoint_override" in said:
+        host = said["endpoint_override"]
+        endpoint = host if "://" in host else f"{said.get('scheme', 'https')}://{host}"
+    config = {"region": said["region"]} if "region" in said else {}
+    if endpoint:
+        config["endpoint"] = endpoint
+    return {"config": config, "client_options": {"allow_http": endpoint.startswith("http://")}}

@@ -13,6 +13,7 @@ import duckdb
 import pyarrow as pa
 
 from schemas.errors import EvenhandError, InfrastructureError, SpecError
+from tasks.lake.threads import connected
 
 _SIZE = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*([KMGT])B", re.IGNORECASE)
 _UNITS = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -118,7 +119,7 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
     try:
         return list(column.to_pylist())
     except OverflowError:  # before year 1, after year 9999, infinity; also inside of a list
-        with duckdb.connect() as connection:
+        with connected() as connection:
             texts = connection.from_arrow(pa.table({"value": column})).project("value::VARCHAR")
             return [text for (text,) in texts.fetchall()]
 

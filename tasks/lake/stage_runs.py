@@ -21,20 +21,32 @@ SCHEMA: Final = pa.schema(
         ("peak_memory_mb", pa.float64()),
         ("threads", pa.int64()),
         ("source", pa.string()),
+        ("partition_column", pa.string()),
+        ("partition_value", pa.string()),
     ]
 )
 LAKE, COMPUTED = "lake", "computed"
+OF_PARTITION: Final = ("partition_column", "partition_value")
+"""Columns that name the partition of an audit with ``by``: a lender, or ``all``."""
 
 
 def stage_runs(manifest: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """One row for each step of a run, in the order of its plan; what an earlier version did not keep is None.
 
-    ``stage`` is the step's name, such as "detect cst", and ``partition`` the key of its folder below ``stages``.
+    ``stage`` is the step's name, such as "detect cst", and ``partition`` the key of its folder below ``stages``;
+    ``OF_PARTITION`` name the lender, or other value, that the run is about.
     """
     partitions = manifest["partitions"]
     lineage, steps = (manifest.get(name) or [{}] * len(partitions) for name in ("lineage", "steps"))
+    of = dict(zip(OF_PARTITION, partition_of(manifest), strict=True))
     for partition, record, step in zip(partitions, lineage, steps, strict=True):
-        yield of_record(step.get("name", partition["stage"]), partition["key"], record, step.get("reused"))
+        yield of_record(step.get("name", partition["stage"]), partition["key"], record, step.get("reused")) | of
+
+
+def partition_of(manifest: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """Column and value of the partition that a run is about; None of an audit without ``by``."""
+    part = manifest.get("partition") or {}  # an earlier version had none
+    return part.get("column"), part.get("value")
 
 
 def of_record(stage: str, key: str, record: Mapping[str, Any], reused: bool | None) -> dict[str, Any]:

@@ -63,6 +63,9 @@ class Storage(Protocol):
     def write(self, path: str, content: bytes, draft: str | None = None) -> None:
         """Write a file in one step over the one that was there; ``draft`` is where it may lie until then."""
 
+    def add(self, path: str, content: bytes) -> bool:
+        """Write a new file, whole or not at all; False if one is there, whoever was first."""
+
     def remove(self, folder: str) -> None:
         """Remove a folder and all that is in it; nothing where there is none."""
 
@@ -71,6 +74,15 @@ class Storage(Protocol):
 
     def publish(self, draft: Path, partition: Partition, home: str) -> None:
         """Give what a directory holds its place; readers see the record in ``home`` once all else is there."""
+
+    def home_beside(self, partition: str) -> str:
+        """The folder in which the files of a partition are to lie that takes the place of the one that is there."""
+
+    def supersede(self, draft: Path, partition: Partition, home: str) -> None:
+        """The same where a record is there: readers see the old one or the new one. Files of the old one stay."""
+
+    def discard(self, path: str) -> None:
+        """Remove a file; nothing where there is none."""
 
 
 def storage_at(root: Path | str) -> Storage:

@@ -191,6 +191,17 @@ class Lake:
             raise _storage_error(error, self.location) from error
         return self.storage.where(path)
 
+    def add_file(self, path: str, content: bytes) -> bool:
+        """Write a new file of the lake, whole or not at all; False if there is one, whoever wrote it first.
+
+        Raises:
+            InfrastructureError: the disk is full or fails, or a store knows no conditional writes.
+        """
+        try:
+            return self.storage.add(path, content)
+        except OSError as error:
+            raise _storage_error(error, self.location) from error
+
     def lineage(self, partition: Partition) -> dict[str, Any]:
         """The lineage record of a partition: seconds, memory, rows and versions of the run that made it."""
         path = next(p for p in partition.files if p.endswith("/lineage.json"))

@@ -6,7 +6,6 @@ removed with the connection.
 """
 
 import json
-import os
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -21,9 +20,13 @@ from pyarrow.fs import LocalFileSystem
 
 from schemas.artifact import Artifact, Partition
 from schemas.errors import IntegrityError, SpecError, nearest
-from tasks.lake.stage_runs import VIEW, as_table
+from tasks.lake.stage_runs import OF_PARTITION, VIEW, as_table, partition_of
 from tasks.lake.store import Lake
+from tasks.lake.threads import connected
 
+WITH_PARTITION = ("measures", "verdicts", "findings", "refusals")
+"""Tables whose rows name the partition of their run, beside the stage runs."""
+_PARTITIONS, _RUN = "partitions_of_runs", "run_"
 _MOST_MEMORY = 8 * 10**9
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 """How manifests write when a run was finished."""
@@ -63,15 +66,15 @@ def open_views(
     for name, manifest in runs.items():
         for artifact in (a for a in _artifacts(manifest) if tables is None or a.table in tables):
             files[artifact.table].append((name, str(lake.check(artifact.path, artifact.sha256))))
-    with TemporaryDirectory(prefix="evenhand-sql-") as scratch, duckdb.connect() as connection:
+    with TemporaryDirectory(prefix="evenhand-sql-") as scratch, connected() as connection:
         connection.execute("CREATE SCHEMA internal")
+        parted = _add_partitions(connection, runs)
         for table, entries in files.items():
-            _add_view(connection, table, entries)
+            _add_view(connection, table, entries, _partition_columns(table, parted))
         if tables is None or VIEW in tables:
             _add_stage_runs(connection, runs)
         connection.execute("SET temp_directory = $scratch", {"scratch": scratch})
         connection.execute("SET memory_limit = $size", {"size": f"{(memory or default_memory()) // 1000}KB"})
-        connection.execute("SET threads = $threads", {"threads": os.cpu_count() or 1})
         connection.execute(_SANDBOX)
         yield connection
 
@@ -138,8 +141,32 @@ def _add_stage_runs(connection: duckdb.DuckDBPyConnection, runs: Mapping[str, Ma
     connection.execute(f"CREATE VIEW {VIEW} AS SELECT * FROM internal.{VIEW}")  # noqa: S608 a name of ours
 
 
-def _add_view(connection: duckdb.DuckDBPyConnection, table: str, entries: Sequence[tuple[str, str]]) -> None:
-    """Make the view of a table of which ``entries`` are the runs and files.
+def _add_partitions(connection: duckdb.DuckDBPyConnection, runs: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Make the table of the partitions that runs are about; whether any is about one."""
+    rows = [(run, *partition_of(manifest)) for run, manifest in runs.items()]
+    parted = [row for row in rows if row[1] is not None]
+    if parted:
+        columns = dict(zip((_RUN, *OF_PARTITION), map(list, zip(*parted, strict=True)), strict=True))
+        connection.execute("USE internal")
+        connection.from_arrow(pa.table(columns)).create(_PARTITIONS)
+        connection.execute("USE memory.main")
+    return bool(parted)
+
+
+def _partition_columns(table: str, parted: bool) -> str:
+    """SQL of the columns that name a row's partition, looked up by the run; none in tables without them."""
+    if table not in WITH_PARTITION:
+        return ""
+    if not parted:
+        return "".join(f", CAST(NULL AS VARCHAR) AS {name}" for name in OF_PARTITION)
+    return "".join(
+        f", (SELECT p.{name} FROM internal.{_PARTITIONS} p WHERE p.{_RUN} = {{mark}}) AS {name}"  # noqa: S608
+        for name in OF_PARTITION
+    )
+
+
+def _add_view(connection: duckdb.DuckDBPyConnection, table: str, entries: Sequence[tuple[str, str]], more: str) -> None:
+    """Make the view of a table of which ``entries`` are the runs and files; ``more`` are columns of their runs.
 
     Audits of different columns have tables of different columns: one dataset for each set of columns.
     """
@@ -159,7 +186,7 @@ def _add_view(connection: duckdb.DuckDBPyConnection, table: str, entries: Sequen
         connection.execute("USE internal")
         connection.from_arrow(_marked(some, schema, mark)).create_view(name)
         connection.execute("USE memory.main")
-        selects.append(_select(name, schema.names, mark))
+        selects.append(_select(name, schema.names, mark, more))
     connection.execute(f"CREATE VIEW {_quoted(table)} AS {' UNION ALL BY NAME '.join(selects)}")
 
 
@@ -176,12 +203,13 @@ def _marked(entries: Sequence[tuple[str, str]], schema: pa.Schema, mark: str) ->
     return dataset.FileSystemDataset(parts, schema.append(pa.field(mark, pa.string())), format_, local)
 
 
-def _select(name: str, columns: Sequence[str], mark: str) -> str:
+def _select(name: str, columns: Sequence[str], mark: str, more: str) -> str:
     """The rows of a dataset, the run first; a column of the data with that name becomes ``run_1``."""
     own = [column for column in columns if column.lower() == "run"]
     renamed = ", ".join(f"{_quoted(c)} AS {_quoted(_free_name(f'{c}_1', columns))}" for c in own[:1])
     rest = f"* EXCLUDE ({_quoted(mark)})" + (f" RENAME ({renamed})" if renamed else "")
-    return f"SELECT {_quoted(mark)} AS run, {rest} FROM internal.{_quoted(name)}"  # noqa: S608
+    said = more.replace("{mark}", f"rows_.{_quoted(mark)}")
+    return f"SELECT {_quoted(mark)} AS run, {rest}{said} FROM internal.{_quoted(name)} AS rows_"  # noqa: S608
 
 
 def _free_name(wanted: str, taken: Sequence[str]) -> str:

@@ -5,11 +5,13 @@ tallies like any other. What of it may be told is decided in ``publish``.
 """
 
 import math
+from typing import ClassVar
 
 import pyarrow as pa
 
-from schemas.audit.limits import Threshold, Verdicts
-from schemas.audit.spec import AuditSpec, Bootstrap, Protected, StageSettings
+from schemas.audit.limits import Bootstrap, Threshold, Verdicts
+from schemas.audit.partition import Growth
+from schemas.audit.spec import AuditSpec, Protected, StageSettings
 from schemas.tables.applications import APPLICATIONS, DECISIONS, MEMBERSHIPS, MODEL_REFITS, REFUSAL_COUNTS
 from schemas.tables.findings import AGGREGATES, DRAWS, TALLIES
 from schemas.tables.measures import MEASURES
@@ -28,6 +30,8 @@ from tasks.pipeline.stage import Produced, stage
 
 class MeasureSettings(StageSettings):
     """Settings of the measures."""
+
+    memory: ClassVar[Growth] = Growth(220, 14)
 
     name: str
     year: int

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
 from schemas.terms import DecisionMaker
+from tasks.lake.threads import connected
 from tasks.metrics.algorithm import measures as algorithm
 from tasks.numerics.arrays import Floats
 from tasks.numerics.results import Inference
@@ -47,7 +47,7 @@ class Tallied:
         draws: pa.Table | None = None,
     ) -> "Tallied":
         """From the tables as they are read."""
-        with duckdb.connect() as connection:
+        with connected() as connection:
             for name, table in (
                 ("applications", applications.select(["row_id", "favourable"])),
                 ("decisions", decisions),

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from schemas.audit.limits import Limits, Verdicts
+from schemas.audit.partition import unsampled
 from schemas.audit.spec import Protected
 from schemas.terms import DecisionMaker, Theory
 from tasks.metrics.algorithm.measures import Family, Given, Statistic
@@ -67,7 +68,7 @@ class Gathered:
         own = {
             (g.family.method, g.family.measure, g.family.decision_maker, g.family.protected_attribute, g.group): g
             for g in given
-            if g.family.parameters == "{}" and g.family.subgroup == 0
+            if unsampled(g.family.parameters) == "{}" and g.family.subgroup == 0
         }
         return cls(_counts(statistics, protected), own, protected, running, verdicts, refitted, model_is_fitted)
 

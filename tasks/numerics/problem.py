@@ -7,8 +7,11 @@ turns rows into row ids and arrays into tables. Scope: shapes of the input. Outp
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.columns import Columns
+from tasks.numerics.statistics.sampling import Asked
 
 if TYPE_CHECKING:
     from tasks.numerics.explanation import ModelView
@@ -145,3 +148,17 @@ class Problem:
     """Of a model whose kind is fitted again on resampled rows."""
     own: object | None = None
     """What one method alone needs, in a shape of its own: its ``problem`` makes it, and its ``algorithm`` reads it."""
+    asked: Asked | None = None
+    """Who is asked in a large problem, of a method that asks a sample; None: everybody."""
+
+    @property
+    def drawn(self) -> Bools:
+        """``(n,)`` the rows that may be asked; all others are there to be compared with."""
+        return np.ones(len(self.group), np.bool_) if self.asked is None else self.asked.drawn
+
+    def part(self, group: int) -> tuple[int, int]:
+        """Members of a group who are asked, and members."""
+        if self.asked is not None:
+            return self.asked.part(group)
+        members = int((self.group == group).sum())
+        return members, members

@@ -66,8 +66,16 @@ class Method:
     """Tables of its own that its chapter of the report reads beside the measures."""
     judged: tuple[Judged, ...] = ()
     """The theories that it says something of, and by which measure."""
+    asked: Literal["all", "sampled", "graph"] = "all"
+    """Beyond the limits of ``sampling``: everybody all the same; a sample of the complainants of each group, compared
+    with everybody (``sampling.queries``); or only the rows of the graph (``sampling.graph_rows``)."""
     covering: frozenset[str] = frozenset()
     """Measures whose intervals cover as often as they say, by simulation; all others are descriptive."""
+    comparable: frozenset[str] = frozenset()
+    """Measures whose meaning does not depend on the number of rows, so that partitions of any size can be held beside
+    each other; the others only where they were taken at one size."""
+    grows: str = ""
+    """Why the others depend on the number of rows, as a sentence without its full stop."""
 
     def path_of(self, module: str) -> str:
         """The whole name of a module in its folder."""

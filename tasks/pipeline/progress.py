@@ -21,6 +21,8 @@ log = logging.getLogger("evenhand")
 
 YEARS = "years"
 """The one stage of a back-fill, whose steps are years."""
+PARTITIONS = "partitions"
+"""The same, where its steps are partitions of years."""
 Tell = Callable[[str], None]
 """Called after each step, with what there is to say of it. The work stops there if that was requested."""
 

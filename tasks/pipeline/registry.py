@@ -19,6 +19,9 @@ METHODS: dict[str, Method] = {name: import_module(f"tasks.methods.{name}.method"
 OUTCOMES_METHOD = "outcomes"
 """What stands for a method in the rows of the measures made without any."""
 
+WHOLE_YEAR = ("adjusted", "fgce", "cst", "cec")
+"""The methods of the partition ``all`` of a spec with ``by``: the others are asked of its other partitions alone."""
+
 OUTCOMES = ("approval_rate", "denial_rate")
 """The measures of the decisions themselves, made without any method."""
 
@@ -49,6 +52,11 @@ def covering() -> frozenset[str]:
     return frozenset(OUTCOMES).union(*(method.covering for method in METHODS.values()))
 
 
+def comparable() -> frozenset[str]:
+    """The measures whose meaning does not depend on the number of rows."""
+    return frozenset(OUTCOMES).union(*(method.comparable for method in METHODS.values()))
+
+
 def generator_of(spec: AuditSpec, method: Method) -> str | None:
     """What makes the counterfactuals of a method that is given some, as the audit spec asks for it."""
     return str(vars(spec.methods.named(method.name))["generator"]) if method.generators else None
@@ -77,8 +85,15 @@ def asked_for(spec: AuditSpec) -> list[Method]:
 def not_asked(spec: AuditSpec) -> list[str]:
     """A sentence that names the methods that an audit does not run, each with its reason; none where all run."""
     off = [method for name, method in METHODS.items() if name not in spec.methods.running()]
-    without = [each.name for each in off if each.generators and not spec.causal_graph.edges]
-    others = [each.name for each in off if each.name not in without]
-    why = ((without, "without a `causal_graph`"), (others, "not in `methods` of the spec"))
+    whole = spec.by is not None and spec.source.part is None
+    parts = [each.name for each in off if whole and each.name not in WHOLE_YEAR]
+    left = [each for each in off if each.name not in parts]
+    without = [each.name for each in left if each.generators and not spec.causal_graph.edges]
+    others = [each.name for each in left if each.name not in without]
+    why = (
+        (parts, "not run in `all`, which is every row of the year; asked of each partition where the spec has it"),
+        (without, "without a `causal_graph`"),
+        (others, "not in `methods` of the spec"),
+    )
     said = "; ".join(f"{', '.join(names)} ({reason})" for names, reason in why if names)
     return [f"Not run: {said}."] if said else []

@@ -8,12 +8,13 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as pads
 from threadpoolctl import threadpool_limits
 
 from schemas.artifact import Artifact, Partition
@@ -26,7 +27,7 @@ from tasks.lake.drafts import Drafts, Written, drafts
 from tasks.lake.store import Lake
 from tasks.pipeline.lineage.cost import cpu_seconds, measured
 from tasks.pipeline.lineage.digests import code_digest, versions
-from tasks.pipeline.lineage.refusals import Keeping, counted, kept, rows_counted, without
+from tasks.pipeline.lineage.refusals import Keeping, counts, kept, rows_counted, without
 from tasks.pipeline.scratch import Scratch
 from tasks.pipeline.stop_request import raise_if_stopped
 
@@ -49,14 +50,10 @@ class Produced:
     keeping: Keeping = field(default_factory=Keeping)
     """How the refused rows are counted, and which of them are written."""
 
-    def unheld(self) -> dict[str, pa.Table]:
-        """All tables as the function gives them: every refused row, and nothing is held against its declaration."""
-        counts = counted(self.refusals, self.keeping.memberships)
-        return {**self.tables, REFUSALS.name: self.refusals, REFUSAL_COUNTS.name: counts}
-
-    def keeping_all(self) -> "Produced":
-        """The same with every refused row written, whatever the audit spec says."""
-        return replace(self, keeping=replace(self.keeping, rule="all"))
+    def unheld(self) -> dict[str, pa.Table | Written]:
+        """All tables as the function gives them; nothing is held against its declaration."""
+        told = counts(self.refusals, self.keeping)
+        return {**self.tables, REFUSALS.name: self.refusals, REFUSAL_COUNTS.name: told}
 
 
 @dataclass(frozen=True)
@@ -82,7 +79,7 @@ class Stage:
         """Cache key: a hash of settings, inputs, reached code and versions of libraries."""
         said = {
             "stage": self.name,
-            "settings": settings.model_dump(mode="json"),
+            "settings": settings.identifying(),
             "inputs": {table.name: [a.sha256 for a in inputs[table.name]] for table in self.reads},
             "code": code_digest([self.function.__module__, *modules], self.files()),
             "versions": versions(),
@@ -219,7 +216,7 @@ def _told(stage: Stage, produced: Produced, contents: Mapping[str, Any], refusal
     if MEMBERSHIPS in stage.writes:
         told[MEMBERSHIPS.name] = without(contents[MEMBERSHIPS.name], refusals, written)
     if stage.of_applications:
-        told[REFUSAL_COUNTS.name] = counted(refusals, produced.keeping.memberships)
+        told[REFUSAL_COUNTS.name] = counts(refusals, produced.keeping)
     return {**told, REFUSALS.name: written}
 
 
@@ -241,14 +238,21 @@ def _balance_of(stage: Stage) -> str:
     return f"{stage.writes[0].name} and refusals"
 
 
-def _quarantine(stage: str, content: pa.Table, failed: Sequence[Any]) -> tuple[pa.Table, pa.Table]:
+def _quarantine(stage: str, content: pa.Table | Written, failed: Sequence[Any]) -> tuple[pa.Table | Written, pa.Table]:
     """Split off the rows that broke an expectation, each with the first one that it broke."""
     first: dict[str, Any] = {}
     for outcome in failed:
         for row_id in outcome.row_ids:
             first.setdefault(row_id, outcome)
-    bad = pc.is_in(content["row_id"], value_set=pa.array(list(first), pa.string()))
-    rows = content.filter(bad)
+    broken = pa.array(list(first), pa.string())
+    if isinstance(content, Written):
+        rows = content.dataset().to_table(filter=pads.field("row_id").isin(broken))
+        stays: pa.Table | Written = content.filtered(
+            lambda batch: pc.invert(pc.is_in(batch["row_id"], value_set=broken))
+        )
+    else:
+        bad = pc.is_in(content["row_id"], value_set=broken)
+        rows, stays = content.filter(bad), content.filter(pc.invert(bad))
     ids = rows["row_id"].to_pylist()
     n = len(ids)
     aside = REFUSALS.build(
@@ -261,7 +265,7 @@ def _quarantine(stage: str, content: pa.Table, failed: Sequence[Any]) -> tuple[p
         favourable=rows["favourable"] if "favourable" in rows.column_names else [None] * n,
         weight=[1.0] * n,
     )
-    return content.filter(pc.invert(bad)), aside
+    return stays, aside
 
 
 def _describe(stage: str, table: str, failed: Sequence[Any]) -> str:

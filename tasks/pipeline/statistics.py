@@ -5,13 +5,14 @@ Every stage with statistics of groups uses it, so that they look the same.
 
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from schemas.audit.partition import SAMPLED
 from schemas.tables.findings import AGGREGATES, DRAWS, TALLIES
 from tasks.numerics.results import Aggregate, Draws, Inference, Tally
 
@@ -25,6 +26,8 @@ class Origin:
     protected_attribute: str
     groups: tuple[str, ...]
     """Names of the groups, by number."""
+    sampled: Mapping[int, str] = field(default_factory=dict)
+    """How many members of a group were asked, of how many; of groups all of whom were, nothing."""
 
     def tallies(self, found: Sequence[Tally]) -> pa.Table:
         """One row for each value of each tally."""
@@ -71,8 +74,11 @@ class Origin:
             "group": [self.groups[each.group] for each in found],
             "subgroup": [getattr(each, "subgroup", 0) for each in found],
             "measure": [each.measure for each in found],
-            "parameters": [json.dumps(dict(each.parameters), sort_keys=True) for each in found],
+            "parameters": [json.dumps(self._parameters(each), sort_keys=True) for each in found],
         }
+
+    def _parameters(self, each: Tally | Aggregate | Draws) -> dict[str, float | str]:
+        return {**each.parameters, **({SAMPLED: self.sampled[each.group]} if each.group in self.sampled else {})}
 
     def _wanted(self, found: Sequence[Tally | Aggregate]) -> dict[str, list[bool]]:
         return {"headline": [each.headline for each in found], "compared": [each.compared for each in found]}

@@ -5,13 +5,14 @@ Rows are encoded here once. The table ``encodings`` records the meaning of each 
 
 import json
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from schemas.audit.column import ColumnSpec
+from schemas.audit.partition import Growth
 from schemas.audit.source import KeptRefusals
 from schemas.audit.spec import AuditSpec, StageSettings
 from schemas.errors import DataQualityError, SpecError, nearest
@@ -41,6 +42,8 @@ IMPUTED = "(missing)"
 
 class PreprocessSettings(StageSettings):
     """Settings of the features."""
+
+    memory: ClassVar[Growth] = Growth(100, 1.4)
 
     columns: dict[str, ColumnSpec]
     missing: Literal["exclude", "impute"]

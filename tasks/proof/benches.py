@@ -34,6 +34,8 @@ class Room:
     """The limit that the user gave, for a quick look."""
     reps: int | None = None
     """Repetitions that the user gave, of a benchmark that repeats simulations."""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """What the user gave for ``Bench.takes``: option -> value."""
 
     @property
     def limit(self) -> int:
@@ -62,14 +64,23 @@ class Bench:
     """Option -> what runs in place of ``lines`` where it is given."""
     repeats: bool = False
     """Whether it repeats simulations, as often as ``--reps`` says."""
+    takes: tuple[str, ...] = ()
+    """Further options, which ``lines`` finds in the room."""
+    of_any_size: bool = False
+    """Whether targets hold for whatever rows are asked for; else they are for the full sizes alone."""
 
     @property
     def options(self) -> tuple[str, ...]:
         """The options that it takes."""
-        return (*("--data",) * bool(self.files), "--rows", *("--reps",) * self.repeats, *self.forms)
+        return (*("--data",) * bool(self.files), "--rows", *("--reps",) * self.repeats, *self.forms, *self.takes)
 
     def run(
-        self, data: Path | None = None, rows: int | None = None, reps: int | None = None, form: str | None = None
+        self,
+        data: Path | None = None,
+        rows: int | None = None,
+        reps: int | None = None,
+        form: str | None = None,
+        given: Mapping[str, Any] | None = None,
     ) -> list[Row]:
         """Measures, and returns the rows of the table.
 
@@ -79,6 +90,7 @@ class Bench:
                 but for those of simulations, which hold for any size.
             reps: Repetitions of simulations.
             form: The option of ``forms`` that is given.
+            given: Options of ``takes``, with their values.
 
         Raises:
             SpecError: The limit on rows is too low.
@@ -95,8 +107,9 @@ class Bench:
         with tempfile.TemporaryDirectory() as place:
             Lake(Path(place)).require_space(self.disk, "the benchmark")
             lines = self.forms[form] if form else self.lines
-            found = list(lines(Room(Path(place), inside, rows, reps)))
-        return found if rows is None or self.repeats else [{**each, "target": None, "met": None} for each in found]
+            found = list(lines(Room(Path(place), inside, rows, reps, given or {})))
+        whole = rows is None or self.repeats or self.of_any_size
+        return found if whole else [{**each, "target": None, "met": None} for each in found]
 
 
 @dataclass(frozen=True)

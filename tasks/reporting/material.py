@@ -7,18 +7,18 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import pyarrow as pa
 
 from schemas.audit.causal import CausalGraph
 from schemas.audit.column import ColumnSpec
-from schemas.audit.limits import Threshold, Verdicts
+from schemas.audit.limits import Bootstrap, Threshold, Verdicts
 from schemas.audit.methods import Methods, MethodSettings
 from schemas.audit.model import Model
+from schemas.audit.partition import ALL, SAMPLED, Growth, Part, unsampled
 from schemas.audit.source import Source
 from schemas.audit.spec import (
-    Bootstrap,
     Decision,
     Disclosure,
     Explain,
@@ -37,6 +37,8 @@ S = TypeVar("S", bound=MethodSettings)
 
 class ReportSettings(StageSettings):
     """All of the audit spec that a reader of the report is told, and what identifies the run."""
+
+    memory: ClassVar[Growth] = Growth(110, 1.2)
 
     name: str
     title: str
@@ -113,8 +115,13 @@ class Measure:
 
     @cached_property
     def said(self) -> dict[str, Any]:
-        """The parameters."""
-        return dict(json.loads(self.parameters or "{}"))
+        """The parameters that tell measures apart: without how many were asked."""
+        return dict(json.loads(unsampled(self.parameters or "{}")))
+
+    @property
+    def sampled(self) -> str:
+        """How many were asked, of how many; empty where everybody was."""
+        return str(json.loads(self.parameters or "{}").get(SAMPLED, ""))
 
 
 @dataclass(frozen=True)
@@ -204,6 +211,18 @@ class Material:
     def asked(self, kind: type[S]) -> S:
         """What the audit asked of the method with settings of this kind; their defaults where it did not."""
         return self.settings.methods.of(kind) or kind()
+
+    @property
+    def part(self) -> Part | None:
+        """The partition of many that the run is about; None where it is about every row."""
+        part = self.settings.source.part
+        return None if part is None or part.value == ALL else part
+
+    @property
+    def title(self) -> str:
+        """Of the audit, with the partition that the run is about."""
+        title = self.settings.title or self.settings.name
+        return title if self.part is None else f"{title}, {self.part.column} {self.part.value}"
 
     @property
     def restricted(self) -> str:

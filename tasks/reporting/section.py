@@ -21,6 +21,8 @@ class Cell:
     """For a state: its code, which decides colour and shape; the words stand in ``text``."""
     detail: str = ""
     """The interval of a number, which may stand on a line of its own."""
+    address: str = ""
+    """Where the text leads to, from the page; empty where it leads nowhere."""
 
     @property
     def whole(self) -> str:

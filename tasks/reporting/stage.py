@@ -38,10 +38,11 @@ READ = (
     balanced=False,
 )
 def report(*tables: pa.Table, settings: ReportSettings) -> Produced:
-    """The files of a report, and their list."""
-    from tasks.reporting.pages.files import files  # loads what makes pages, and a plan makes none
+    """The files of a report, and their list; those of the short one where the run is about one of many partitions."""
+    from tasks.reporting.pages.files import files, short  # loads what makes pages, and a plan makes none
 
-    made = files(material_of(tables, settings))
+    material = material_of(tables, settings)
+    made = (short if material.part else files)(material)
     index = REPORT_INDEX.build(file=list(made), bytes=[len(content) for content in made.values()])
     return Produced({REPORT_INDEX.name: index}, files=made)
 

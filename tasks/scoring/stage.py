@@ -6,12 +6,13 @@ Scope: the tables, and the check that a model file is the one of the stage's key
 
 import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from schemas.audit.model import Model
+from schemas.audit.partition import Growth
 from schemas.audit.spec import AuditSpec, Protected, StageSettings
 from schemas.errors import InfrastructureError
 from schemas.tables.applications import (
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 class ScoreSettings(StageSettings):
     """Settings of the scores; a model file counts by its digest."""
+
+    memory: ClassVar[Growth] = Growth(155, 5)
 
     model: Model
     model_sha256: str | None

@@ -125,7 +125,7 @@ class TestPrefectFile:
 
     def test_it_is_of_the_prefect_that_is_locked(self) -> None:
         said = yaml.safe_load((DEPLOYMENTS / "prefect.yaml").read_text())
-        assert f"prefect=={said['prefect-version']}\n" in (REPOSITORY / "requirements.lock").read_text()
+        assert f"prefect=={said['prefect-version']} \\\n" in (REPOSITORY / "requirements.lock").read_text()
 
     def test_entrypoints_are_flows_that_take_the_parameters(self, deployments: dict[str, Any]) -> None:
         from prefect import Flow
@@ -178,5 +178,5 @@ def test_the_lock_has_the_set_of_libraries_that_was_tried() -> None:
     text = (REPOSITORY / "docs" / "decisions" / "0029-libraries-that-move-together.md").read_text()
     tried = dict(re.findall(r"^\| ([a-z]+) \| (\d[\d.]*) \|$", text, re.M))
     assert set(tried) == {"prefect", "fastapi", "sqlalchemy", "aiosqlite", "asyncpg"}
-    locked = dict(re.findall(r"^([a-z]+)==(\S+)$", (REPOSITORY / "requirements.lock").read_text(), re.M))
+    locked = dict(re.findall(r"^([a-z]+)==(\S+) ", (REPOSITORY / "requirements.lock").read_text(), re.M))
     assert {name: locked[name] for name in tried} == tried

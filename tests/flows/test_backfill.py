@@ -26,7 +26,9 @@ from loans_by_year import (
 
 from flows.backfill import rows
 from flows.cli.years.backfill import _ended
-from flows.partitions.attempts import SERIOUSNESS, Attempt, YearState, attempts, latest, recorded, worst
+from flows.partitions.attempts.reading import attempts, latest
+from flows.partitions.attempts.record import SERIOUSNESS, Attempt, YearState, worst
+from flows.partitions.attempts.recorder import recorded
 from flows.partitions.year_audit import audit_year
 from flows.runs.index import last_run, protect, runs_of
 from flows.runs.manifest import read_manifest

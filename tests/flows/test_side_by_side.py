@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import environment, evenhand
+from conftest import environment, evenhand, evenhand_process
 from stopping import AIM, LIMIT, MESSAGE, spec_of_all_methods, started
 
 from tasks.lake.store import Lake
@@ -58,3 +58,12 @@ def test_until_a_stage_no_report_is_made_and_nothing_is_judged(place: Path, serv
     assert not lake.storage.glob("reports/*/report.html")
     again = json.loads(evenhand(*words, server=server).stdout)
     assert [row["source"] for row in again] == ["lake", "lake"]
+
+
+@pytest.mark.slow
+def test_processes_say_nothing_at_their_end(tmp_path: Path) -> None:
+    """Bindings print what they take for leaked, forty lines below the answer."""
+    words = ["audit", "--until", "ingest", "--jobs", "2", "--lake", str(tmp_path / "lake")]
+    done = evenhand_process(*words)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1].startswith("ingest: "), done.stderr

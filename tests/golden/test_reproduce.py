@@ -82,7 +82,7 @@ def graphs(draw):
 def test_the_graph_over_rows_is_what_a_loop_makes_of_it(graph):
     node, pairs = graph
     group = (node % 2).astype(np.int32)
-    nodes = FEASIBILITY_NODES.build(row_id=[str(i) for i in range(len(node))], node=node)
+    nodes = FEASIBILITY_NODES.build(row_id=[str(i) for i in range(len(node))], node=node, draw=[0] * len(node))
     source, destination = zip(*pairs, strict=True) if pairs else ((), ())
     edges = FEASIBILITY_EDGES.build(source=source, destination=destination, distance=[0.0] * len(pairs))
     found = row_graph.cells(nodes, edges, group, ["even", "odd"])

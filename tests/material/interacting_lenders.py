@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logit
 
-from flows.bench.planted_audit import LOGGED, columns
+from flows.bench.planted.audit import LOGGED, columns
 from flows.bench.verdicts import LENDER, only
 from tasks.ingest.synthetic.algorithm.planted_lenders import Scenario, at_limit, draw
 from tasks.methods.adjusted.algorithm.ladder.applications import Applications, Block, Control

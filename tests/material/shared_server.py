@@ -17,6 +17,8 @@ from typing import Any
 import psutil
 from filelock import FileLock
 
+from flows.supervision.prepare import seed_database
+
 QUICK = {"PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "3"}
 """Tests of schedules wait for it; else it is a minute."""
 _PR_SET_PDEATHSIG = 1
@@ -63,7 +65,8 @@ def _start(place: Path, environment: dict[str, str], record: Path) -> "subproces
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     home = place / f"prefect-{port}"
-    home.mkdir()
+    seed_database(home)  # saves the migrations
+    home.mkdir(exist_ok=True)
     output = home / "server.log"
     with output.open("w") as file:
         process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Draws the rows of ``evenhand bench ingest``, copies them plainly or converts them, each in a process of its own.
+"""Draws the rows of ``evenhand bench ingest``, copies, converts and sorts them, and reads lenders, each in a process.
 
 Rows are those of a twin of the public register: the same seed gives the same file.
 """
@@ -8,16 +8,24 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow.parquet as pq
 
-from tasks.ingest.hmda.canonical.cells import literal
-from tasks.ingest.hmda.conversion import convert
+from schemas.audit.partition import Part
+from schemas.tables.hmda import HMDA_APPLICATIONS
+from tasks.ingest.hmda.canonical.cells import literal, quoted
+from tasks.ingest.hmda.conversion import APPLICATIONS_FILE, convert
 from tasks.ingest.hmda.files.recognition import recognise
+from tasks.ingest.hmda.sorted_rows import LENDER, LENDERS_FILE, SORTED, table_of
 from tasks.ingest.synthetic.twin import write
 from tasks.ingest.synthetic.twin.algorithm.settings import TwinSettings
+from tasks.ingest.vintages.lenders import write_lenders
+from tasks.ingest.vintages.sorting import sort_rows
 from tasks.proof.work import answer, peak_mb, timed
 
 SEED, YEAR, LENDERS = 8, 2022, 4_000
 FILE = "public_lar.psv"
+READS, READ = 10, 21
+"""Reads of a lender, and columns of each."""
 
 
 def generate(place: str, rows: str) -> dict[str, Any]:
@@ -46,5 +54,28 @@ def canonical(place: str) -> dict[str, Any]:
     return {"rows": rows, **times, "peak_mb": peak_mb()}
 
 
+def sorting(place: str) -> dict[str, Any]:
+    """Sorts the converted rows by state and lender, and counts the lenders with digests of their rows."""
+    folder = Path(place) / "canonical"
+    with timed() as times:
+        rows = sum(sort_rows(folder / APPLICATIONS_FILE, folder).values())
+        lenders = write_lenders(folder / SORTED, folder)
+    return {"rows": rows, "lenders": lenders, **times, "peak_mb": peak_mb()}
+
+
+def lender(place: str, which: str) -> dict[str, Any]:
+    """Reads the rows of the largest lender, or of one in the middle, as an audit does; mean of ten reads."""
+    rows = Path(place) / "canonical" / SORTED
+    lenders = pq.read_table(rows.with_name(LENDERS_FILE), partitioning=None).sort_by("rows").to_pylist()
+    told = lenders[len(lenders) // 2 if which == "middle" else -1]
+    part = Part(column=LENDER, value=told["lender_id"], rows_sha256=told["rows_sha256"])
+    columns = ", ".join(quoted(column.name) for column in HMDA_APPLICATIONS.columns[:READ])
+    with duckdb.connect(config={"threads": 1}) as connection, timed() as times:
+        for _ in range(READS):
+            query = f"SELECT {columns} FROM {table_of(rows, part)} WHERE {LENDER} = {literal(part.value)}"  # noqa: S608 quoted
+            found = connection.sql(f"{query} ORDER BY source_row").to_arrow_table().num_rows
+    return {"rows": found, **{name: value / READS for name, value in times.items()}, "peak_mb": peak_mb()}
+
+
 if __name__ == "__main__":
-    answer(generate, plain, canonical)
+    answer(generate, plain, canonical, sorting, lender)

@@ -1,4 +1,4 @@
-"""Commands ``evenhand data ...``: lists, fetches, adds and describes editions of HMDA, and draws a twin."""
+"""Commands ``evenhand data ...``: lists, fetches, adds, sorts and describes editions of HMDA, and draws a twin."""
 
 import json
 import sys
@@ -182,6 +182,35 @@ def twin(
     written = write(folder, settings, seed)
     said = {"file": str(written.rows), "truth": str(written.truth), "rows": written.count}
     _print_json(said) if as_json else _print_facts("written", said)
+
+
+@app.command(epilog="Example: evenhand data repack --year 2022")
+def repack(year: YearOption, lake: LakeOption = "data/lake", as_json: JsonOption = False) -> None:
+    """Rewrite the vintages of a year that lie in one file into files by state that are sorted by lender.
+
+    An audit reads the same rows from both. A vintage that is sorted already is left as it is.
+    """
+    from flows.supervision.presence import at_work, command_id
+    from schemas.errors import SpecError
+    from tasks.ingest.vintages.repacking import repack as repacked
+    from tasks.ingest.vintages.store import vintages
+    from tasks.lake.storage import storage_at
+    from tasks.lake.store import Lake
+
+    held = vintages(opened := Lake(lake), year) if storage_at(lake).exists("vintages") else []
+    if not held:
+        raise SpecError(f"the lake {lake} holds no vintage of {year}; `evenhand data list` says which years it holds")
+    made = []
+    with at_work(opened, command_id()):
+        for vintage in held:
+            now = repacked(opened, vintage)
+            made += [now] if now else []
+            if now and not as_json:
+                _print_vintage(now, as_json)
+            elif not as_json:
+                sys.stdout.write(f"{vintage} is sorted already: nothing to do\n")
+    if as_json:
+        _print_vintages(made)
 
 
 def _day(moment: datetime | None) -> date | None:

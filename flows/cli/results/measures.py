@@ -22,10 +22,10 @@ Column = Literal["method", "group", "measure", "value", "n", "state", "-value", 
 _TABLES = ("measures", "published_measures", "verdicts", "published_verdicts")
 _SILENT = ("subgroup", "parameters", "reference_group", "events", "p", "q", "note")
 _CHECKED = ("breach", "within", "insufficient_evidence")
-_WANTED = """
+_WANTED = r"""
     ($measure IS NULL OR measure = $measure) AND ($method IS NULL OR method = $method)
     AND ($group IS NULL OR "group" = $group) AND ($state IS NULL OR state = $state)
-    AND ($parts OR (subgroup = 0 AND parameters = '{}'))
+    AND ($parts OR (subgroup = 0 AND regexp_full_match(parameters, '\{("sampled": "[^"]*")?\}')))
     AND ($every OR state IN $checked OR measure IN $headline)
 """
 

@@ -10,7 +10,7 @@ import typer
 
 from flows.cli.options import JsonOption, LakeOption, LatestArgument
 from flows.cli.summary import print_rows
-from flows.cli.terminal import console, print_json
+from flows.cli.terminal import console, print_json, visible
 from schemas.errors import InfrastructureError, SpecError
 from schemas.terms import ExitCode
 
@@ -152,7 +152,7 @@ def _print(run: str, made: Iterable[Path], lines: Iterable["Line"], as_json: boo
         print_json({"run": run, "written": [str(path) for path in made], "checked": rows})
         return
     for path in made:
-        sys.stdout.write(f"{path}\n")
+        sys.stdout.write(f"{visible(str(path))}\n")
     if rows:
         print_rows(console, f"files of run {run}: what each has, of the most it may have", rows)
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from flows.runs.manifest import read_manifest
 from flows.runs.replay import planned_again
 from schemas.artifact import Partition
+from schemas.audit.source import KeptRefusals
 from schemas.errors import SpecError
 from schemas.tables.applications import APPLICATIONS, FEATURES, REFUSALS
 from tasks.ingest.stage import ingest
@@ -49,12 +50,13 @@ def why_refused(lake: Lake, run: str, row_id: str) -> pa.Table | None:
 def _asked_again(lake: Lake, step: Step, done: list[Partition], row_id: str) -> pa.Table:
     """The refusal of a row by a stage that is called once more, if it refuses it."""
     tables = step.stage.read(lake, inputs(step, done))
-    produced = step.stage.function(*tables, settings=step.settings)
+    settings = step.settings.model_copy(update={"refusals": KeptRefusals(keep="all")})
+    produced = step.stage.function(*tables, settings=settings)
     found = _row(produced.refusals, row_id)
     if found.num_rows:
         return found
     rows_in = produced.rows_in if produced.rows_in is not None else tables[0].num_rows
-    return _row(hold(step.stage, produced.keeping_all(), rows_in)[1], row_id)
+    return _row(hold(step.stage, produced, rows_in)[1], row_id)
 
 
 def _has(lake: Lake, done: list[Partition], table: str, row_id: str) -> bool:

@@ -8,7 +8,7 @@ import typer
 from flows.cli.completion import complete_audits, complete_years
 from flows.cli.options import JsonOption, LakeOption, LatestArgument, year_of
 from flows.cli.summary import print_rows
-from flows.cli.terminal import console, errors, print_json
+from flows.cli.terminal import console, errors, print_json, visible
 from schemas.errors import SpecError
 from schemas.terms import State
 
@@ -52,7 +52,8 @@ def runs(
     if as_json:
         print_json([vars(run) for run in shown])
         return
-    print_rows(console, "", [_row(run) for run in shown])
+    parted = any(run.partition for run in shown)
+    print_rows(console, "", [_row(run, parted=parted) for run in shown])
     if len(found) > limit:
         errors.print(f"{len(found) - limit} older runs are not shown: --limit {len(found)}", markup=False)
 
@@ -70,7 +71,7 @@ def show(run: LatestArgument = None, lake: LakeOption = "data/lake", as_json: Js
         print_json(page)
         return
     for line in summary(page, place, left_out=left_out(there, name), more=remarks(there, name)):
-        sys.stdout.write(f"{line}\n")
+        sys.stdout.write(f"{visible(line)}\n")
     for warning in page["warnings"]:
         errors.print(f"warning: {warning}", markup=False)
 
@@ -81,13 +82,14 @@ def _nothing(lake: str, audits: list[str]) -> str:
     return f"no run of the lake {lake} fits these; it has runs of {', '.join(audits)}"
 
 
-def _row(run: "Listed") -> dict[str, Any]:
+def _row(run: "Listed", *, parted: bool) -> dict[str, Any]:
     finished = run.finished.replace("T", " ")[:16]
     states = _by_state(run.theories) or State(run.state).value.replace("_", " ")
     return {
         "run": run.run,
         "audit": run.audit,
         "year": run.year,
+        **({"partition": " ".join(run.partition.values()) if run.partition else ""} if parted else {}),
         "finished": finished,
         "state by question": "; ".join([states, *["protected"] * run.protected]),
     }

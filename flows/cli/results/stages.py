@@ -39,7 +39,11 @@ def stages(run: LatestArgument = None, lake: LakeOption = "data/lake", as_json: 
 
 def print_stages(title: str, found: Sequence[dict[str, Any]]) -> None:
     """Print rows of ``tasks.lake.stage_runs`` as a table, with the sums of their times."""
-    rows = [{name: _shown(name, value) for name, value in row.items()} for row in found]
+    from tasks.lake.stage_runs import OF_PARTITION  # loads pyarrow
+
+    parted = any(row.get(OF_PARTITION[0]) for row in found)
+    names = [name for row in found[:1] for name in row if parted or name not in OF_PARTITION]
+    rows = [{name: _shown(name, row[name]) for name in names} for row in found]
     print_rows(console, title, rows)
     wall, cpu = (sum(row[name] or 0.0 for row in found) for name in ("seconds", "cpu_seconds"))
     console.print(f"in all {wall:,.1f} s of stages, {cpu:,.1f} CPU s", markup=False)

@@ -9,7 +9,7 @@ import typer
 from flows.cli.options import LakeOption, LatestArgument
 from flows.cli.results.answers import FormatOption, JsonOption, ask, print_answer
 from flows.cli.summary import robustness_words
-from flows.cli.terminal import errors, print_json
+from flows.cli.terminal import errors, print_json, visible
 from schemas.errors import SpecError, nearest
 from schemas.terms import State, Theory
 
@@ -106,7 +106,7 @@ def adjusted(
         raise SpecError(f"no such group; of {group!r}: {nearest(group or '', sorted(known))}")
     print_answer(rows, list(rows[0]), "json" if as_json else "table")
     for row in () if as_json else ask(lake, run, _UNSEEN, {"group": group}).to_pylist():
-        sys.stdout.write(_sentence(row))
+        sys.stdout.write(visible(_sentence(row)))
 
 
 @app.command(epilog="Example: evenhand disclose boston1990-1990-0123456789")

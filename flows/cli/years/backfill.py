@@ -1,7 +1,7 @@
-"""Commands over years: plan, backfill, protect."""
+"""Commands over years: backfill, protect."""
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +9,6 @@ import typer
 
 from flows.cli.completion import complete_spans
 from flows.cli.options import (
-    HeldYearsOption,
     JsonOption,
     LakeOption,
     RunArgument,
@@ -20,12 +19,10 @@ from flows.cli.options import (
 )
 from flows.cli.summary import print_rows
 from flows.cli.terminal import console, print_json, show_progress
-from flows.cli.years.stages import aligned, matrix
 from schemas.terms import ExitCode
 
 if TYPE_CHECKING:
-    from flows.partitions.forecast import Cost, Forecast
-    from flows.partitions.standing import Stand
+    from flows.partitions.attempts.record import Attempt
     from schemas.audit.file import SpecFile
 
 app = typer.Typer()
@@ -33,37 +30,6 @@ app = typer.Typer()
 YearsOption = Annotated[
     str, typer.Option("--years", help="Such as 2010-2024, or 2012,2015-2017.", autocompletion=complete_spans)
 ]
-
-
-@app.command(epilog="Example: evenhand plan hmda.yaml, or: evenhand plan hmda.yaml --years 2010-2024")
-def plan(
-    spec: SpecArgument,
-    years: HeldYearsOption = None,
-    lake: LakeOption = "data/lake",
-    set_: SetOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Print what a back-fill would run, year by stage, why, and what it would cost by earlier runs. Runs nothing.
-
-    Exits with the code that the most serious of the years would end with that cannot be run as things are; else 0.
-    """
-    from flows.partitions.attempts import worst
-    from flows.partitions.forecast import forecast
-    from flows.partitions.held_years import held_years
-    from flows.partitions.years import parse_years
-    from tasks.lake.store import Lake
-
-    read, opened = _read(spec, set_).spec, Lake(lake)
-    found = forecast(read, held_years(read, opened) if years is None else parse_years(years), opened)
-    if as_json:
-        print_json([asdict(year) for year in found])
-    else:
-        print_rows(console, "what a back-fill would run", [_planned(year) for year in found])
-        if any(year.stages for year in found):
-            print_rows(
-                console, "stage by stage", aligned([{"year": year.year, **matrix(year.stages)} for year in found])
-            )
-    raise typer.Exit(worst([year.exit_code for year in found]))
 
 
 @app.command(epilog="Example: evenhand backfill hmda.yaml --years 2010-2024 --workers 2")
@@ -87,6 +53,14 @@ def backfill(
         bool,
         typer.Option("--force", help="Audit years with a protected run, too, and where memory may not suffice."),
     ] = False,
+    by_value: Annotated[
+        list[str] | None,
+        typer.Option("--by-value", metavar="VALUE", help="Of a spec with `by`: these partitions alone."),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, help="Of a spec with `by`: so many partitions of a year, the largest, beside `all`."),
+    ] = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -96,18 +70,23 @@ def backfill(
     1 breach, 3 insufficient evidence, and 0 if all are within their limits.
     """
     from flows.launch.backfill import Backfill, run_backfill
-    from flows.partitions.attempts import Attempt
+    from flows.partitions.attempts.record import Attempt
+    from flows.partitions.lenders.outlook import Choice
     from flows.partitions.monitoring import said_of_years
-    from flows.partitions.runners import RunnerSettings
+    from flows.partitions.runners.task_runners import RunnerSettings
     from flows.partitions.years import parse_years
     from tasks.lake.store import open_lake
 
     if not as_json:
         show_progress()
     settings = RunnerSettings.parse(runner, address, workers).model_dump()
-    found = run_backfill(Backfill(_read(spec, set_).spec, parse_years(years), lake, settings, force, jobs))
+    chosen = Choice(tuple(by_value or ()), limit)
+    read = _read(spec, set_).spec
+    found = run_backfill(Backfill(read, parse_years(years), lake, settings, force, jobs, chosen))
     if as_json:
         print_json(found)
+    elif read.by is not None:
+        print_partitions([Attempt.model_validate(record) for record in found["years"]])
     else:
         print_rows(
             console, f"years of {found['audit']}", [_ended(Attempt.model_validate(year)) for year in found["years"]]
@@ -136,37 +115,26 @@ def _read(path: Path, pairs: list[str] | None) -> "SpecFile":
     return load_spec(path, dict(pair(each) for each in pairs or []))
 
 
-def _planned(year: "Forecast") -> dict[str, Any]:
-    first = next((s for s in year.stages if s.state.value != "ok"), None)
-    why = year.blocked or (f"{year.protected} is protected" if year.protected else first.reason if first else "")
-    lacks = f"lacks {', '.join(year.lacking)}" if year.lacking else ""
-    state = "cannot run" if year.blocked else "protected" if year.protected else _range(year.stages)
-    return {
-        "year": year.year,
-        "would run": state,
-        **_costs(year.cost),
-        "why": "; ".join(word for word in (why, lacks) if word),
-    }
-
-
-def _range(stages: Sequence["Stand"]) -> str:
-    """The stages to be run, with how the first of them stands."""
-    left = [s for s in stages if s.state.value != "ok"]
-    if not left:
-        return "nothing"
-    from_to = left[0].stage if len(left) == 1 else f"{left[0].stage} to {left[-1].stage}"
-    return f"{from_to}: {left[0].state.value}"
-
-
-def _costs(cost: "Cost") -> dict[str, str]:
-    rows = "unknown" if cost.rows is None else f"{'about ' if cost.about else ''}{cost.rows:,}"
-    seconds = "unknown" if cost.seconds is None else f"{cost.seconds:,.0f} s"
-    return {"rows": rows, "time": seconds, "disk": "unknown" if cost.bytes is None else f"{cost.bytes / 2**20:,.1f} MB"}
+def print_partitions(records: "Sequence[Attempt]") -> None:
+    """Print how many partitions of each year ended in which state, and those that failed."""
+    counts = Counter((record.year, record.state.value) for record in records if record.value)
+    print_rows(
+        console, "partitions", [{"year": y, "state": s, "partitions": n} for (y, s), n in sorted(counts.items())]
+    )
+    failed = [_ended(record) for record in records if record.state.value == "failed"]
+    if failed:
+        print_rows(console, "failed", failed)
 
 
 def _ended(record: Any) -> dict[str, Any]:
     seconds = "" if record.seconds is None else f"{record.seconds:.1f}"
-    words = {"year": record.year, "state": record.state.value, "seconds": seconds, "computed": record.computed}
+    words = {
+        "year": record.year,
+        **({"partition": record.value} if record.value else {}),
+        "state": record.state.value,
+        "seconds": seconds,
+        "computed": record.computed,
+    }
     lacks = f"lacks {', '.join(record.lacking)}" if record.lacking else ""
     why = "; ".join(word for word in (record.message.split("\n")[0], lacks) if word)
     return {**words, "read": record.source_words, "run": record.run or "", "why": why}

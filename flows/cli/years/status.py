@@ -11,8 +11,10 @@ from flows.cli.options import JsonOption, LakeOption
 from flows.cli.summary import print_rows
 from flows.cli.terminal import console, print_json
 from flows.cli.years.stages import aligned, matrix
+from tasks.pipeline.progress import duration
 
 if TYPE_CHECKING:
+    from flows.operations.partition_status import PartStatus, YearOfPartitions
     from flows.operations.status import Standing
 
 app = typer.Typer()
@@ -33,24 +35,51 @@ def status(
         ),
     ] = None,
     long: Annotated[bool, typer.Option("--long", help="Stage by stage, and whole reasons.")] = False,
+    by: Annotated[
+        bool, typer.Option("--by", help="Of audits with `by`: a line a partition, those that failed first.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Print how every year of every audit of the lake stands. Always exits 0 if it can be told."""
+    from flows.operations.partition_status import partition_status
     from flows.operations.status import status as standing
+    from flows.partitions.years import parse_years
     from tasks.lake.store import open_lake
 
-    found = standing(open_lake(lake))
+    found, parted = standing(open_lake(lake)), partition_status(open_lake(lake))
     if years is not None:
         found = list(_of_years(found, years))
+        parted = [year for year in parted if year.year in parse_years(years)]
     if as_json:
-        print_json([asdict(year) for year in found])
+        print_json([*map(asdict, found), *map(asdict, parted)])
         return
-    if not found:
+    if not (found or parted):
         console.print(f"the lake {lake} has no audit of any year yet", markup=False, soft_wrap=True)
     for audit in dict.fromkeys(year.audit for year in found):
         mine = [year for year in found if year.audit == audit]
         rows = aligned([_long(year) for year in mine]) if long else [_short(year) for year in mine]
         print_rows(console, f"years of {audit}", rows)
+    if parted:
+        print_rows(console, "years by partitions", [_counts(year) for year in parted])
+    for year in parted if by else ():
+        print_rows(
+            console, f"{year.audit} {year.year} by {year.column}", [_partition(part) for part in year.partitions]
+        )
+
+
+def _counts(year: "YearOfPartitions") -> dict[str, Any]:
+    """A year by the states of its partitions."""
+    states = ", ".join(f"{n:,} {state.replace('_', ' ')}" for state, n in sorted(year.states.items()))
+    left = "unknown" if year.seconds_left is None else duration(year.seconds_left) if year.seconds_left else "none"
+    rate = "" if year.per_hour is None else f"{year.per_hour:,.0f}"
+    done = f"{year.done:,} of {year.total:,}"
+    return {"audit": year.audit, "year": year.year, "done": done, "an hour": rate, "left": left, "states": states}
+
+
+def _partition(part: "PartStatus") -> dict[str, Any]:
+    seconds = "" if part.seconds is None else f"{part.seconds:,.1f}"
+    told = {"partition": part.value, "rows": f"{part.rows:,}", "state": part.state, "seconds": seconds, "run": part.run}
+    return {**told, "why": part.message.split("\n")[0]}
 
 
 def _of_years(found: "Sequence[Standing]", years: str) -> "Iterable[Standing]":

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from flows.cli.completion import complete_audits, complete_specs, complete_years
-from flows.cli.options import HeldYearsOption, JsonOption, LakeOption, load_spec
+from flows.cli.options import ByValueOption, HeldYearsOption, JsonOption, LakeOption, load_spec
 from flows.cli.summary import print_rows
 from flows.cli.terminal import console, print_json
+from schemas.audit.partition import ALL
+from schemas.errors import SpecError
 from schemas.terms import ExitCode
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ def trend(
         typer.Argument(help="The audit spec that the years were audited by.", autocompletion=complete_specs),
     ],
     years: HeldYearsOption = None,
+    by_value: ByValueOption = None,
     lake: LakeOption = "data/lake",
     fail_on: Annotated[
         FailOn, typer.Option("--fail-on", help="Exit with 1 if a group has changed, or its years are in breach.")
@@ -51,7 +54,10 @@ def trend(
     from tasks.lake.store import open_lake
 
     read, opened = load_spec(spec, {}).spec, open_lake(lake)
-    made = make_trend(read.name, held_years(read, opened) if years is None else parse_years(years), opened)
+    if by_value is not None and read.by is None:
+        raise SpecError("--by-value names a partition, and the spec has no `by`; leave it out")
+    asked = held_years(read, opened) if years is None else parse_years(years)
+    made = make_trend(read.name, asked, opened, ALL if by_value is None else by_value)
     monitored = [] if made.monitoring is None else made.monitoring.to_pylist()
     if as_json:
         print_json({"page": made.page, "measures": made.table.to_pylist(), "monitoring": monitored})

@@ -1,5 +1,8 @@
 """Settings of stages that use generators of mediators."""
 
+from typing import ClassVar
+
+from schemas.audit.partition import Growth
 from schemas.audit.spec import AuditSpec, Protected, StageSettings
 from schemas.errors import SpecError
 from schemas.terms import Kind, Role
@@ -8,6 +11,8 @@ from tasks.counterfactuals.gan.settings import MediatorSettings
 
 class GeneratorSettings(StageSettings):
     """Settings of the generators in a stage."""
+
+    memory: ClassVar[Growth] = Growth(400, 6.6)
 
     protected: tuple[Protected, ...]
     mediators: tuple[str, ...]

@@ -7,6 +7,7 @@ is in ``reading``.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from schemas.audit.partition import Part
 from schemas.errors import DataQualityError, InfrastructureError
 from schemas.terms import Refusal
 from tasks.ingest.hmda.canonical.cells import quoted
@@ -21,7 +23,9 @@ from tasks.ingest.hmda.canonical.codes import CANONICAL
 from tasks.ingest.hmda.canonical.columns import lacking
 from tasks.ingest.hmda.files.recognition import Recognised, recognise
 from tasks.ingest.hmda.lines import broken_rows, open_raw, source_rows
+from tasks.ingest.hmda.sorted_rows import files_of, is_sorted, table_of
 from tasks.ingest.sources.raw import Unread
+from tasks.lake.threads import connected
 
 if TYPE_CHECKING:
     import duckdb
@@ -33,16 +37,15 @@ class OpenFile:
 
     name: str
     """As it was given."""
-    folder: Path
-    """Where ``applications.parquet`` and ``refusals.parquet`` are."""
+    rows: Path
+    """The applications: a file, or the directory of a sorted vintage; ``refusals.parquet`` lies beside it."""
     recognised: Recognised | None
     """None of a vintage."""
     connection: "duckdb.DuckDBPyConnection"
 
-    @property
-    def rows(self) -> Path:
-        """The applications."""
-        return self.folder / "applications.parquet"
+    def table(self, part: Part | None = None) -> str:
+        """The applications as a table of SQL; of a lender's part at least the lender's."""
+        return table_of(self.rows, part)
 
     @property
     def own(self) -> tuple[str, ...]:
@@ -59,7 +62,7 @@ class OpenFile:
         Raises:
             InfrastructureError: a vintage's refusals do not lie beside its applications.
         """
-        file = self.folder / "refusals.parquet"
+        file = self.rows.with_name("refusals.parquet")
         if not file.is_file():
             raise InfrastructureError(
                 f"there is no {file.name} beside {self.rows}, and rows that were refused would go untold: give "
@@ -104,21 +107,24 @@ def open_file(path: Path) -> Iterator[OpenFile]:
         DataQualityError: no known layout, a Parquet file of another table, or a file that cannot be read to its end.
         InfrastructureError: it cannot be read, or the disk for temporary files is full.
     """
-    import duckdb
+    from tasks.ingest.hmda.conversion import APPLICATIONS_FILE, convert
 
-    from tasks.ingest.hmda.conversion import convert
-
-    with TemporaryDirectory(prefix="evenhand-hmda-") as scratch, duckdb.connect() as connection:
+    with (
+        TemporaryDirectory(prefix="evenhand-hmda-") as scratch,
+        connected() as connection,
+    ):
         if _is_parquet(path):
             _check_canonical(path)
-            yield OpenFile(path.name, path.parent, None, connection)
+            yield OpenFile(path.name, path, None, connection)
             return
         recognised = recognise(path, Path(scratch))
         convert(recognised, Path(scratch))
-        yield OpenFile(path.name, Path(scratch), recognised, connection)
+        yield OpenFile(path.name, Path(scratch) / APPLICATIONS_FILE, recognised, connection)
 
 
 def _is_parquet(path: Path) -> bool:
+    if is_sorted(path):
+        return True
     with path.open("rb") as file:
         return file.read(4) == b"PAR1"
 
@@ -128,20 +134,25 @@ def _own(recognised: Recognised) -> tuple[str, ...]:
 
 
 def _with_values(path: Path) -> set[str]:
-    """Columns of a Parquet file that are not null in every row, by the counts that it keeps."""
-    meta = pq.ParquetFile(path).metadata
+    """Columns of Parquet files that are not null in every row, by the counts that they keep."""
+    return {name for file in files_of(path) for name in _with_values_of(file, file.stat().st_mtime_ns)}
+
+
+@cache
+def _with_values_of(file: Path, written: int) -> frozenset[str]:  # noqa: ARG001 a file written anew is another
+    meta = pq.ParquetFile(file).metadata
     groups = [meta.row_group(i) for i in range(meta.num_row_groups)]
     chunks = [(group.num_rows, group.column(i)) for group in groups for i in range(group.num_columns)]
-    return {c.path_in_schema for rows, c in chunks if c.statistics is None or c.statistics.null_count < rows}
+    return frozenset(c.path_in_schema for n, c in chunks if c.statistics is None or c.statistics.null_count < n)
 
 
 def _check_canonical(path: Path) -> None:
     try:
-        found = set(pq.read_schema(path).names)
+        found = set(pq.read_schema(files_of(path)[0]).names)
     except (OSError, pa.ArrowException) as error:
         raise InfrastructureError(f"{path.name} cannot be read: {error}") from error
     lacking = [name for name in CANONICAL if name not in found]
-    if lacking or path.name != "applications.parquet":
+    if lacking or path.stem != "applications":
         why = f"it has no column {lacking[0]!r}" if lacking else "a vintage's file is called applications.parquet"
         raise DataQualityError(
             f"{path.name} is no vintage of HMDA, {why}; `evenhand data add` makes one of a delivered file, and other "

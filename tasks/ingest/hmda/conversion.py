@@ -6,7 +6,6 @@ it gets its name. Scope: that order and the counts. What becomes of a cell: ``ca
 """
 # ruff: noqa: S608 what goes into the SQL is quoted, or a name of ours
 
-import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,6 +28,7 @@ from tasks.ingest.hmda.expectations import check
 from tasks.ingest.hmda.files.recognition import Recognised
 from tasks.ingest.hmda.lines import broken_rows, open_raw, source_rows
 from tasks.ingest.hmda.pieces import Piece
+from tasks.lake.threads import Setting, connected, threads
 
 APPLICATIONS_FILE, REFUSALS_FILE = "applications.parquet", "refusals.parquet"
 _MEMORY = "1200MB"
@@ -102,13 +102,13 @@ def _separated(connection: duckdb.DuckDBPyConnection, recognised: Recognised, dr
 
 
 def _threads() -> int:
-    return min(os.cpu_count() or 1, _MOST_THREADS)
+    return min(threads(), _MOST_THREADS)
 
 
 @contextmanager
 def _connected(target: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     spill = target / ".spill"
-    settings: dict[str, str | bool | int | float | list[str]] = {
+    settings: dict[str, Setting] = {
         "memory_limit": _MEMORY,
         "temp_directory": str(spill),
         "threads": _threads(),
@@ -116,8 +116,7 @@ def _connected(target: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         "autoinstall_known_extensions": False,
     }
     try:
-        with duckdb.connect(config=settings) as connection:
-            connection.execute("SET enable_progress_bar = false")
+        with connected(settings) as connection:
             yield connection
     finally:
         shutil.rmtree(spill, ignore_errors=True)

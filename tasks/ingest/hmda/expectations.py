@@ -17,7 +17,7 @@ from tasks.ingest.hmda.canonical.cells import SQL_TYPES, enumeration, parquet, q
 
 
 def check(connection: duckdb.DuckDBPyConnection, file: Path, declared: Table) -> None:
-    """Hold a file against the declaration of its rows, whose key is one column of numbers.
+    """Hold a file against the declaration of its rows, whose key is one column.
 
     Raises:
         SuiteError: it does not keep it; the column and the number of rows are named.
@@ -32,9 +32,13 @@ def check(connection: duckdb.DuckDBPyConnection, file: Path, declared: Table) ->
                 f"{declared.name}.{column.name}: {rows:,} rows break its declaration; nothing is published"
             )
     (key,) = declared.key
-    twice = _repeated(connection, table, key)
+    numbers = next(column for column in declared.columns if column.name == key).type != "string"
+    twice = _repeated(connection, table, key) if numbers else _alike(connection, table, key)
     if twice:
-        raise SuiteError(f"{declared.name}.{key}: {twice:,} rows share their number with another; nothing is published")
+        shared = "number" if numbers else "text"
+        raise SuiteError(
+            f"{declared.name}.{key}: {twice:,} rows share their {shared} with another; nothing is published"
+        )
 
 
 def _check_types(connection: duckdb.DuckDBPyConnection, table: str, declared: Table) -> None:
@@ -65,4 +69,10 @@ def _repeated(connection: duckdb.DuckDBPyConnection, table: str, key: str) -> in
         f"FROM {table} GROUP BY {quoted(key)} // 64"
     )
     counted = connection.execute(f"SELECT coalesce(sum(n - each), 0) FROM ({words})").fetchone()
+    return int(counted[0]) if counted else 0
+
+
+def _alike(connection: duckdb.DuckDBPyConnection, table: str, key: str) -> int:
+    """Rows whose text occurs before; of tables that are short."""
+    counted = connection.execute(f"SELECT count(*) - count(DISTINCT {quoted(key)}) FROM {table}").fetchone()
     return int(counted[0]) if counted else 0

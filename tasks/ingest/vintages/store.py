@@ -2,34 +2,30 @@
 
 A vintage lies in ``vintages/<year>/<dataset>/<geography>/<freeze date>/<start of the sha256>``. Its ``partition.json``
 names its files with their digests, as that of a stage does, and a folder without it does not exist for readers. What
-becomes of the rows is in ``delivery``.
+becomes of the rows is in ``delivery`` and ``sorting``; the records are in ``records``.
 """
 
-import errno
-import hashlib
 import logging
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from schemas.artifact import Artifact, Partition
-from schemas.errors import DataQualityError, InfrastructureError, IntegrityError, SpecError
+from schemas.errors import DataQualityError, InfrastructureError, SpecError
 from schemas.vintages import Vintage, dataset_of, place_of
-from tasks.ingest.hmda.conversion import APPLICATIONS_FILE, REFUSALS_FILE
-from tasks.ingest.hmda.identity import RECORD
+from tasks.ingest.hmda.conversion import APPLICATIONS_FILE
 from tasks.ingest.regular_file import check_regular
 from tasks.ingest.vintages.delivery import take_in
-from tasks.lake.local_directory import flush, sha256_of, write_flushed
+from tasks.ingest.vintages.drafts import drafting, recorded, sort_draft
+from tasks.ingest.vintages.records import PARTITION, read, rows_of
+from tasks.lake.local_directory import sha256_of
 from tasks.lake.store import Lake
 from tasks.pipeline.lineage.digests import code_digest
 
 log = logging.getLogger("evenhand")
 
-_RECORD, _NAME = "partition.json", RECORD
 _CONVERTER = ("tasks.ingest.hmda.files.recognition", "tasks.ingest.hmda.conversion")
 
 
@@ -39,8 +35,8 @@ def vintages(lake: Lake, year: int | None = None) -> list[Vintage]:
     Raises:
         IntegrityError: the record of one is missing or was altered.
     """
-    records = lake.storage.glob(f"vintages/{'*' if year is None else year}/*/*/*/*/{_RECORD}")
-    return sorted((_read(lake, record) for record in records), key=_order)
+    records = lake.storage.glob(f"vintages/{'*' if year is None else year}/*/*/*/*/{PARTITION}")
+    return sorted((read(lake, record) for record in records), key=_order)
 
 
 def newest(
@@ -67,19 +63,14 @@ def newest(
 
 
 def file_of(lake: Lake, vintage: Vintage) -> Path:
-    """The vintage's ``applications.parquet``, on this machine beside its refusals and its record, once these agree.
+    """The vintage's rows on this machine, beside its refusals and its record, once these agree.
+
+    They are the file ``applications.parquet`` in version 1, and the directory ``applications`` in version 2.
 
     Raises:
-        IntegrityError: it is missing or was altered.
+        IntegrityError: a file is missing or was altered; it is named.
     """
-    record = f"{vintage.folder}/{_RECORD}"
-    kept = _partition(lake, record)
-    beside = {path: digest for path, digest in kept.files.items() if path.endswith(f"/{_NAME}")}
-    beside |= {table.path: table.sha256 for table in (kept.table("refusals"), kept.table("applications"))}
-    files = [lake.storage.checked(path, digest) for path, digest in beside.items()]
-    if files[-1] is None or None in files:
-        raise _altered(lake, record)
-    return files[-1]
+    return rows_of(lake, vintage)
 
 
 def add(
@@ -130,8 +121,8 @@ def add(
             log.warning("%s was delivered before, and is held as %s: nothing was added", file.name, held)
             return held
         lake.require_space(2 * file.stat().st_size, file.name)
-        with _drafting(lake, f"vintage-{digest[:12]}") as draft:
-            vintage = _written(draft, file, {**key, "sha256": digest, "source": source or file.name})
+        with drafting(lake, f"vintage-{digest[:12]}") as draft:
+            vintage = _written(lake, draft, file, {**key, "sha256": digest, "source": source or file.name})
             if keep_raw:
                 shutil.copyfile(file, draft / f"delivered-{file.name}")
             if _state(file) != before:
@@ -168,28 +159,13 @@ def _held(lake: Lake, name: str, digest: str, year: int) -> Vintage | None:
     return held
 
 
-@contextmanager
-def _drafting(lake: Lake, name: str) -> Iterator[Path]:
-    """An empty folder beside the lake's other drafts, which is gone afterwards."""
-    draft = lake.storage.local / "tmp" / name
-    try:
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir(parents=True)
-        yield draft
-    except OSError as error:
-        why = "is full; free some space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else f"fails ({error})"
-        raise InfrastructureError(f"the disk of the lake {lake.location} {why}, and add the file again") from error
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-
-
-def _written(draft: Path, file: Path, key: Mapping[str, Any]) -> Vintage:
-    """Convert a file into a draft, and record there what it is."""
+def _written(lake: Lake, draft: Path, file: Path, key: Mapping[str, Any]) -> Vintage:
+    """Convert a file into a draft, sorted, and say what it is."""
     report = take_in(file, draft, key["year"]).report
     if own := [finding.column for finding in report.findings if finding.kind == "unknown_column"]:
         told = "%s: its layout has no column %s, and a vintage keeps none; an audit of these takes source.path: %s"
         log.warning(told, file.name, ", ".join(map(str, own)), file)
-    vintage = Vintage(
+    return Vintage(
         **key,
         layout=report.layout,
         rows=report.rows,
@@ -197,52 +173,16 @@ def _written(draft: Path, file: Path, key: Mapping[str, Any]) -> Vintage:
         bytes=file.stat().st_size,
         added=datetime.now(UTC).isoformat(timespec="microseconds"),
         converter=f"{code_digest(_CONVERTER)[:16]} duckdb {version('duckdb')}",
-        rows_sha256=sha256_of(draft / APPLICATIONS_FILE),
+        rows_sha256=sort_draft(lake, draft, draft / APPLICATIONS_FILE),
+        version=2,
     )
-    write_flushed(draft / _NAME, vintage.model_dump_json(indent=1).encode())
-    return vintage
 
 
 def _publish(lake: Lake, draft: Path, vintage: Vintage, held: Vintage | None) -> None:
     """Give the draft its place; what is held of the same file goes."""
-    home = lake.storage.home_of(vintage.folder)
-    rows = {APPLICATIONS_FILE: vintage.rows, REFUSALS_FILE: vintage.refused}
-    digests = {path.name: sha256_of(path) for path in sorted(draft.iterdir())}
-    tables = tuple(
-        Artifact(table=name.removesuffix(".parquet"), path=f"{home}/{name}", sha256=digests.pop(name), rows=count)
-        for name, count in rows.items()
-    )
-    files = {f"{home}/{name}": digest for name, digest in digests.items()}
-    record = Partition(stage="vintages", key=vintage.sha256[:12], tables=tables, files=files)
-    write_flushed(draft / _RECORD, record.model_dump_json(indent=1).encode())
-    for path in (*draft.iterdir(), draft):
-        flush(path)
+    record = recorded(draft, lake.storage.home_of(vintage.folder), vintage)
     if held and held.folder == vintage.folder:
         lake.storage.remove(held.folder)
     lake.storage.publish(draft, record, vintage.folder)
     if held and held.folder != vintage.folder:
         lake.storage.remove(held.folder)
-
-
-def _read(lake: Lake, record: str) -> Vintage:
-    partition = _partition(lake, record)
-    path, digest = next((path, digest) for path, digest in partition.files.items() if path.endswith(f"/{_NAME}"))
-    content = lake.storage.read(path)
-    if content is None or hashlib.sha256(content).hexdigest() != digest:
-        raise _altered(lake, record)
-    return Vintage.model_validate_json(content)
-
-
-def _partition(lake: Lake, record: str) -> Partition:
-    try:
-        return Partition.model_validate_json(lake.storage.read(record) or b"")
-    except ValueError as error:
-        raise _altered(lake, record) from error
-
-
-def _altered(lake: Lake, record: str) -> IntegrityError:
-    folder = lake.storage.where(record.removesuffix(f"/{_RECORD}"))
-    return IntegrityError(
-        f"{folder} lacks a file, or holds one that is not the one that was written; restore it from a copy, or remove "
-        "the folder and add the delivered file again"
-    )

@@ -19,4 +19,5 @@ METHOD = Method(
         Judged(Theory.DIRECT, "overlap_effect", "beside", maker=_LENDER),
     ),
     covering=frozenset(("adjusted_effect", "overlap_effect", "exchanged_effect")),
+    comparable=frozenset(("adjusted_effect", "overlap_effect", "exchanged_effect")),
 )

@@ -5,10 +5,13 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, field_validator
 
 from schemas.audit.methods import MethodSettings
+from schemas.audit.partition import Growth
 
 
 class AdjustedSettings(MethodSettings):
     """The denial ladder: which blocks of columns, which estimators, and how columns enter."""
+
+    memory: ClassVar[Growth] = Growth(180, 1.4)
 
     by_default: ClassVar[bool] = True
     paper: ClassVar[dict[str, Any]] = {"terms": "none"}

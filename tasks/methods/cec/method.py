@@ -30,6 +30,8 @@ METHOD = Method(
         "trained_regime_share": ("regime",),
     },
     of_reference=False,
+    asked="sampled",
     judged=(Judged(Theory.REASONS, "cec_above_own_group", refitted=True),),
     covering=frozenset({"cec_above_own_group"}),
+    grows="with fewer rows the matched applicants are less alike, and the model learns from fewer",
 )

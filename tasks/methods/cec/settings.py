@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from schemas.audit.methods import MethodSettings
+from schemas.audit.partition import Growth
 from tasks.counterfactuals.settings import MatchingSettings
 
 Mitigation = Literal[
@@ -68,6 +69,7 @@ class CecTraining(MethodSettings):
 class CecSettings(MatchingSettings):
     """Counterfactual explanation consistency (CEC): whether a model has the same reasons for comparable applicants."""
 
+    memory: ClassVar[Growth] = Growth(235, 8.5)
     paper: ClassVar[dict[str, Any]] = {"winsorise": None, "relabelled_draws": 0}
     trained: ClassVar[dict[str, type[MethodSettings]]] = {"training": CecTraining}
 

@@ -28,9 +28,11 @@ METHOD = Method(
         **dict.fromkeys(("gan", "quantile"), (MEDIATED, MEDIATED_DECISIONS)),
     },
     of_reference=False,
+    asked="sampled",
     judged=(
         Judged(Theory.TOTAL, "cst_effect"),
         Judged(Theory.DIRECT, "st_effect", "beside", maker=DecisionMaker.LENDER),
     ),
     covering=frozenset({"cst_effect", "st_effect", "mediated_effect"}),
+    grows="with fewer rows the nearest applicants are less alike, so that small partitions are compared less closely",
 )

@@ -4,16 +4,18 @@
 """
 
 import math
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator
 
+from schemas.audit.partition import Growth
 from tasks.feasibility_graph.settings import GraphSettings
 
 
 class FgceSettings(GraphSettings):
     """Feasible group counterfactual explanations (FGCE): graph, greedy selection and the size-matched reference."""
 
+    memory: ClassVar[Growth] = Growth(380, 9, "graph")
     by_default: ClassVar[bool] = True
     paper: ClassVar[dict[str, Any]] = {
         "strict": True,
@@ -100,6 +102,10 @@ class FgceSettings(GraphSettings):
         if isinstance(value, float) and not 0 < value < math.inf:
             raise ValueError(f"{info.field_name} is {value:g}; expected a positive number, or the name of a rule")
         return value
+
+    def repeated(self) -> Self:
+        """Values alone: no reference at a group's size, and nothing solved anew."""
+        return self.model_copy(update={"size_matched_draws": 0, "resolves": 0})
 
     def takes_long(self) -> str:
         """Of optima alone."""

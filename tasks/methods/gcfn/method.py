@@ -33,5 +33,7 @@ METHOD = Method(
             ("from", "to", "category"),
         ),
     },
+    asked="sampled",
     judged=(Judged(Theory.TOTAL, "share_changed", "beside"),),
+    grows="with fewer rows the generators learn less, and are more often not sure",
 )

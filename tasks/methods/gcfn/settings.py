@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from schemas.audit.methods import MethodSettings
+from schemas.audit.partition import Growth
 from tasks.counterfactuals.gan.settings import MediatorSettings, Rate, Units, Weight
 
 
@@ -48,6 +49,7 @@ class GcfnPrediction(MethodSettings):
 class GcfnSettings(MediatorSettings):
     """Generative counterfactual fairness network (GCFN): mediators as they would have been, and what then follows."""
 
+    memory: ClassVar[Growth] = Growth(190, 4.6)
     paper: ClassVar[dict[str, Any]] = {
         "alpha": 1.0,
         "adversarial": "algorithm_1",

@@ -23,4 +23,5 @@ METHOD = Method(
     partitions={"block_share": ("block",)},
     judged=(Judged(Theory.RECOURSE, "recourse_cost_reference_over_group", refitted=True),),
     covering=frozenset(("recourse_cost_reference_over_group",)),
+    grows="what it takes to gain ranks depends on how many others are in the list",
 )

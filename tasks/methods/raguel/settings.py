@@ -1,6 +1,6 @@
 """Settings of RAGUEL: recourse costs, and rankings by them that represent every group fairly.
 
-How hard each column is to change, and in which steps, is said with the column (``schemas.audit.recourse``).
+How hard each column is to change, and in which steps, is said with the column (``schemas.audit.column``).
 """
 
 from typing import Annotated, Any, ClassVar, Literal
@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from schemas.audit.methods import MethodSettings
+from schemas.audit.partition import Growth
 
 Tolerance = Annotated[float, Field(gt=0, le=1)]
 
@@ -15,6 +16,7 @@ Tolerance = Annotated[float, Field(gt=0, le=1)]
 class RaguelSettings(MethodSettings):
     """Recourse-aware re-ranking (RAGUEL): who is how far from a favourable decision, and whom an offer would help."""
 
+    memory: ClassVar[Growth] = Growth(175, 2.2)
     paper: ClassVar[dict[str, Any]] = {
         "rule": "strict",
         "direction": "both",

@@ -1,9 +1,9 @@
 """Findings as they are published: counted by group and by what was found."""
 
-import duckdb
 import pyarrow as pa
 
 from schemas.tables.publication import PUBLISHED_FINDINGS
+from tasks.lake.threads import connected
 from tasks.metrics.publish.algorithm import digits
 from tasks.metrics.publish.algorithm.profiles import rounded, small
 from tasks.metrics.publish.fates import Fates
@@ -22,7 +22,7 @@ ORDER BY method, decision_maker, protected_attribute, "group", verdict, refusal
 
 def findings(found: pa.Table, fates: Fates) -> pa.Table:
     """In the shape of ``PUBLISHED_FINDINGS``. Counts are rounded like their sum, which they would tell."""
-    with duckdb.connect() as connection:
+    with connected() as connection:
         connection.register("findings", found)
         rows = connection.sql(_COUNTED).to_arrow_table().to_pylist()
     told: dict[tuple[str, ...], dict[str, object]] = {}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from schemas.audit.partition import unsampled
 from schemas.table import Table
 from schemas.tables.published import PUBLISHED_AGREEMENT, PUBLISHED_VERDICTS
 from schemas.terms import State
@@ -82,7 +83,7 @@ def _cells(hidden: Collection[Cell]) -> set[tuple[str, ...]]:
 
 
 def _measured(method: str, measure: str, parameters: str) -> tuple[str, ...]:
-    return () if method == OUTCOMES_METHOD else (method, measure, parameters)
+    return () if method == OUTCOMES_METHOD else (method, measure, unsampled(parameters))
 
 
 def _is_hidden(row: Row, cells: Collection[tuple[str, ...]], fates: Fates) -> bool:

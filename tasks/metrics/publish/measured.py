@@ -4,11 +4,13 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from schemas.audit.spec import Bootstrap
+from schemas.audit.limits import Bootstrap
+from schemas.audit.partition import SAMPLED, as_sampled, asked_and_of
 from schemas.tables.applications import MODEL_REFITS
 from schemas.tables.findings import FINDINGS
 from schemas.tables.measures import MEASURES
@@ -73,8 +75,19 @@ def table(
         _spread(read, tallied, fates, rows, bootstrap, seed), _quantiles(read[FINDINGS.name], fates),
         fates.plainly,
     )  # fmt: skip
-    out = publisher.published(rows)
+    out = [_asked(row, fates) for row in publisher.published(rows)]
     return PUBLISHED_MEASURES.build(**{c.name: [row[c.name] for row in out] for c in PUBLISHED_MEASURES.columns})
+
+
+def _asked(row: Mapping[str, Any], fates: Fates) -> Mapping[str, Any]:
+    """The row with how many were asked, of how many, as numbers of people are printed."""
+    said = json.loads(row["parameters"])
+    if SAMPLED not in said or not fates.policy.protects:
+        return row
+    whose = row["protected_attribute"], row["group"], row["decision_maker"]
+    asked, of = (fates.printed(*whose, number) for number in asked_and_of(said[SAMPLED]))
+    said[SAMPLED] = "withheld" if asked is None or of is None else as_sampled(asked, of)
+    return {**row, "parameters": json.dumps(said, sort_keys=True)}
 
 
 def _spread(

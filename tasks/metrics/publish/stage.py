@@ -4,10 +4,14 @@
 ``fates`` is asked for it by the modules that publish the tables: measures here, ``judged``, ``exclusions``, ``facts``.
 """
 
+from typing import ClassVar
+
 import pyarrow as pa
 
 from schemas.artifact import Artifact
-from schemas.audit.spec import AuditSpec, Bootstrap, Disclosure, Protected, StageSettings
+from schemas.audit.limits import Bootstrap
+from schemas.audit.partition import Growth
+from schemas.audit.spec import AuditSpec, Disclosure, Protected, StageSettings
 from schemas.errors import SpecError
 from schemas.table import Table
 from schemas.tables.applications import (
@@ -56,6 +60,8 @@ _ENDS_SOUGHT = 500
 
 class PublishSettings(StageSettings):
     """Settings of the disclosure pass."""
+
+    memory: ClassVar[Growth] = Growth(220, 13)
 
     protected: tuple[Protected, ...]
     disclosure: Disclosure

@@ -54,3 +54,8 @@ def alone(tally: Tally) -> Iterator[Tally]:
     """One that is not compared with the reference group's; nothing where no row has a value."""
     if tally.counts[~np.isnan(tally.values)].any():
         yield replace(tally, compared=False)
+
+
+def as_said(limit: float) -> float:
+    """A limit as it stands in the parameters of a measure: to ten digits, so that what is printed is what is used."""
+    return float(f"{limit:.10g}")

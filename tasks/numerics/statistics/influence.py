@@ -8,7 +8,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import norm, t
+import scipy  # its part `stats` is loaded on first use: a spec is read without it
 
 from tasks.numerics.arrays import Floats, Ints
 
@@ -41,9 +41,9 @@ def standard_error(influence: Floats, cluster: Ints | None = None) -> float:
 def critical_value(level: float, cluster: Ints | None = None) -> float:
     """Half width of an interval in standard errors: normal, or Student's t with G - 1 degrees of freedom."""
     if cluster is None:
-        return float(norm.ppf((1 + level) / 2))
+        return float(scipy.stats.norm.ppf((1 + level) / 2))
     count = len(np.unique(cluster))
-    return float(t.ppf((1 + level) / 2, count - 1)) if count > 1 else math.nan
+    return float(scipy.stats.t.ppf((1 + level) / 2, count - 1)) if count > 1 else math.nan
 
 
 def estimate(value: float, se: float, level: float, cluster: Ints | None = None, reason: str = "") -> Estimate:

@@ -4,7 +4,6 @@ Scope: the process that computes the stage. Where several years run in threads o
 one include those of the others.
 """
 
-import os
 import resource
 import sys
 import time
@@ -12,6 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+from tasks.lake.threads import cores as cores
+from tasks.lake.threads import threads as threads
 
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 _RESET_PEAK = "5"
@@ -38,17 +40,6 @@ def cpu_seconds() -> float:
     """CPU time of this process, of all its threads, and of its ended children, such as a solver of integer programs."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in used)
-
-
-def threads() -> int:
-    """Threads that a stage of this process may use: NUMBA_NUM_THREADS, which workers share out, else all cores."""
-    given = os.environ.get("NUMBA_NUM_THREADS", "")
-    return int(given) if given.isdecimal() and int(given) else cores()
-
-
-def cores() -> int:
-    """Cores that this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def peak_memory_mb() -> float:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import duckdb
 import pyarrow as pa
 
-from tasks.pipeline.validation.rules import Count, Rule
+from tasks.lake.threads import connected
+from tasks.pipeline.validation.rules import EVERY, Count, Rule
 
 if TYPE_CHECKING:
     import pyarrow.dataset as pads
@@ -41,7 +42,7 @@ def count(content: Content, rules: Sequence[Rule]) -> list[Count]:
         return [Count(rule, 0, 0) for rule in rules]
     parts = -(-rows // HASHES)
     elements = list(dict.fromkeys(rule.element for rule in rules))
-    counted = [f"count(*) FILTER (WHERE {each})" for each in elements] + [_broken(rule, parts, 0) for rule in rules]
+    counted = [_number(each) for each in elements] + [_broken(rule, parts, 0) for rule in rules]
     found = _only(content, f"SELECT {', '.join(counted)} FROM content", [v for rule in rules for v in rule.values])
     of = dict(zip(elements, found, strict=False))
     return [
@@ -65,9 +66,16 @@ def broken_rows(content: Content, rule: Rule, most: int | None) -> tuple[str, ..
 def _broken(rule: Rule, parts: int, part: int) -> str:
     """Aggregate of a rule: the elements that break it; of a key the number of different hashes in a part."""
     if not rule.key:
-        return f"count(*) FILTER (WHERE ({rule.element}) AND ({rule.broken}))"
+        return _number(rule.element, rule.broken)
     digest = f"hash({', '.join(rule.key)})"
-    return f"count(DISTINCT {digest}) FILTER (WHERE ({rule.element}) AND {digest} % {parts} = {part})"
+    of_part = f"{digest} % {parts} = {part}" if parts > 1 else EVERY
+    return _number(rule.element, of_part, of=f"DISTINCT {digest}")
+
+
+def _number(*conditions: str, of: str = "*") -> str:
+    """Aggregate of the rows that meet all conditions; one that all rows meet costs time to plan."""
+    met = " AND ".join(f"({each})" for each in conditions if each != EVERY)
+    return f"count({of}) FILTER (WHERE {met})" if met else f"count({of})"
 
 
 def _repeated(content: Content, rule: Rule, elements: int, hashes: int, parts: int) -> int:
@@ -91,7 +99,7 @@ def _rows(content: Content, query: str, values: Sequence[str | float] = ()) -> l
     reader = content.to_reader() if isinstance(content, pa.Table) else _streamed(content)
     with _connected() as connection:
         connection.register("content", reader)
-        return connection.sql(query, params=list(values)).fetchall()
+        return connection.execute(query, list(values)).fetchall()  # a relation would be planned twice
 
 
 def _streamed(content: "pads.Dataset") -> pa.RecordBatchReader:
@@ -115,4 +123,4 @@ def _connected() -> Iterator[duckdb.DuckDBPyConnection]:
 def _database(process: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001 the child of a fork opens its own
     """One database without tables a process: to open one costs as much as to count the tables of a small stage."""
     where = tempfile.gettempdir()
-    return duckdb.connect(config={"threads": 1, "temp_directory": where, "memory_limit": MEMORY})
+    return connected({"threads": 1, "temp_directory": where, "memory_limit": MEMORY})

@@ -1,6 +1,7 @@
 """The verdict of Great Expectations on counts.
 
-All rules of a stage are one suite over one frame of counts, a row a rule. The expectation and its metric are custom
+All rules of a stage are one expectation over one frame of counts, a row a rule: an expectation costs as much as a rule
+takes to count. Only where it fails has each rule an expectation of its own. The expectation and its metric are custom
 ones of the pandas engine, made the public way: a ``BatchExpectation`` that depends on a ``TableMetricProvider``.
 
 This module imports Great Expectations (seconds of CPU time), with its telemetry off: import it late.
@@ -45,18 +46,18 @@ class Counts(TableMetricProvider):  # type: ignore[misc]
 
 
 class ExpectNoneUnexpected(BatchExpectation):  # type: ignore[misc]
-    """That no element of a rule breaks it."""
+    """That no element of some rules breaks them."""
 
-    rule: int
-    """Its number: the row of the frame."""
+    rules: list[int]
+    """Their numbers: rows of the frame."""
     metric_dependencies: ClassVar[tuple[str, ...]] = (METRIC,)
-    success_keys: ClassVar[tuple[str, ...]] = ("rule",)
-    args_keys: ClassVar[tuple[str, ...]] = ("rule",)
+    success_keys: ClassVar[tuple[str, ...]] = ("rules",)
+    args_keys: ClassVar[tuple[str, ...]] = ("rules",)
 
     def _validate(self, metrics: Mapping[str, Any], *_: Any, **__: Any) -> dict[str, Any]:
-        found = metrics[METRIC][self.rule]
-        said = {"element_count": found["elements"], "unexpected_count": found["unexpected"]}
-        return {"success": found["unexpected"] == 0, "result": said}
+        found = [metrics[METRIC][rule] for rule in self.rules]
+        elements, unexpected = (sum(each[name] for each in found) for name in ("elements", "unexpected"))
+        return {"success": unexpected == 0, "result": {"element_count": elements, "unexpected_count": unexpected}}
 
 
 def judge(elements: Sequence[int], unexpected: Sequence[int]) -> list[bool]:
@@ -65,11 +66,20 @@ def judge(elements: Sequence[int], unexpected: Sequence[int]) -> list[bool]:
     Raises:
         InfrastructureError: the engine failed on an expectation.
     """
+    if not elements:
+        return []
     frame = pd.DataFrame({"elements": list(elements), "unexpected": list(unexpected)}, dtype="int64")
-    suite = gx.ExpectationSuite("boundary", expectations=[ExpectNoneUnexpected(rule=n) for n in frame.index])
+    rules = list(range(len(frame)))
+    kept = _kept(frame, [rules])[0]
+    return [kept] * len(rules) if kept else _kept(frame, [[rule] for rule in rules])
+
+
+def _kept(frame: pd.DataFrame, asked: Sequence[list[int]]) -> list[bool]:
+    """Whether all rules are kept, for each of several lists of them."""
+    suite = gx.ExpectationSuite("boundary", expectations=[ExpectNoneUnexpected(rules=rules) for rules in asked])
     found = _batches().get_batch({"dataframe": frame}).validate(suite, result_format="BASIC")
-    verdicts = {result.expectation_config.kwargs["rule"]: _verdict(result) for result in found.results}
-    return [verdicts[n] for n in frame.index]
+    verdicts = {result.expectation_config.kwargs["rules"][0]: _verdict(result) for result in found.results}
+    return [verdicts[rules[0]] for rules in asked]
 
 
 def _verdict(result: Any) -> bool:

@@ -22,6 +22,9 @@ UNIQUE_TOGETHER = "expect_compound_columns_to_be_unique"
 ORDERED = "expect_table_columns_to_match_ordered_list"
 EQUAL_PAIR = "expect_column_pair_values_to_be_equal"
 
+EVERY = "true"
+"""Condition of every row."""
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -33,7 +36,7 @@ class Rule:
     """The column or columns that it is about."""
     expected: str
     """Its arguments as JSON."""
-    element: str = "true"
+    element: str = EVERY
     """Condition of a row whose value is held against the rule."""
     broken: str = "false"
     """Condition of such a row that breaks it; its ``?`` stand for ``values``, in order."""
@@ -105,7 +108,7 @@ def _pair(column: str | None, first: str, second: str) -> Rule:
 def _of_column(column: Column) -> Iterator[Rule]:
     there, name = _present(column), quoted(column.name)
     if not column.nullable:
-        yield Rule(NOT_NULL, column.name, "{}", broken=f"NOT ({there})")
+        yield Rule(NOT_NULL, column.name, "{}", broken=_absent(column))
     limits = {"max_value": (column.maximum, "<="), "min_value": (column.minimum, ">=")}
     bounds = {key: (float(limit), sign) for key, (limit, sign) in limits.items() if limit is not None}
     if bounds:
@@ -121,9 +124,19 @@ def _of_column(column: Column) -> Iterator[Rule]:
 def _of_key(columns: list[Column]) -> Rule:
     """Rows without any value of the key are not compared with each other; one absent value equals another."""
     there = " OR ".join(f"({_present(column)})" for column in columns)
-    parts = tuple(f"CASE WHEN {_present(column)} THEN {quoted(column.name)} END" for column in columns)
+    parts = tuple(_or_null(column) for column in columns)
     expectation = UNIQUE if len(columns) == 1 else UNIQUE_TOGETHER
     return Rule(expectation, ", ".join(column.name for column in columns), "{}", there, key=parts)
+
+
+def _or_null(column: Column) -> str:
+    """A value, or NULL where it is absent."""
+    name = quoted(column.name)
+    return f"CASE WHEN {_present(column)} THEN {name} END" if column.type == "double" else name
+
+
+def _absent(column: Column) -> str:
+    return f"NOT ({_present(column)})" if column.type == "double" else f"{quoted(column.name)} IS NULL"
 
 
 def _present(column: Column) -> str:

@@ -20,6 +20,7 @@ from schemas.report import (
     QuestionAnswered,
     Report,
     Rows,
+    RowsOf,
     SourceRead,
 )
 from schemas.tables.source import DECISION_DIRECTION, SOURCE_READ, told
@@ -55,6 +56,7 @@ def report(material: Material, decision: Decision, pages: Iterable[str]) -> Repo
         audit=s.name,
         title=s.title,
         year=s.year,
+        partition=material.part and RowsOf(column=material.part.column, value=material.part.value),
         state=state_of(wholes, s.verdicts),
         source=_source(material),
         digests=Digests(source_sha256=s.source_sha256, code=s.code, version=s.version),

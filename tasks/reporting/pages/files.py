@@ -1,6 +1,9 @@
-"""The files of a report: which there are, and what each is made of."""
+"""The files of a report: which there are, and what each is made of.
 
-from collections.abc import Collection, Iterator
+One of many lenders gets a short report: its first page and ``report.json``. All other files are made on demand.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from tasks.pipeline.registry import NAMES, OUTCOMES_METHOD
@@ -33,6 +36,7 @@ WORDS = {
 SIGNED = "Draft. Prepared by: open. Reviewed by: open. Approved by: open."
 NOTHING = (Line("none", "Nothing that this page looks for."),)
 DIGESTS = "Digests: report.json."
+UNMADE = "The questions at length, evidence, definitions and workbook are made by `evenhand report {run}`."
 
 
 def files(material: Material) -> dict[str, bytes]:
@@ -41,13 +45,7 @@ def files(material: Material) -> dict[str, bytes]:
     asked = {**question_pages(material, decision), "quality": quality(material)}
     sections = {f"pages/{name}.html": section for name, section in asked.items()}
     behind = {evidence_path(name): evidence(material, name) for name in measured(material)}
-    frame = Frame(
-        material.settings.title or material.settings.name,
-        material.settings.run,
-        tuple(links((*sections, *behind))),
-        DIGESTS,
-        restricted=material.restricted,
-    )
+    frame = _frame(material, links((*sections, *behind)))
     pages = {
         path: page("page.html.j2", path, frame=frame, section=section) for path, section in (sections | behind).items()
     }
@@ -58,6 +56,19 @@ def files(material: Material) -> dict[str, bytes]:
         DOCUMENT: document(material, decision, (FIRST, *pages, METHOD, WORKBOOK)),
         WORKBOOK: workbook(material, decision),
     }
+
+
+def short(material: Material) -> dict[str, bytes]:
+    """The files of a short report, as ``files``: its first page says how to make what it leaves out."""
+    decision, run = decide(run_of(material)), material.settings.run
+    frame = replace(_frame(material, [(FIRST, "First page"), (DOCUMENT, DOCUMENT)]), unmade=UNMADE.format(run=run))
+    return {FIRST: first_page(material, decision, frame), DOCUMENT: document(material, decision, (FIRST,))}
+
+
+def _frame(material: Material, linked: Iterable[tuple[str, str]]) -> Frame:
+    """What stands around every page of the run."""
+    s = material.settings
+    return Frame(material.title, s.run, tuple(linked), DIGESTS, restricted=material.restricted)
 
 
 def measured(material: Material) -> tuple[str, ...]:

@@ -36,6 +36,8 @@ class Frame:
     """Last sentence of the footer."""
     restricted: str = ""
     """Why the pages are not to be passed on, at the head of each and of each printed sheet; empty where they may."""
+    unmade: str = ""
+    """How to make the files that a short report leaves out; empty where there are all."""
 
 
 def page(template: str, path: str, **content: object) -> bytes:

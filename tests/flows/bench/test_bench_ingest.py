@@ -68,12 +68,20 @@ def test_targets_are_held_against_what_was_measured(monkeypatch, tmp_path, secon
     assert said[2]["per_s"] == round(1000 / seconds[1])
 
 
+def test_lenders_are_read_from_the_sorted_rows(place):
+    ingest_work.canonical(str(place))
+    told = ingest_work.sorting(str(place))
+    assert (told["rows"], told["lenders"] > 1000) == (2000, True)
+    middle, largest = (ingest_work.lender(str(place), which) for which in ("middle", "largest"))
+    assert 1 <= middle["rows"] < largest["rows"] < 20
+
+
 @pytest.mark.slow
 def test_the_command_prints_it():
     done = evenhand("bench", "ingest", "--rows", "6000", "--json")
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
-    assert [row["rows"] for row in said] == [2000, 2000, 2000, 6000, 6000]
+    assert [row["rows"] for row in said] == [2000, 2000, 2000, 6000, 6000, 6000, 2, 7]
     assert all(row["target"] is None for row in said)
     assert said[2]["ratio"] > 0
 

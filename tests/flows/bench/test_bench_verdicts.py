@@ -11,10 +11,11 @@ import pytest
 from conftest import evenhand
 from scipy.stats import binom
 
-from flows.bench import planted, verdicts
-from flows.bench.planted import Once, Plan, Shares, repeat
-from flows.bench.planted_audit import judge_lender
-from flows.bench.planted_file import verdict_rows
+from flows.bench import verdicts
+from flows.bench.planted import repeated as planted
+from flows.bench.planted.audit import judge_lender
+from flows.bench.planted.file import verdict_rows
+from flows.bench.planted.repeated import Once, Plan, Shares, repeat
 from schemas.audit.limits import Verdicts
 from schemas.terms import State, Theory
 from tasks.ingest.synthetic.algorithm.planted_lenders import Lender, Scenario, Truth, at_limit, draw
@@ -50,6 +51,7 @@ def assert_covering(shares):
         assert (n, covered >= verdicts.lowest(n, COVERED)) == (REPETITIONS, True), (measure, covered)
 
 
+@pytest.mark.slow
 def test_a_lender_that_harms_nobody_seldom_breaches_where_finances_differ():
     shares = audited(Scenario("", mediated=only(0.6)), total=True)
     assert_seldom_wrong(shares)
@@ -60,6 +62,7 @@ def test_a_lender_that_harms_nobody_seldom_breaches_where_finances_differ():
     }
 
 
+@pytest.mark.slow
 def test_harm_to_a_better_qualified_group_is_found_though_outcomes_are_within():
     """It was called within, as its raw ratio is about 1 and nothing else had a limit."""
     shares = audited(Scenario("", log_odds=only(0.8), mediated=only(-0.55)), rows=4_000)

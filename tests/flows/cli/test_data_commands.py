@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 from conftest import REPOSITORY, environment
+from first_vintages import as_first_version
 from publisher import Published, Publisher, Trouble, cut, publisher, status
 from typer.testing import CliRunner
 
@@ -31,7 +32,7 @@ from tasks.lake.store import Lake, sha256_of
 
 SNAPSHOT = "/static-data/snapshot/2022/2022_public_lar_csv.zip"
 WASHINGTON = "/v2/data-browser-api/view/csv?states=DC&years=2022&actions_taken=1,2,3,4,5,6,7,8"
-COMMANDS = ("list", "fetch", "add", "describe", "twin")
+COMMANDS = ("list", "fetch", "add", "repack", "describe", "twin")
 
 
 @pytest.fixture(scope="module")
@@ -353,3 +354,23 @@ def test_every_command_has_an_example(command: str) -> None:
     shown = data(command, "--help").stdout
     assert f"Example: evenhand data {command}" in shown
     assert "--json" in shown
+
+
+def test_a_year_in_one_file_is_sorted_and_then_nothing_is_left_to_do(rows: Path, lake: Path) -> None:
+    (before,) = [said("add", rows, "--frozen", "2023-05-01", "--lake", lake)]
+    assert before["version"] == 2
+    as_first_version(Lake(lake), *vintages(Lake(lake)))
+    assert [line["version"] for line in said("list", "--lake", lake, "--year", 2022)["held"]] == [1]
+    (after,) = said("repack", "--year", 2022, "--lake", lake)
+    assert after == before
+    assert said("repack", "--year", 2022, "--lake", lake) == []
+    again = data("repack", "--year", 2022, "--lake", lake)
+    assert again.exit_code == 0
+    assert "is sorted already: nothing to do" in again.output
+
+
+def test_a_year_that_is_not_held_is_not_sorted(lake: Path) -> None:
+    result = data("repack", "--year", 2022, "--lake", lake)
+    assert isinstance(result.exception, EvenhandError)
+    assert "holds no vintage of 2022; `evenhand data list` says which" in str(result.exception)
+    assert not lake.exists()

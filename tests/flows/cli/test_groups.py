@@ -26,7 +26,8 @@ def test_every_command_has_a_line_in_a_group() -> None:
     assert OTHERS not in said
     found = {head: [line.split()[0] for line in said[head]] for head in GROUPS}
     assert found == {head: list(group) for head, group in GROUPS.items()}
-    there = {c.name or c.callback.__name__ for c in app.registered_commands if c.callback} | {"data"}
+    there = {c.name or c.callback.__name__ for c in app.registered_commands if c.callback}
+    there |= {"data", "log", "keys"}
     assert {name for names in found.values() for name in names} == there
 
 

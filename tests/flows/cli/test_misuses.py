@@ -54,6 +54,16 @@ MISUSES: dict[str, tuple[tuple[str, ...], int, tuple[str, ...]]] = {
     "a binary file as spec": (("audit", "binary"), 2, ("binary is no audit spec", "name a YAML file")),
     "a directory as spec": (("audit", "folder"), 2, ("folder is a directory", "such as folder/loans.yaml")),
     "an empty spec": (("audit", "empty.yaml"), 2, ("empty.yaml: this is no audit spec", "evenhand init")),
+    # what is given as partitions
+    "an unknown column of partitions": (set_to("by={column: purpse}"), 2, ("by.column", "did you mean 'purpose'?")),
+    "a protected attribute's": (set_to("by={column: race}"), 2, ("is the protected attribute race", "lender_id")),
+    "partitions of a few": (set_to("by={column: purpose, minimum: 99}"), 2, ("by.minimum", "100")),
+    "a partition without by": ((*AUDIT, "--by-value", "buy"), 2, ("the spec has no `by`", "by: {column: lender_id}")),
+    "no such partition": (
+        (*set_to("by={column: purpose}"), "--by-value", "bui"),
+        2,
+        ("--by-value bui", "did you mean 'buy'?"),
+    ),
     # what is given as a table
     "no file": (path("nowhere.csv"), 5, ("no file at source.path 'nowhere.csv'", "--set source.path=FILE")),
     "a binary file": (path("binary"), 4, ("binary holds NUL bytes", "Save it as UTF-8")),

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 from conftest import REPOSITORY, environment
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 from rich.text import Text
 
-from flows.cli.terminal import Lines, print_table
+from flows.cli.terminal import Lines, PlainConsole, print_table, show_progress, visible
 from tasks.pipeline.progress import Course
 
 NAMES = ("year", "state", "why")
@@ -162,3 +164,39 @@ def test_without_colour_a_state_keeps_its_words() -> None:
     red += "errors.print(Text('outside limit', style='red'))"
     assert "\x1b[31moutside limit" in on_terminal(script=red)[0]
     assert on_terminal(script=red, NO_COLOR="1")[0].strip() == "outside limit"
+
+
+HOSTILE = "Black\x1b[2J\x1b]0;title\x07\x9b31m\u202egnihton\u2066\x7f\r"
+
+
+def test_no_text_of_the_data_works_the_terminal() -> None:
+    """Neither as a text, nor as a cell, nor in a log line; on a terminal and in a pipe."""
+    for terminal in (True, False):
+        out = io.StringIO()
+        on = PlainConsole(file=out, force_terminal=terminal, color_system=None, width=300)
+        on.print(HOSTILE, markup=False)
+        on.print(Text(HOSTILE))
+        print_table(on, ["group"], [[Text(HOSTILE)]])
+        said = out.getvalue()
+        assert said.count(r"Black\x1b[2J") == 3
+        assert not {letter for letter in said if not letter.isprintable()} - {"\n", "\t"}
+
+
+@given(st.text())
+def test_what_is_visible_stays_as_it_is(text: str) -> None:
+    shown = visible(text)
+    assert visible(shown) == shown
+    if text.isprintable():
+        assert shown == text
+
+
+def test_a_log_line_is_made_visible(capsys: pytest.CaptureFixture[str]) -> None:
+    log = logging.getLogger("evenhand")
+    before = log.handlers, log.propagate, log.level
+    try:
+        show_progress()
+        log.warning("no group %s", HOSTILE)
+    finally:
+        log.handlers, log.propagate = before[0], before[1]
+        log.setLevel(before[2])
+    assert "\x1b" not in capsys.readouterr().err

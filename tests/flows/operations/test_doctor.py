@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from conftest import REPOSITORY, environment, evenhand
 
-from flows.operations.doctor import _lake, _modes, _no_run
+from flows.operations.doctor import _lake, _modes, _no_run, _server
 from schemas.terms import ExitCode
 
 GROUP = "scheduler"
@@ -106,6 +106,28 @@ def test_a_server_without_a_scheduler_is_found_out(tmp_path: Path) -> None:
     found = schedules(done.stdout)
     assert (found["found"], found["ok"]) == ("the server makes no runs by itself", False)
     assert "where the server runs" in found["next_step"]
+
+
+@pytest.mark.parametrize(
+    ("url", "password", "found", "ok"),
+    [
+        ("", "", "none named; an audit starts its own, with a password", True),
+        ("http://127.0.0.1:4200/api", "a:b", "127.0.0.1", True),
+        ("http://[::1]:4200/api", "a:b", "::1", True),
+        ("https://prefect.example/api", "a:b", "prefect.example", True),
+        ("http://127.0.0.1:4200/api", "", "127.0.0.1 is asked without a password", False),
+        ("http://prefect.example/api", "a:b", "prefect.example is reached without https", False),
+        ("http://localhost.example/api", "a:b", "localhost.example is reached without https", False),
+    ],
+)
+def test_a_server_that_others_can_read_or_ask_is_told(
+    url: str, password: str, found: str, ok: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", url)
+    monkeypatch.setenv("PREFECT_API_AUTH_STRING", password)
+    monkeypatch.delenv("PREFECT_API_KEY", raising=False)
+    check = _server()
+    assert (check["found"], check["ok"], bool(check["next_step"])) == (found, ok, not ok)
 
 
 @pytest.mark.parametrize(("sqlalchemy", "why"), [("2.0.58", ""), ("2.1.9", " (SQLAlchemy 2.1.9; below 2.1 is needed)")])

@@ -25,7 +25,8 @@ from flows.operations import retention
 from flows.operations.retention import Keeping, Removal, collect, removals
 from flows.runs.index import protect
 from flows.runs.manifest import digest, former_reports
-from flows.runs.verification import verify_run
+from flows.runs.trust.certificate import certify
+from flows.runs.trust.verification import verify_run
 from flows.supervision.presence import at_work, gate
 from schemas.artifact import Partition
 from schemas.errors import InfrastructureError, IntegrityError, SpecError
@@ -79,6 +80,7 @@ def make(lake: Lake, run: str, drawn: Drawn, finished: int) -> None:
         "exported": {"report.html": sha256(run.encode()).hexdigest()},
     }
     lake.write_file(f"runs/{run}/manifest.json", json.dumps({**content, "sha256": digest(content)}).encode())
+    certify(lake, run)
     if drawn.protected:
         protect(lake, run, True)
 
@@ -111,7 +113,9 @@ def held_by(lake: Lake) -> dict[str, set[str]]:
 
 
 def size(lake: Lake) -> int:
-    return sum(f.stat().st_size for f in lake.root.parent.rglob("*") if f.is_file())
+    """Bytes of all files but the entries of the log, which only grows."""
+    files = (f for f in lake.root.parent.rglob("*") if f.is_file() and f.parent != lake.root / "log")
+    return sum(f.stat().st_size for f in files)
 
 
 class TestAnyRuns:

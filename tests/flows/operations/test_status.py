@@ -12,10 +12,12 @@ from conftest import REPOSITORY, environment, evenhand
 from loans_by_year import ABSENT, AUDITED, LACKING, ONE_SIDED, WITHIN, write_years, year_of_loans, yearly_spec
 
 from flows.operations.status import status
-from flows.partitions import attempts as recording
 from flows.partitions import forecast as forecasting
 from flows.partitions import standing
-from flows.partitions.attempts import YearState, latest, recorded
+from flows.partitions.attempts import reading as recording
+from flows.partitions.attempts.reading import latest
+from flows.partitions.attempts.record import YearState
+from flows.partitions.attempts.recorder import recorded
 from flows.partitions.forecast import forecast
 from flows.partitions.year_audit import audit_year
 from flows.runs.index import last_run, protect

@@ -11,7 +11,7 @@ from flows.runs.disclosure import with_earlier
 from flows.runs.index import protect, published_beside, run_of
 from flows.runs.record import publish, summarise
 from flows.runs.replay import replay_run
-from flows.runs.verification import verify_run
+from flows.runs.trust.verification import verify_run
 from schemas.audit.spec import AuditSpec
 from schemas.errors import IntegrityError, SpecError
 from tasks.lake.store import Lake

@@ -12,7 +12,7 @@ from sealed_run import RUN, sealed_run
 
 from flows.runs.manifest import digest, made_later, read_manifest
 from flows.runs.report_files import note_made, report_anew
-from flows.runs.verification import verify_run
+from flows.runs.trust.verification import verify_run
 from schemas.errors import IntegrityError, SpecError
 from tasks.lake.store import Lake
 from tasks.reporting import stage

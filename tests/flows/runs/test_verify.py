@@ -14,8 +14,10 @@ from flows.partitions.years import spec_of_year
 from flows.runs.index import last_run, protect, runs_of
 from flows.runs.manifest import digest, report_of
 from flows.runs.record import is_published
-from flows.runs.verification import verify_run
+from flows.runs.trust.chain import check_log
+from flows.runs.trust.verification import verify_run
 from schemas.errors import IntegrityError, SpecError
+from tasks.lake import log
 from tasks.lake.store import Lake
 
 
@@ -127,7 +129,7 @@ def test_the_mark_of_a_protected_run_is_no_stray_file(lake, run):
 def test_a_lost_manifest_is_damage_and_an_unknown_run_is_a_mistake(lake, run):
     (lake.root / "runs" / run.run / "manifest.json").unlink()
     assert "manifest.json is missing; restore it from a copy" in message(lake, run)
-    (lake.root / "runs" / run.run).rmdir()
+    shutil.rmtree(lake.root / "runs" / run.run)
     assert "manifest.json is missing; restore it from a copy" in message(lake, run)
     for unknown in ("yearly-2012-0000000000", "..", ".", "", "../lake"):
         with pytest.raises(SpecError, match="holds no run"):
@@ -145,11 +147,14 @@ def test_the_manifest_of_another_run_is_not_taken(lake, run):
 
 
 class TestRunsOfEarlierVersions:
-    """Their report lies beside the lake, and their manifest has no sha256 of partition.json."""
+    """Their report lies beside the lake, their manifest has no sha256 of partition.json, and there is no log."""
 
     @pytest.fixture(autouse=True)
     def earlier(self, lake, run):
         rewritten(lake, run, records=None)
+        shutil.rmtree(lake.root / "log")
+        for noted in (lake.root / "runs").glob("*/logged.json"):
+            noted.unlink()
         (lake.root.parent / "reports").mkdir()
         (lake.root / "reports" / run.run).rename(lake.root.parent / "reports" / run.run)
 
@@ -165,6 +170,13 @@ class TestRunsOfEarlierVersions:
     def test_it_is_not_audited_again(self, lake, run, place):
         assert (audit_year(yearly_spec(place), WITHIN, lake).computed, is_published(lake, run.run)) == (0, True)
         assert not (lake.root / "reports" / run.run).exists()
+
+    def test_it_is_entered_before_the_first_entry(self, lake, run):
+        protect(lake, run.run, True)
+        assert [entry.event for entry in log.entries(lake, run.run)] == ["run published", "protected"]
+        assert verify_run(lake.location, run.run)["altered"] == 0
+        assert is_published(lake, run.run)
+        assert check_log(lake) == 3
 
     def test_it_verifies_with_its_report_moved_into_the_lake(self, lake, run):
         (lake.root.parent / "reports" / run.run).rename(lake.root / "reports" / run.run)

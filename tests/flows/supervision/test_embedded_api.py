@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
 from conftest import REPOSITORY, environment, evenhand, evenhand_process
@@ -82,6 +83,24 @@ def test_the_server_of_a_killed_audit_is_ended_by_the_next_one(words: list[str],
         left.wait(timeout=60)
         assert psutil.wait_procs(session(process.pid), timeout=10)[1] == []
     assert not (lake / "locks" / "embedded-api.json").exists()
+
+
+@pytest.mark.slow
+def test_another_account_gets_nothing_from_the_server_of_an_audit(words: list[str], tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    with begun(words, lake, "ingest") as process:
+        server = psutil.Process(json.loads((lake / "locks" / "embedded-api.json").read_text())["pid"])
+        (port,) = {c.laddr.port for c in server.net_connections() if c.status == psutil.CONN_LISTEN}
+        api = f"http://127.0.0.1:{port}/api"
+        assert httpx.post(f"{api}/flow_runs/filter", json={}).status_code == 401
+        assert httpx.post(f"{api}/deployments/", json={}, auth=("evenhand", "guessed")).status_code == 401
+        secret = server.environ()["PREFECT_SERVER_API_AUTH_STRING"]
+        assert len(secret) > 40
+        said = [" ".join(each.cmdline()) for each in session(process.pid)]
+        assert said
+        assert not any(secret in words for words in said)
+        assert not [path for path in lake.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
+        assert process.wait(LIMIT) == ExitCode.WITHIN
 
 
 def test_a_list_of_what_would_go_does_not_wait_for_a_run(tmp_path: Path) -> None:

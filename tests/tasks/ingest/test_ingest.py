@@ -9,11 +9,12 @@ import pytest
 from conftest import loans, spec_of
 from hypothesis import given
 from hypothesis import strategies as st
+from pandas_ingest import Refused, keep_only
 
 from schemas.audit.source import Keep, Source
 from schemas.errors import DataQualityError, SpecError
 from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS
-from tasks.ingest.cells import Refused, canonical, keep_only
+from tasks.ingest.cells import canonical
 from tasks.ingest.registry import check_columns
 from tasks.ingest.sources import delimited
 from tasks.ingest.stage import ingest, settings_of

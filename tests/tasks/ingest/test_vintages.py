@@ -18,6 +18,7 @@ from schemas.audit.source import Source
 from schemas.errors import DataQualityError, InfrastructureError, IntegrityError, SpecError
 from schemas.vintages import Vintage
 from tasks.ingest import hmda
+from tasks.ingest.hmda.identity import digest_of_rows
 from tasks.ingest.synthetic.twin import write
 from tasks.ingest.synthetic.twin.algorithm.settings import TwinSettings
 from tasks.ingest.vintages import delivery, store
@@ -59,8 +60,10 @@ def test_a_file_becomes_a_vintage_with_all_its_rows(files: Path, lake: Lake, nam
     assert (made.layout, made.rows + made.refused, made.source) == ("public_lar", 200, name)
     assert made.bytes == (files / name).stat().st_size
     assert made.folder == f"vintages/2022/snapshot/nationwide/2023-05-01/{made.sha256[:12]}"
-    kept = {"applications.parquet", "refusals.parquet", "schema_report.json", "vintage.json", "partition.json"}
-    assert below(lake) == sorted(f"{made.folder}/{file}" for file in kept)
+    kept = {"lenders.parquet", "refusals.parquet", "schema_report.json", "vintage.json", "partition.json"}
+    found = {path.removeprefix(f"{made.folder}/") for path in below(lake)}
+    assert {path for path in found if not path.startswith("applications/state=")} == kept
+    assert "applications/state=TX/part-0.parquet" in found
     assert vintages(lake) == [made] == vintages(Lake(lake.root), 2022)
     applications = pq.read_table(file_of(lake, made), partitioning=None)
     assert applications.num_rows == made.rows
@@ -116,7 +119,7 @@ def test_what_is_held_is_converted_again_on_request_only(files: Path, lake: Lake
     assert again.added > made.added
     redated = add(lake, files / "first", **{**KEY, "frozen": date(2023, 5, 2)}, replace=True)
     assert vintages(lake) == [redated]
-    assert file_of(lake, redated).is_file()
+    assert file_of(lake, redated).is_dir()
     assert not (lake.root / made.folder).exists()
 
 
@@ -127,7 +130,7 @@ def test_the_digest_of_a_vintage_is_that_of_what_was_delivered_and_of_what_conve
     elsewhere = Lake(tmp_path / "other")
     other = file_of(elsewhere, add(elsewhere, files / "first", **KEY))
     _turned_round(other)
-    assert sha256_of(rows) != sha256_of(other)
+    assert digest_of_rows(rows) != digest_of_rows(other)
     assert digest_of(rows) == digest_of(other)
     second = file_of(lake, add(lake, files / "second", **{**KEY, "frozen": date(2024, 5, 1)}))
     assert digest_of(second) != digest_of(rows)
@@ -136,7 +139,7 @@ def test_the_digest_of_a_vintage_is_that_of_what_was_delivered_and_of_what_conve
     record.write_text(json.dumps({**said, "converter": "of yesterday"}))
     assert digest_of(other) != digest_of(rows)
     record.write_text(json.dumps({**said, "rows_sha256": "0" * 64}))  # these are not the rows that were written
-    assert digest_of(other) == sha256_of(other)
+    assert digest_of(other) == digest_of_rows(other)
 
 
 def digest_of(rows: Path) -> str:
@@ -145,9 +148,11 @@ def digest_of(rows: Path) -> str:
 
 def _turned_round(rows: Path) -> None:
     """The same rows in another order, with the record that they would have had."""
-    table, record = pq.read_table(rows, partitioning=None), rows.with_name("vintage.json")
-    pq.write_table(table.take(list(reversed(range(table.num_rows)))), rows)
-    record.write_text(json.dumps({**json.loads(record.read_bytes()), "rows_sha256": sha256_of(rows)}))
+    for file in rows.rglob("*.parquet"):
+        table = pq.read_table(file, partitioning=None)
+        pq.write_table(table.take(list(reversed(range(table.num_rows)))), file)
+    record = rows.with_name("vintage.json")
+    record.write_text(json.dumps({**json.loads(record.read_bytes()), "rows_sha256": digest_of_rows(rows)}))
 
 
 def test_a_file_that_changes_while_it_is_read_becomes_no_vintage(
@@ -277,29 +282,33 @@ def test_of_several_places_one_has_to_be_named(files: Path, lake: Lake) -> None:
     assert newest(lake, 2022, geography="TX") == texas
 
 
-@pytest.mark.parametrize("name", ["applications.parquet", "vintage.json", "partition.json"])
+ONE_STATE = "applications/state=TX/part-0.parquet"
+
+
+@pytest.mark.parametrize("name", [ONE_STATE, "lenders.parquet", "vintage.json", "partition.json"])
 def test_an_altered_vintage_is_named_with_the_next_step(files: Path, lake: Lake, name: str) -> None:
     made = add(lake, files / "first", **KEY)
     file = lake.root / made.folder / name
     file.write_bytes(file.read_bytes()[:-1])
     with pytest.raises(
         IntegrityError, match=f"{made.folder} lacks a file, or holds one .* add the delivered file again"
-    ):
+    ) as caught:
         file_of(Lake(lake.root), vintages(Lake(lake.root))[0])
+    assert (f"({name})" in str(caught.value)) == (name != "partition.json")
 
 
 KILLED = """
 import os, signal, sys
 from datetime import date
 from pathlib import Path
-from tasks.ingest.vintages import delivery, store
+from tasks.ingest.vintages import delivery, drafts, store
 from tasks.lake.local_directory import Directory
 from tasks.lake.store import Lake
 
 def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 
-place, name = {"read": (store, "take_in"), "converted": (delivery, "report_on"), "flushed": (store, "flush"),
+place, name = {"read": (store, "take_in"), "converted": (delivery, "report_on"), "flushed": (drafts, "flush"),
                "named": (Directory, "publish")}[sys.argv[3]]
 setattr(place, name, die)
 store.add(Lake(Path(sys.argv[1])), Path(sys.argv[2]), year=2022, dataset="snapshot", geography="nationwide",
@@ -337,8 +346,9 @@ def test_a_lake_at_a_uri_holds_vintages_too(files: Path, tmp_path: Path, monkeyp
     assert pq.read_table(file_of(lake, made), partitioning=None).num_rows == made.rows
     again = add(lake, files / "first", **KEY, replace=True)
     assert vintages(Lake("memory://vintages-test/lake")) == [again]
-    assert file_of(lake, again).is_file()
-    assert digest_of(file_of(lake, again)) != sha256_of(file_of(lake, again))  # its record lies beside the copy
+    assert file_of(lake, again).is_dir()
+    rows = file_of(lake, again)
+    assert digest_of(rows) != digest_of_rows(rows)  # its record lies beside the copy
 
 
 def test_a_vintage_is_named_for_people() -> None:

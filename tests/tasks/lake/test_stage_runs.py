@@ -18,8 +18,13 @@ MANIFEST = {
 def test_a_row_names_the_step_and_tells_what_it_cost_and_whether_it_was_computed() -> None:
     first, second = stage_runs(MANIFEST)
     rows = {"stage": "ingest", "partition": "a1", "rows_in": 10, "rows_out": 8, "refused": 2}
-    assert first == {**rows, **COST, "source": "lake"}
+    assert first == {**rows, **COST, "source": "lake", "partition_column": None, "partition_value": None}
     assert (second["stage"], second["cpu_seconds"], second["source"]) == ("detect cst", None, "computed")
+
+
+def test_a_row_names_the_partition_that_the_run_is_about() -> None:
+    told = next(stage_runs({**MANIFEST, "partition": {"column": "lender_id", "value": "7H6G"}}))
+    assert (told["partition"], told["partition_column"], told["partition_value"]) == ("a1", "lender_id", "7H6G")
 
 
 def test_an_earlier_version_kept_neither_steps_nor_cpu_time() -> None:

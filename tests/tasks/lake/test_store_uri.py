@@ -21,8 +21,9 @@ from pyarrow import fs
 from seaweed import BUCKET, s3_server
 
 from flows.runs.record import publish, summarise
-from flows.runs.verification import verify_run
+from flows.runs.trust.verification import verify_run
 from schemas.errors import InfrastructureError, IntegrityError, SpecError
+from tasks.lake import log
 from tasks.lake.storage import storage_at
 from tasks.lake.store import Lake, open_lake
 from tasks.lake.views import latest_run, open_views
@@ -290,3 +291,12 @@ def test_an_audit_on_s3_says_what_one_in_a_directory_says(s3: dict[str, str], pl
         verify_run(uri, run)
     with pytest.raises(SpecError, match="no directory of this machine"):
         _ = there.root
+
+
+def test_writers_of_the_log_at_the_same_time_get_numbers_of_their_own(uri: str) -> None:
+    """By conditional writes on an object store, by turns where files of this machine are seen through fsspec."""
+    Lake(uri)
+    with ThreadPoolExecutor(6) as writers:
+        list(writers.map(lambda who: log.append(Lake(uri), "note", by=str(who)), range(12)))
+    assert sorted(int(entry.by) for entry in log.entries(Lake(uri))) == list(range(12))
+    assert not list(log.problems(Lake(uri)))

@@ -1,5 +1,6 @@
 """The views of a lake: what they hold, and what opening them leaves behind."""
 
+import json
 import os
 import stat
 import tempfile
@@ -53,6 +54,23 @@ def test_runs_with_other_columns_and_types_are_one_view(lake: Lake) -> None:
 def test_one_run_has_its_own_columns_only(lake: Lake) -> None:
     with open_views(lake, "second") as views:
         assert views.table("applicants").columns == ["run", "row_id", "debt.to.income", "größe"]
+
+
+def test_rows_of_measures_name_the_partition_of_their_run(lake: Lake) -> None:
+    path = "runs/first/manifest.json"
+    manifest = json.loads(lake.storage.read(path) or b"")
+    lake.write_file(path, json.dumps({**manifest, "partition": {"column": "lender_id", "value": "7H6G"}}).encode())
+    with open_views(lake) as views:
+        assert views.table("measures").columns[-2:] == ["partition_column", "partition_value"]
+        rows = views.sql(
+            "SELECT run, partition_column, partition_value FROM measures WHERE measure = 'k0' ORDER BY run"
+        )
+        assert rows.fetchall() == [("first", "lender_id", "7H6G"), ("second", None, None)]
+        of_lender = views.sql("SELECT DISTINCT run FROM measures WHERE partition_value = '7H6G'")
+        assert of_lender.fetchall() == [("first",)]
+        assert "partition_column" not in views.table("applicants").columns
+    with open_views(lake, "second") as views:
+        assert views.sql("SELECT partition_value FROM measures").fetchall() == [(None,), (None,)]
 
 
 def test_only_tables_are_listed(lake: Lake) -> None:

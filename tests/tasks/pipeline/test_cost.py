@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tasks.pipeline.lineage import cost
-from tasks.pipeline.lineage.cost import cores, cpu_seconds, measured, threads
+from tasks.pipeline.lineage.cost import cpu_seconds, measured
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the peak is the process's")
 
@@ -44,11 +44,3 @@ def test_cpu_time_has_that_of_ended_children_and_none_of_waiting() -> None:
     subprocess.run([sys.executable, "-c", "import time\nwhile time.process_time() < 0.4: pass"], check=True)
     assert waited < 0.2
     assert cpu_seconds() - before > 0.35
-
-
-@pytest.mark.parametrize(("given", "found"), [("3", 3), ("", None), ("all", None)])
-def test_threads_are_those_of_a_worker_else_all_cores(
-    monkeypatch: pytest.MonkeyPatch, given: str, found: int | None
-) -> None:
-    monkeypatch.setenv("NUMBA_NUM_THREADS", given)
-    assert threads() == (found or cores())

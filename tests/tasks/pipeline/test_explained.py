@@ -31,7 +31,7 @@ def looked_into(place: Path, model: str, text: str = FINANCIAL):
     "model",
     [
         "{kind: logistic_regression, folds: 4}",
-        "{kind: random_forest, folds: 4}",
+        "{kind: random_forest, folds: 2}",
         "{kind: gradient_boosting, folds: 4}",
         "{kind: net, folds: 2}",
         "{kind: logistic_regression, split: holdout}",
@@ -63,7 +63,7 @@ def test_the_lender_cannot_be_looked_into(place: Path) -> None:
 
 
 def test_trees_need_a_substitute_that_was_chosen(place: Path) -> None:
-    found, _ = looked_into(place, "{kind: random_forest, folds: 4}")
+    found, _ = looked_into(place, "{kind: random_forest, folds: 2}")
     with pytest.raises(SpecError, match="has no gradient to integrate; choose the substitute"):
         found["model"].look_into(substitute=False)
 
@@ -100,7 +100,7 @@ def test_models_are_fitted_again_on_resampled_rows(place: Path, model: str) -> N
     assert found["lender"].refit is None
 
 
-@pytest.mark.parametrize("model", ["{kind: random_forest, folds: 4}", RULE % ("true", "")])
+@pytest.mark.parametrize("model", ["{kind: random_forest, folds: 2}", RULE % ("true", "")])
 def test_other_kinds_are_not_fitted_again(place: Path, model: str) -> None:
     found, _ = looked_into(place, model)
     assert found["model"].refit is None

@@ -30,8 +30,10 @@ def literal(text: str) -> str:
 
 
 def parquet(file: Path) -> str:
-    """A Parquet file as a table of SQL."""
-    return f"read_parquet({literal(str(file))})"
+    """A Parquet file, or the files in the folders of a directory, as a table of SQL."""
+    if not file.is_dir():
+        return f"read_parquet({literal(str(file))})"
+    return f"read_parquet({listed(map(str, sorted(file.glob('*/*.parquet'))))}, hive_partitioning = false)"
 
 
 def listed(texts: Iterable[str]) -> str:

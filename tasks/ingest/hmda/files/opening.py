@@ -73,7 +73,7 @@ def opened(path: Path, scratch: Path, limits: Limits | None = None) -> Opened:
         if magic == b"PAR1":
             raise DataQualityError(
                 f"{path.name} is Parquet, and files of HMDA are delivered as text, plain or packed; an audit takes a "
-                "vintage's applications.parquet as source.path, and other Parquet as kind: parquet"
+                "vintage's rows (applications) as source.path, and other Parquet as kind: parquet"
             )
         if magic.startswith(b"PK"):
             return _text(_extracted(path, scratch, limits), "none", limits, path.name)

@@ -1,6 +1,9 @@
 """What decides the denial ladder, and whether an audit asks for it."""
 
+from typing import ClassVar
+
 from schemas.audit.column import ColumnSpec
+from schemas.audit.partition import Growth
 from schemas.audit.spec import AuditSpec, Explain, Protected, StageSettings
 from schemas.errors import Location, raise_together
 from tasks.methods.adjusted.adjust.blocks import (
@@ -18,6 +21,8 @@ from tasks.methods.adjusted.settings import AdjustedSettings
 
 class AdjustSettings(StageSettings):
     """What decides the ladder: blocks, estimators, whose decisions, the protected attributes and the level."""
+
+    memory: ClassVar[Growth] = Growth(80, 5.5)
 
     blocks: tuple[ControlBlock, ...]
     """In the order of the rungs."""

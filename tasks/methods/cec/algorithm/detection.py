@@ -24,11 +24,12 @@ from tasks.methods.cec.algorithm.own_group.headline import Reasons
 from tasks.methods.cec.algorithm.own_group.relabelled import without
 from tasks.methods.cec.algorithm.pairs import Scored, View
 from tasks.methods.cec.settings import CecSettings
-from tasks.numerics.arrays import Bools, Ints
+from tasks.numerics.arrays import Bools, Ints, Longs
 from tasks.numerics.columns import Columns
 from tasks.numerics.explanation import ModelView
 from tasks.numerics.problem import Problem, Refit
 from tasks.numerics.results import Aggregate, Detected, Draws, Tally
+from tasks.numerics.statistics.sampling import Asked
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,13 @@ class Audited:
     columns: Columns | None = None
     """What all applicants handed in, but for columns that the groups are made of."""
     refit: Refit | None = None
+    asked: Asked | None = None
+    """Who is asked of a large problem; None: everybody. Whom they are matched with is never sampled."""
+
+    def rows(self, group: int) -> Longs:
+        """The members of a group who are asked, ascending."""
+        member = np.equal(self.group, group)
+        return np.flatnonzero(member if self.asked is None else member & self.asked.drawn)
 
 
 def detect(problem: Problem, settings: CecSettings, rng: np.random.Generator) -> Detected:
@@ -76,13 +84,17 @@ def detect(problem: Problem, settings: CecSettings, rng: np.random.Generator) ->
         problem.resamples,
         columns=None if known is None else without(known.columns, known.attribute_columns),
         refit=problem.refit,
+        asked=problem.asked,
     )
     return assess(audited, settings, rng)
 
 
 def units(problem: Problem) -> Bools:
-    """Who gets a finding, ``(n,)``: rows outside the reference group; nobody where no model can be looked into."""
-    outside: Bools = problem.group != problem.reference
+    """Who gets a finding, ``(n,)``: rows outside the reference group; nobody where no model can be looked into.
+
+    Of a large problem, those who are asked.
+    """
+    outside: Bools = (problem.group != problem.reference) & problem.drawn
     return outside if problem.look_into is not None else np.zeros(len(problem.group), np.bool_)
 
 
@@ -107,12 +119,12 @@ def assess(audited: Audited, settings: CecSettings, rng: np.random.Generator) ->
 
 def pairs(audited: Audited, seen: tuple[View, ...], group: int, to: int) -> Scored:
     """The rows of one group matched with another group and scored."""
-    return cec_pairs.score(audited.explained, seen, np.flatnonzero(audited.group == group), to)
+    return cec_pairs.score(audited.explained, seen, audited.rows(group), to)
 
 
 def _within(audited: Audited, seen: tuple[View, ...], group: int) -> Scored | None:
     """The rows of a group matched with their own group; None where they would find themselves, as under a rule."""
-    rows = np.flatnonzero(audited.group == group)
+    rows = audited.rows(group)
     explainer = audited.explained.explainer[rows]
     if any(pool[rows[explainer == model]].any() for model, pool in enumerate(audited.explained.pools)):
         return None
@@ -128,7 +140,9 @@ def _above_own_group(
     rng: np.random.Generator,
 ) -> tuple[list[Aggregate], list[Draws]]:
     """What a verdict on reasons rests on, of every group outside the reference group."""
-    of = Reasons(audited.explained, seen, audited.group, audited.reference, audited.columns, audited.refit)
+    of = Reasons(
+        audited.explained, seen, audited.group, audited.reference, audited.columns, audited.refit, audited.asked
+    )
     measured = [group for group, own in within.items() if own is not None]
     resampled = of.resampled(measured, settings, rng)
     aggregates: list[Aggregate] = []

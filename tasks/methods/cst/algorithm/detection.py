@@ -1,6 +1,7 @@
 """Counterfactual situation testing (CST; Alvarez and Ruggieri, EAAMO 2023): the method.
 
-Every row outside the reference group is a complainant, whatever its decision. Its control group are the most similar
+Every row outside the reference group is a complainant, whatever its decision; of a large group a sample is asked
+(``Problem.asked``), among the same neighbours. A complainant's control group are the most similar
 rows of its own group. Its test group are the rows of the reference group that are most similar to its counterfactual.
 The complainant is detected if the control group was refused more often than the test group. Each difference is tested,
 with q-values over all complainants. Situation testing (ST), with test groups around the factual complainants, and
@@ -25,7 +26,7 @@ from tasks.methods.cst.algorithm.neighbours import distance
 from tasks.methods.cst.algorithm.significance import Tests, judge
 from tasks.methods.cst.algorithm.tallies import HEADLINE
 from tasks.methods.cst.settings import CstSettings
-from tasks.numerics.arrays import Bools
+from tasks.numerics.arrays import Bools, Longs
 from tasks.numerics.problem import Problem
 from tasks.numerics.results import Aggregate, Detected, Draws, Tally
 from tasks.numerics.statistics.propensity import p_of
@@ -71,9 +72,9 @@ def detect(problem: Problem, settings: CstSettings, rng: np.random.Generator) ->
         ValueError: If the problem has no applicants.
     """
     ground = _laid(problem, settings)
-    frame, found = Frame(ground), list[Found]()
+    frame, found = Frame(ground, problem.asked), list[Found]()
     for group in _complainants(problem):
-        found.append(_found(frame, group, found))
+        found.append(_found(frame, group, np.flatnonzero((ground.group == group) & problem.drawn), found))
     singles = [_laid(single, settings) for single in ground.applicants.singles]
     tallies = [*_tallies(found, settings), *_sensitivity(problem, found, ground), *_clipped(found, ground)]
     for each in found:
@@ -88,8 +89,8 @@ def detect(problem: Problem, settings: CstSettings, rng: np.random.Generator) ->
 
 
 def units(problem: Problem) -> Bools:
-    """The complainants, ``(n,)``: every row outside the reference group, whatever was decided on it."""
-    outside: Bools = problem.group != problem.reference
+    """The complainants who are asked, ``(n,)``: rows outside the reference group, whatever was decided on them."""
+    outside: Bools = (problem.group != problem.reference) & problem.drawn
     return outside
 
 
@@ -101,14 +102,14 @@ def _complainants(problem: Problem) -> list[int]:
     return [int(group) for group in np.unique(problem.group[units(problem)])]
 
 
-def _found(frame: Frame, group: int, before: Sequence[Found]) -> Found:
-    """One group, after those before it.
+def _found(frame: Frame, group: int, row: Longs, before: Sequence[Found]) -> Found:
+    """The complainants ``row`` of one group, after the groups before it.
 
     All that looks at its neighbours is made here: lists of them are the most that the method holds, and only those that
     findings rest on are kept.
     """
     ground = frame.ground
-    compared = compare(ground, group, np.flatnonzero(ground.group == group))
+    compared = compare(ground, group, row)
     judged = {variant: judge(pair, frame.settings) for variant, pair in compared.pairs.items()}
     effects = of_group(frame, group, compared, [each.effects for each in before])
     return Found(group, compared.counted(), judged, effects, Groups.of(compared))
@@ -138,7 +139,7 @@ def _sensitivity(problem: Problem, found: Sequence[Found], ground: SearchSpace) 
     if imagine is None or ground.imagined is None or not settings.sensitivity:
         return
     at, once = settings.ks.index(settings.k), settings.model_copy(update={"ks": (settings.k,)})
-    everyone = np.flatnonzero(units(problem))
+    everyone = np.flatnonzero(units(problem) if not settings.imagines_everybody else problem.group != problem.reference)
     for edge in ground.applicants.edges:
         left = lay(problem, once, problem.group, imagine(everyone, problem.group, edge))
         for each in found:

@@ -17,6 +17,7 @@ import numpy as np
 
 from tasks.methods.cst.algorithm.comparisons import applicants_of
 from tasks.methods.cst.algorithm.detection import units as complainants
+from tasks.methods.cst.bench.coverage import TEXAS_ROWS, texas
 from tasks.methods.cst.bench.work import case_of
 from tasks.methods.cst.reproduction import worlds
 from tasks.methods.cst.reproduction.experiments import EXPERIMENTS
@@ -52,6 +53,9 @@ LARGEST, MOST_NEIGHBOURS = 418_000, 50
 FREE_MB = 2_000
 """Memory that has to be free: a million rows, their index, and scikit-learn's copy of them."""
 
+DRAWS = 200
+"""Samples whose coverage is counted."""
+
 DRAWN, TEXAS = "drawn applicants", "Texas 2022"
 
 _run = partial(apart, "tasks.methods.cst.bench.work")
@@ -68,6 +72,7 @@ def _lines(room: Room) -> Iterator[Row]:
     yield from _search(min(room.limit, MILLION))
     yield from _year(room)
     yield from _national(min(room.limit, LARGEST))
+    yield from _samples(room)
 
 
 def _grid(room: Room) -> Iterator[Row]:
@@ -132,6 +137,18 @@ def _national(rows: int) -> Iterator[Row]:
     grown = f"{said['evidence']:,} rows of evidence; {said['data_mb']:.0f} MB with the rows alone"
     met = below(said["peak_mb"], MOST_LARGEST_MB, " MB")
     yield timed_row(DRAWN, said, f"complainants of five groups, k = {MOST_NEIGHBOURS}", found=grown, **met)
+
+
+def _samples(room: Room) -> Iterator[Row]:
+    """How often samples of the complainants of Texas cover what all of them say, by the variance of the design."""
+    found = list(texas(room.data, room.reps or DRAWS))
+    for measure in ("st_effect", "share_detected", "share_significant"):
+        own = [(name, each) for name, each in found if each.measure == measure]
+        shares = [each.share for _, each in own]
+        said = ", ".join(f"{name} {each.share:.1%} ({each.asked} of {each.of})" for name, each in own)
+        mean = float(np.mean(shares))
+        met = {} if measure == "share_significant" else against("93 to 97 %", 0.93 <= mean <= 0.97)
+        yield row(TEXAS, TEXAS_ROWS, f"{measure}: samples cover all complainants", ratio=mean, found=said, **met)
 
 
 def _of_case(name: str, said: Mapping[str, Any], what: str, **more: Any) -> Row:

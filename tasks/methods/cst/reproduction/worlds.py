@@ -62,7 +62,8 @@ def scene(spec: AuditSpec, attribute: str) -> Scene:
     """Runs the stages of an audit up to the model's decisions, and fits the world of its causal graph."""
     tables = ProblemTables.of(tables_through(spec, "score"))
     # without a causal graph the cases do not look for the counterfactuals that an audit would have made by now
-    nothing_assumed = detect.settings_of(spec.model_copy(update={"causal_graph": CausalGraph()}), "cst")
+    everybody = {"causal_graph": CausalGraph(), "sampling": None}
+    nothing_assumed = detect.settings_of(spec.model_copy(update=everybody), "cst")
     problem = next(case.problem for case in cases(tables, nothing_assumed) if case.attribute == attribute)
     columns = applicants_of(problem).columns
     world = World.of(columns, tables.memberships, tables.ids, detect.settings_of(spec, "cst"))

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from schemas.audit.partition import as_sampled
 from schemas.audit.spec import Explain, Protected
 from schemas.tables.findings import AGGREGATES, DRAWS, TALLIES
 from schemas.terms import Constraint, DecisionMaker
@@ -43,10 +44,13 @@ class _Attribute:
     """Number of each row's group."""
     sizes: list[Matched]
     """Subsamples of the reference group, for each smaller group."""
+    sampled: str = ""
+    """How many rows the graph is of, of how many; empty where it is of all."""
 
     def origin(self, maker: str) -> Origin:
         """What is said of the groups, and by whose decisions."""
-        return Origin(METHOD, maker, self.name, self.groups)
+        sampled = dict.fromkeys(range(len(self.groups)), self.sampled) if self.sampled else {}
+        return Origin(METHOD, maker, self.name, self.groups, sampled)
 
 
 @dataclass(frozen=True)
@@ -65,10 +69,13 @@ def searched(
     memberships: pa.Table,
     decisions: pa.Table,
     facts: pa.Table,
+    nodes: pa.Table,
     settings: AblateSettings,
 ) -> Produced:
     """Computes what the settings ask for: searches with rules lifted, connectivity, and searches with labels drawn."""
-    rows = _rows(features, memberships, settings)
+    whole = features.num_rows
+    features = features.filter(pc.is_in(features["row_id"], _first_draw(nodes)))
+    rows = _rows(features, memberships, settings, whole)
     asked = _asked(rows.ids, decisions, settings.explain)
     tallies: list[pa.Table] = []
     draws: list[pa.Table] = []
@@ -106,20 +113,27 @@ def _relabelled(
             yield attribute.origin(maker).aggregates(found)
 
 
-def _rows(features: pa.Table, memberships: pa.Table, settings: AblateSettings) -> _Rows:
+def _first_draw(nodes: pa.Table) -> pa.Array:
+    """The ids of the rows that the first graph is of."""
+    return nodes.filter(pc.equal(nodes["draw"], 0))["row_id"].combine_chunks()
+
+
+def _rows(features: pa.Table, memberships: pa.Table, settings: AblateSettings, whole: int) -> _Rows:
+    """The rows of the graph, of ``whole`` rows of the audit."""
     ids = features["row_id"].to_pylist()
     encoded = np.column_stack([features[name].to_numpy() for name in features.column_names[1:]])
     group_of = memberships.to_pandas().pivot(index="row_id", columns="protected_attribute", values="group").loc[ids]
-    attributes = (_attribute(p, group_of[p.name].to_numpy(dtype=str), settings) for p in settings.protected)
+    attributes = (_attribute(p, group_of[p.name].to_numpy(dtype=str), settings, whole) for p in settings.protected)
     return _Rows(ids, encoded, strata_of(ids, memberships), tuple(attributes))
 
 
-def _attribute(protected: Protected, group_of: NDArray[np.str_], settings: AblateSettings) -> _Attribute:
+def _attribute(protected: Protected, group_of: NDArray[np.str_], settings: AblateSettings, whole: int) -> _Attribute:
     names, codes = np.unique(group_of, return_inverse=True)
     group, reference = codes.astype(np.int32), int(np.searchsorted(names, protected.reference))
     rng = np.random.default_rng([settings.seed, crc32(f"ablate|{protected.name}".encode())])
     sizes = subsamples.matched(group, len(names), reference, settings.draws, rng)
-    return _Attribute(protected.name, tuple(names.tolist()), group, sizes)
+    said = as_sampled(len(group_of), whole) if len(group_of) < whole else ""
+    return _Attribute(protected.name, tuple(names.tolist()), group, sizes, said)
 
 
 def _asked(ids: list[str], decisions: pa.Table, explain: Explain) -> dict[str, Asked]:

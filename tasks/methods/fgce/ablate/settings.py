@@ -1,5 +1,8 @@
 """Settings of the stage ``ablate``."""
 
+from typing import ClassVar
+
+from schemas.audit.partition import Growth
 from schemas.audit.spec import AuditSpec, Explain, Protected, StageSettings
 from schemas.errors import SpecError
 from tasks.feasibility_graph import stage as connect
@@ -10,6 +13,8 @@ from tasks.methods.fgce.settings import FgceSettings
 
 class AblateSettings(StageSettings):
     """Settings of the searches: graph, explained applicants, protected attributes and their subsamples."""
+
+    memory: ClassVar[Growth] = Growth(210, 10.6, "graph")
 
     graph: GraphSettings
     ablations: bool

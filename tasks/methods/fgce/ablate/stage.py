@@ -13,7 +13,7 @@ Both of the former are measured again on the reference group at the size of ever
 import pyarrow as pa
 
 from schemas.tables.applications import DECISIONS, ENCODINGS, FEATURES, MEMBERSHIPS
-from schemas.tables.feasibility import FEASIBILITY_FACTS
+from schemas.tables.feasibility import FEASIBILITY_FACTS, FEASIBILITY_NODES
 from schemas.tables.findings import AGGREGATES, DRAWS, TALLIES
 from tasks.methods.fgce.ablate.settings import AblateSettings, settings_of
 from tasks.pipeline.stage import Produced, stage
@@ -22,7 +22,7 @@ __all__ = ["ablate", "settings_of"]
 
 
 @stage(
-    reads=(FEATURES, ENCODINGS, MEMBERSHIPS, DECISIONS, FEASIBILITY_FACTS),
+    reads=(FEATURES, ENCODINGS, MEMBERSHIPS, DECISIONS, FEASIBILITY_FACTS, FEASIBILITY_NODES),
     writes=(TALLIES, AGGREGATES, DRAWS),
     balanced=False,
 )
@@ -32,10 +32,14 @@ def ablate(
     memberships: pa.Table,
     decisions: pa.Table,
     facts: pa.Table,
+    nodes: pa.Table,
     *,
     settings: AblateSettings,
 ) -> Produced:
-    """Computes infeasible share and burden without each constraint, connectivity by epsilon, and relabelled shares."""
+    """Computes infeasible share and burden without each constraint, connectivity by epsilon, and relabelled shares.
+
+    Of a large audit the rows are those of the first draw of the graph.
+    """
     from tasks.methods.fgce.ablate.searches import searched  # loads numba
 
-    return searched(features, encodings, memberships, decisions, facts, settings)
+    return searched(features, encodings, memberships, decisions, facts, nodes, settings)

@@ -21,7 +21,7 @@ from tasks.methods.fgce.algorithm.recourse import Explained
 from tasks.methods.fgce.settings import FgceSettings
 from tasks.numerics.arrays import Floats, Longs
 from tasks.numerics.results import Aggregate
-from tasks.numerics.statistics.rounding import as_said
+from tasks.numerics.statistics.distributions import as_said
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ from tasks.methods.fgce.algorithm.recourse import Explained
 from tasks.numerics.arrays import Bools, Floats, Ints
 from tasks.numerics.problem import Problem
 from tasks.numerics.results import Tally
-from tasks.numerics.statistics.distributions import mean, share
-from tasks.numerics.statistics.rounding import as_said
+from tasks.numerics.statistics.distributions import as_said, mean, share
 
 
 def costs(cheapest: Floats) -> Iterator[Tally]:

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from tasks.numerics.arrays import Bools, Floats
-from tasks.numerics.statistics.rounding import as_said
+from tasks.numerics.statistics.distributions import as_said
 
 OTHERS: Final = "(others)"
 """Categories that are told together, since each by itself has few people."""

@@ -10,11 +10,14 @@ made of it (docs/methods/gcfn.md has what was simulated).
 Scope: aggregates of one group outside the reference group. Means over rows: ``tallies``.
 """
 
+import math
+
 import numpy as np
 
 from tasks.methods.gcfn.algorithm.tallies import Moved, net_change
 from tasks.numerics.arrays import Floats
 from tasks.numerics.results import Aggregate, Inference
+from tasks.numerics.statistics.sampling import design_variance
 
 MEASURE, RELATIVE = "share_changed", "relative_change"
 
@@ -30,21 +33,27 @@ NOT_IDENTIFIED = "less than half of the group is identified: no standard error"
 NOT_REFITTED = "too few refits have a value, or all have the same: no standard error"
 
 
-def share_changed(moved: Moved, refits: Floats) -> Aggregate:
+def share_changed(moved: Moved, refits: Floats, part: tuple[int, int] = (0, 0)) -> Aggregate:
     """The net share of changed decisions of a group, the mean over networks.
 
     Args:
         moved: Its rows, some of them imagined in the reference group.
         refits: ``(refits,)`` the same of resampled rows by one network each; none without refits.
+        part: How many members were asked, and of how many: a sample adds its variance to that of the refits, which
+            are of all rows.
     """
     n = int(moved.imagined.sum())
-    value = float(net_change(moved.flips[:, moved.imagined], moved.favourable[moved.imagined]).mean())
+    each = net_change(moved.flips[:, moved.imagined], moved.favourable[moved.imagined])
+    value, own = float(each.mean()), each.mean(axis=0)
+    design = design_variance((own - own.mean()) / max(n, 1), *part)
     known = refits[np.isfinite(refits)]
     reason, se = "", np.nan
     if len(refits):
         identified = 1 - float(np.nanmean(moved.unidentified))
         se = float(known.std(ddof=1)) if len(known) >= max(2, FEWEST * len(refits)) else np.nan
         reason = NOT_IDENTIFIED if identified < IDENTIFIED else "" if se > SMALLEST else NOT_REFITTED
+    if design:
+        se = math.hypot(se, math.sqrt(design))
     said = Inference() if not len(refits) or reason else Inference(se=se, df=len(known) - 1.0)
     return Aggregate(0, 0, MEASURE, {}, value, n, compared=False, reason=reason, inference=said)
 

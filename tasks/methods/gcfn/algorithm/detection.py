@@ -49,10 +49,25 @@ class Mediated:
     refits: Mapping[str, Floats] = field(default_factory=dict)
     """Group -> ``(refits,)`` net share of changed decisions on resampled rows, by one network each; or empty."""
 
+    def of(self, drawn: Bools) -> "Mediated":
+        """The same of some rows of the problem, ``(n,)``."""
+        kept = drawn[self.row]
+        return replace(
+            self,
+            row=self.row[kept],
+            spread=self.spread[kept],
+            refusal=self.refusal[kept],
+            flips=self.flips[:, kept],
+            change=self.change[:, kept],
+        )
+
 
 def units(problem: Problem) -> Bools:
-    """Who gets a finding, ``(n,)``: rows outside the reference group; nobody where no model was asked."""
-    outside: Bools = problem.group != problem.reference
+    """Who gets a finding, ``(n,)``: rows outside the reference group; nobody where no model was asked.
+
+    Of a large problem, those who are asked.
+    """
+    outside: Bools = (problem.group != problem.reference) & problem.drawn
     return outside if _mediated(problem) is not None else np.zeros(len(problem.group), np.bool_)
 
 
@@ -76,7 +91,8 @@ def detect(problem: Problem, settings: GcfnSettings, rng: np.random.Generator) -
     tallies: list[Tally] = []
     aggregates: list[Aggregate] = []
     for group in np.unique(problem.group).tolist():
-        moved = of_rows(found, doubtful, problem.applicants.favourable, np.flatnonzero(problem.group == group))
+        asked = np.flatnonzero((problem.group == group) & problem.drawn)
+        moved = of_rows(found, doubtful, problem.applicants.favourable, asked)
         tallies += [replace(t, group=group) for t in gcfn_tallies.tallies(moved)]
         told = gcfn_tallies.aggregates(moved, settings, problem.resamples, rng)
         aggregates += [replace(a, group=group) for a in told]
@@ -92,12 +108,12 @@ def _of_groups(
     for group in np.unique(problem.group).tolist():
         if group == problem.reference:
             continue
-        rows = np.flatnonzero(problem.group == group)
+        rows = np.flatnonzero((problem.group == group) & problem.drawn)
         moved = of_rows(found, doubtful, favourable, rows)
         refits = found.refits.get(problem.groups[group], np.zeros(0))
         if not moved.imagined.any():
             continue
-        yield replace(changed.share_changed(moved, refits), group=group)
+        yield replace(changed.share_changed(moved, refits, problem.part(group)), group=group)
         if len(found.denial):
             relative = changed.relative_change(moved.change.mean(axis=0), found.denial[rows], problem.resamples, rng)
             if relative is not None:
@@ -149,7 +165,10 @@ def _mean_by(place: Longs, values: Floats, n: int) -> Floats:
 
 
 def _mediated(problem: Problem) -> Mediated | None:
-    return problem.own if isinstance(problem.own, Mediated) else None
+    """What the model would have decided on those who are asked."""
+    if not isinstance(problem.own, Mediated):
+        return None
+    return problem.own if problem.asked is None else problem.own.of(problem.drawn)
 
 
 def _findings(problem: Problem, found: Mediated | None, doubtful: Bools) -> Findings:

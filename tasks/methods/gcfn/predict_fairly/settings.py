@@ -1,7 +1,8 @@
 """Settings of the stage ``predict_fairly``."""
 
 from schemas.audit.causal import CausalGraph
-from schemas.audit.spec import AuditSpec, Bootstrap, Decision
+from schemas.audit.limits import Bootstrap
+from schemas.audit.spec import AuditSpec, Decision
 from tasks.counterfactuals.gan.stage_settings import GeneratorSettings, generator_settings
 from tasks.methods.gcfn.settings import GcfnPrediction, GcfnSettings
 

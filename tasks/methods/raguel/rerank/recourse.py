@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import logit
 
+from schemas.audit.column import Recourse
 from schemas.audit.model import Model, TakenAs
-from schemas.audit.recourse import Recourse
 from schemas.terms import Constraint, DecisionMaker, Kind
 from tasks.methods.raguel.algorithm.offers import Answers
 from tasks.methods.raguel.algorithm.recourse.targets import Boundary

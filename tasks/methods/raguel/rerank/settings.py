@@ -1,8 +1,12 @@
 """Settings of the stage ``rerank``."""
 
+from typing import ClassVar
+
+from schemas.audit.column import Recourse
+from schemas.audit.limits import Bootstrap
 from schemas.audit.model import Model
-from schemas.audit.recourse import Recourse
-from schemas.audit.spec import AuditSpec, Bootstrap, Explain, Protected, StageSettings
+from schemas.audit.partition import Growth
+from schemas.audit.spec import AuditSpec, Explain, Protected, StageSettings
 from schemas.errors import SpecError, nearest
 from schemas.terms import Kind
 from tasks.methods.raguel.settings import RaguelSettings
@@ -10,6 +14,8 @@ from tasks.methods.raguel.settings import RaguelSettings
 
 class RerankSettings(StageSettings):
     """Settings of the lists."""
+
+    memory: ClassVar[Growth] = Growth(240, 7)
 
     raguel: RaguelSettings
     recourse: dict[str, Recourse]

@@ -5,6 +5,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from schemas.audit.partition import unsampled
 from schemas.terms import Note, State, Theory
 from tasks.metrics.algorithm.measures import SUFFIXES, Family, Measure, Plan, base_name
 from tasks.metrics.algorithm.verdicts.evidence import Ended, Evidence
@@ -67,7 +68,7 @@ def cases(
     for threshold in thresholds:
         for m in (each for each in measures if _applies(threshold, each, headlines)):
             why = _problem(m, covering, minimum_n)
-            evidence = None if why else exact.get((m.family, m.group)) or _ended(m, plan.level)
+            evidence = None if why else exact.get((_looked_up(m.family), m.group)) or _ended(m, plan.level)
             whose = m.family.decision_maker, m.family.protected_attribute, m.group
             for limit in threshold.limits():
                 found[m.family, m.group, limit] = m, _case(m, limit, evidence, why, plan, counts.get(whose))
@@ -90,7 +91,7 @@ def _case(m: Measure, limit: Limit, evidence: Evidence | None, why: str, plan: P
     return Case(
         Theory.OWN,
         f.method,
-        f.measure if f.parameters == "{}" else f"{f.measure} {f.parameters}",
+        _named(f),
         f.protected_attribute,
         m.group,
         reference,
@@ -102,6 +103,17 @@ def _case(m: Measure, limit: Limit, evidence: Evidence | None, why: str, plan: P
         counts,
         why,
     )
+
+
+def _looked_up(f: Family) -> Family:
+    """The family by the parameters that a limit can name: not by how many were asked."""
+    return replace(f, parameters=unsampled(f.parameters))
+
+
+def _named(f: Family) -> str:
+    """A measure with its parameters, as a row of a verdict names it."""
+    parameters = unsampled(f.parameters)
+    return f.measure if parameters == "{}" else f"{f.measure} {parameters}"
 
 
 def _ended(m: Measure, level: float) -> Ended:
@@ -127,7 +139,7 @@ def _problem(m: Measure, covering: Collection[str], minimum_n: int) -> str:
 
 def _headlines(measures: Iterable[Measure]) -> set[tuple[str, str]]:
     """Methods and measures of which there is one without parameters: what a limit is about if it names none."""
-    return {(m.family.method, m.family.measure) for m in measures if m.family.parameters == "{}"}
+    return {(m.family.method, m.family.measure) for m in measures if unsampled(m.family.parameters) == "{}"}
 
 
 def known_names(bases: Sequence[str]) -> list[str]:
@@ -174,7 +186,7 @@ def stated(measures: Sequence[Measure], verdicts: Iterable[Verdict], covering: C
     out = []
     for m in measures:
         f = m.family
-        named = f.measure if f.parameters == "{}" else f"{f.measure} {f.parameters}"
+        named = _named(f)
         rows = of.get((f.method, f.decision_maker, f.protected_attribute, m.group, named), []) if not f.subgroup else []
         own = [row for row in rows if row.case.theory is Theory.OWN] or rows
         worst = min(own, key=lambda row: order.index(row.state), default=None)
@@ -232,7 +244,11 @@ def _nothing(family: Family, group: str, reference: str | None) -> Measure:
 
 
 def _applies(limit: Threshold, m: Measure, headlines: Collection[tuple[str, str]]) -> bool:
-    if not limit.parameters and m.family.parameters != "{}" and (m.family.method, m.family.measure) in headlines:
+    if (
+        not limit.parameters
+        and unsampled(m.family.parameters) != "{}"
+        and (m.family.method, m.family.measure) in headlines
+    ):
         return False
     return (
         limit.measure == m.family.measure

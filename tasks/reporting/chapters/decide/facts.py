@@ -186,6 +186,10 @@ class Run:
     lenders: int | None = 1
     """Lenders in the data; None where a file says nothing of their number."""
     sampled: bool = False
+    """Whether the data are a sample of others."""
+    asked: tuple[int, int] | None = None
+    """Applicants of one group, or of the graph, who were drawn to be asked, and of how many: where fewest of all were;
+    None where everybody was asked."""
     years_old: int | None = None
     """Age of the data in the year of this version; None where it does not matter."""
 

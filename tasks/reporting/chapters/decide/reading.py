@@ -9,6 +9,7 @@ from shlex import quote
 from typing import Any
 
 from schemas.audit.column import ColumnSpec
+from schemas.audit.partition import asked_and_of
 from schemas.audit.source import Source
 from schemas.blocks import HISTORY, LENDER, block_of
 from schemas.tables.applications import ANY
@@ -71,8 +72,16 @@ def run_of(material: Material) -> Run:
         public=settings.source.kind == "hmda",
         lenders=lenders,
         sampled=bool(_SAMPLED.search(settings.source.words.replace("_", " "))),
+        asked=_asked(material),
         years_old=YEAR - settings.year,
     )
+
+
+def _asked(material: Material) -> tuple[int, int] | None:
+    """How many were asked, of how many, of what fewest were asked of; as published, and so None where withheld."""
+    said = {m.sampled for m in material.measures if m.sampled and m.subgroup == 0}
+    known = [asked_and_of(each) for each in sorted(said) if any(c.isdigit() for c in each)]
+    return min(known, key=lambda part: (part[0] / part[1], -part[1]), default=None)
 
 
 def maker_of(material: Material) -> str:

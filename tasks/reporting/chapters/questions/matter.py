@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from schemas.audit.partition import unsampled
 from schemas.tables.verdicts import VERDICTS
 from schemas.terms import DecisionMaker, Theory
 from tasks.reporting.chapters.decide.facts import Key, Row
@@ -31,7 +32,7 @@ class Matter:
     def _measures(self) -> dict[Found, Measure]:
         """Measures of whole groups by method, decision maker, attribute, group, measure and parameters."""
         return {
-            (m.method, m.decision_maker, m.protected_attribute, m.group, m.measure, m.parameters): m
+            (m.method, m.decision_maker, m.protected_attribute, m.group, m.measure, unsampled(m.parameters)): m
             for m in self.material.measures
             if m.subgroup == 0
         }

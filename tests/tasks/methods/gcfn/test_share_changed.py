@@ -1,6 +1,7 @@
 """Net share of changed decisions and relative change: by hand, refits of an audit, where there is no error."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from tasks.methods.gcfn.algorithm import changed
 from tasks.methods.gcfn.algorithm.detection import RELATIVE, Mediated
 from tasks.methods.gcfn.refit_generators.refits import resampled
 from tasks.methods.gcfn.settings import GcfnSettings
+from tasks.numerics.statistics.sampling import Asked
 from tasks.plan import plan
 from tasks.preprocessing.columns import columns_of
 from tasks.proof.plain import call_plainly
@@ -52,6 +54,20 @@ def test_it_is_the_share_denied_now_less_the_share_denied_then():
             now = ~of.applicants.favourable[of.own.row[rows]]
             then = now ^ of.own.flips[:, rows]
             assert one.value == pytest.approx(now.mean() - then.mean())
+
+
+def test_a_sample_of_the_group_adds_its_variance_and_everybody_adds_none():
+    drawn = np.array([0.2, 0.3, 0.1, 0.25, 0.3])
+    of = four(drawn)
+    hashed = np.arange(6, dtype=np.uint64)
+    (whole,) = told(replace(of, asked=Asked.of(hashed, of.group, np.array([2, 4]))))
+    assert whole.inference.se == drawn.std(ddof=1)
+    (some,) = told(replace(of, asked=Asked.of(hashed, of.group, np.array([2, 3]))))
+    net = np.array([1.0, 1.0, 0.0])  # rows 2 to 4; row 5 is not asked
+    assert (some.value, some.n) == (pytest.approx(2 / 3), 3)
+    assert some.inference.se**2 == pytest.approx(drawn.var(ddof=1) + net.var(ddof=1) / 3 * (1 - 3 / 4))
+    findings = detect(replace(of, asked=Asked.of(hashed, of.group, np.array([2, 3])))).findings
+    assert findings.row.tolist() == [2, 3, 4]
 
 
 def test_refits_give_a_standard_error_and_no_interval():

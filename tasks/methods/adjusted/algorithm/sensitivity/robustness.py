@@ -6,7 +6,7 @@ A strength is a partial R^2: the share of what is left of a variable, beside the
 import math
 from dataclasses import dataclass
 
-from scipy.stats import t as student
+import scipy  # its part `stats` is loaded on first use: a spec is read without it
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Estimate:
 
     def interval(self, level: float) -> tuple[float, float]:
         """Its interval by Student's t."""
-        half = float(student.ppf((1 + level) / 2, self.df)) * self.se
+        half = float(scipy.stats.t.ppf((1 + level) / 2, self.df)) * self.se
         return self.value - half, self.value + half
 
 
@@ -48,7 +48,7 @@ def robustness_value(estimate: Estimate, alpha: float | None = None) -> float:
     """
     f = estimate.f
     if alpha is not None:
-        f -= float(student.ppf(1 - alpha / 2, estimate.df - 1)) / math.sqrt(estimate.df - 1)
+        f -= float(scipy.stats.t.ppf(1 - alpha / 2, estimate.df - 1)) / math.sqrt(estimate.df - 1)
     return 0.0 if f <= 0 else (math.sqrt(f**4 + 4 * f**2) - f**2) / 2
 
 

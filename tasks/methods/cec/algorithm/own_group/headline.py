@@ -19,12 +19,13 @@ from tasks.methods.cec.algorithm.own_group.neighbours import Lists
 from tasks.methods.cec.algorithm.own_group.pairing import Ground, listed
 from tasks.methods.cec.algorithm.pairs import Scored, View
 from tasks.methods.cec.settings import CecSettings
-from tasks.numerics.arrays import Floats, Ints, Longs
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.columns import Columns
 from tasks.numerics.explanation import ModelView
 from tasks.numerics.problem import Refit
 from tasks.numerics.results import Aggregate, Draws, Inference
 from tasks.numerics.statistics.propensity import p_of
+from tasks.numerics.statistics.sampling import Asked
 
 MEASURE = "cec_above_own_group"
 
@@ -47,11 +48,19 @@ class Reasons:
     columns: Columns | None
     """What all applicants handed in, but for columns that the groups are made of; without, no label is exchanged."""
     refit: Refit | None
+    asked: Asked | None = None
+    """Who is asked of a large problem; None: everybody."""
 
     @cached_property
     def lists(self) -> tuple[Lists, ...]:
-        """Neighbours of all rows: every group filters those of its own and of the reference group out of them."""
-        return listed(self.explained, self.seen, np.ones(len(self.group), np.bool_))
+        """Neighbours of all rows: every group filters those of its own and of the reference group out of them.
+
+        Of a large problem, of the rows that any group would ask under some labels.
+        """
+        everyone = np.ones(len(self.group), np.bool_)
+        groups = [group for group in np.unique(self.group).tolist() if group != self.reference]
+        below = [self.asked.below(group) for group in groups] if self.asked is not None else []
+        return listed(self.explained, self.seen, everyone, of=np.logical_or.reduce(below) if below else None)
 
     def draws(self, group: int, count: int, rng: np.random.Generator) -> tuple[Floats, str]:
         """The statistic of a group under relabelled groups, or none of it and why."""
@@ -60,7 +69,9 @@ class Reasons:
         if not all(model.exact for model in self.explained.models):
             return np.zeros(0), NOT_EXACT
         member = np.equal(self.group, group)
-        ground = Ground(self.explained, member | np.equal(self.group, self.reference), self.lists)
+        # relabelled members are asked by the same hashes, so that as many are as of the group
+        below = None if self.asked is None else self.asked.below(group)
+        ground = Ground(self.explained, member | np.equal(self.group, self.reference), self.lists, below)
         found = relabelled.draws(ground, member, self.columns, count, rng)
         return found, "" if len(found) else NOT_EXCHANGEABLE
 
@@ -69,14 +80,32 @@ class Reasons:
         if not settings.refits or self.refit is None or not groups:
             return {}
 
-        def values(view: ModelView, group: Ints) -> dict[int, float]:
-            return above(view, group, groups, self.reference, Matching.of(settings))
+        drawn = np.ones(len(self.group), np.bool_) if self.asked is None else self.asked.drawn
+
+        def values(view: ModelView, rows: Longs) -> dict[int, float]:
+            # copies of those asked alone: their number varies as a sample's does, so that the spread counts the design
+            return above(view, self.group[rows], groups, self.reference, Matching.of(settings), drawn[rows])
 
         return refits.resampled(self.explained, self.group, groups, self.refit, settings.refits, values, rng)
 
 
-def above(explained: ModelView, group: Ints, groups: list[int], reference: int, matching: Matching) -> dict[int, float]:
+def above(
+    explained: ModelView,
+    group: Ints,
+    groups: list[int],
+    reference: int,
+    matching: Matching,
+    asked: Bools | None = None,
+) -> dict[int, float]:
     """The statistic of each of some groups, NaN where no member has both scores.
+
+    Args:
+        explained: Models and their inputs.
+        group: ``(n,)``.
+        groups: Those wanted.
+        reference: Whom they are matched with, beside their own group.
+        matching: How.
+        asked: ``(n,)`` the rows that are asked; None: all.
 
     Raises:
         DataQualityError: As ``pairs.views``.
@@ -84,7 +113,8 @@ def above(explained: ModelView, group: Ints, groups: list[int], reference: int, 
     seen = pairs.views(explained, group, matching)
     out = {}
     for number in groups:
-        rows: Longs = np.flatnonzero(group == number)
+        member = np.equal(group, number)
+        rows: Longs = np.flatnonzero(member if asked is None else member & asked)
         across, within = (pairs.score(explained, seen, rows, to) for to in (reference, number))
         out[number] = _mean(across, within)[0]
     return out

@@ -93,7 +93,13 @@ class Lists:
         return found if most is None else np.where(distance > most, UNMATCHED, found)
 
 
-def lists(explained: ModelView, indices: tuple[Index, ...], among: Bools, depth: int = DEPTH) -> tuple[Lists, ...]:
+def lists(
+    explained: ModelView,
+    indices: tuple[Index, ...],
+    among: Bools,
+    depth: int = DEPTH,
+    of: Bools | None = None,
+) -> tuple[Lists, ...]:
     """The lists of every model and outcome.
 
     Args:
@@ -101,12 +107,14 @@ def lists(explained: ModelView, indices: tuple[Index, ...], among: Bools, depth:
         indices: Of each model the rows laid out to be matched.
         among: ``(n,)`` rows whose labels are exchanged; no other row is matched, or a match.
         depth: Neighbours listed.
+        of: ``(n,)`` the rows whose neighbours are listed; None: all of them.
     """
     out = []
     for number, (index, pool) in enumerate(zip(indices, explained.pools, strict=True)):
         for outcome in (False, True):
             own = among & (index.label == outcome)
-            rows, there = np.flatnonzero(own & explained.rows_of(number)), np.flatnonzero(own & pool)
+            wanted = own & explained.rows_of(number)
+            rows, there = np.flatnonzero(wanted if of is None else wanted & of), np.flatnonzero(own & pool)
             if len(rows) and len(there):
                 near, away = _nearest(index.at, rows, there, min(depth, len(there)))
                 out.append(Lists(number, index, rows, there, near, away))

@@ -28,6 +28,8 @@ class Ground:
     among: Bools
     """``(n,)`` the rows of both groups."""
     lists: tuple[Lists, ...]
+    asked: Bools | None = None
+    """``(n,)`` the rows that are asked if they are members; None: all."""
 
     @classmethod
     def lay(cls, explained: ModelView, seen: tuple[View, ...], among: Bools, depth: int = DEPTH) -> "Ground":
@@ -54,8 +56,9 @@ class Ground:
 
     def _parts(self, member: Bools) -> Iterator[Floats]:
         members, others = np.flatnonzero(member), self.among & ~member
+        asked = members if self.asked is None else members[self.asked[members]]
         for own in self.lists:
-            at, cell = own.place[members], members[own.in_pool[members]]
+            at, cell = own.place[asked], members[own.in_pool[members]]
             at = at[at >= 0]
             if not len(at) or not len(cell):
                 continue
@@ -75,9 +78,11 @@ class Ground:
         return compared(self.explained, model, three, baseline)
 
 
-def listed(explained: ModelView, seen: tuple[View, ...], among: Bools, depth: int = DEPTH) -> tuple[Lists, ...]:
-    """The neighbours of some rows, ``among`` of ``(n,)``: they may be listed once for several pairs of groups."""
-    return lists(explained, tuple(view.index for view in seen), among, depth)
+def listed(
+    explained: ModelView, seen: tuple[View, ...], among: Bools, depth: int = DEPTH, of: Bools | None = None
+) -> tuple[Lists, ...]:
+    """The neighbours among some rows ``(n,)``, ``of`` some of them: listed once for several pairs of groups."""
+    return lists(explained, tuple(view.index for view in seen), among, depth, of)
 
 
 def compared(explained: ModelView, model: int, three: Longs, baseline: Floats) -> Floats:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import stats
 
 from schemas.errors import DataQualityError
-from tasks.numerics.arrays import Floats, Ints
+from tasks.numerics.arrays import Floats, Ints, Longs
 from tasks.numerics.explanation import ModelView
 from tasks.numerics.problem import Refit
 
@@ -23,8 +23,8 @@ FEWEST = 0.8
 SMALLEST = 1e-12
 """A spread that is smaller is that of rounding."""
 
-Values = Callable[[ModelView, Ints], dict[int, float]]
-"""From models and groups ``(n,)`` to the statistic by group."""
+Values = Callable[[ModelView, Longs], dict[int, float]]
+"""From models and the resampled rows ``(n,)`` to the statistic by group."""
 
 
 def resampled(
@@ -54,7 +54,7 @@ def resampled(
         if view is None:
             continue
         try:
-            found = values(view, group[rows])
+            found = values(view, rows)
         except DataQualityError:  # a feature that is constant among resampled rows
             continue
         for number in out:

@@ -1,7 +1,8 @@
 """Contrasts: effects as linear forms in the decisions, with weights from lists of neighbours.
 
 The mean difference of situation testing is linear in the decisions, so that its error has a closed form: the sum of
-w_j^2 s_j^2 counts every decision once, however many complainants share it as a neighbour.
+w_j^2 s_j^2 counts every decision once, however many complainants share it as a neighbour. It is also a mean over
+complainants, so that where a sample of them is asked the design adds s^2/m (1 - m/N).
 """
 
 import math
@@ -14,6 +15,7 @@ from tasks.methods.cst.algorithm.effect.side import Side, fit_side, scored
 from tasks.numerics.arrays import Floats, Longs
 from tasks.numerics.columns import Columns
 from tasks.numerics.statistics.design import DesignRows, fitted
+from tasks.numerics.statistics.sampling import design_variance
 
 NOBODY = -1
 """Stands in a list of neighbours where there are no more."""
@@ -30,6 +32,25 @@ class Lists(NamedTuple):
     """``(c, w)`` rows of their test groups."""
     moved: Floats | None = None
     """``(c, p)`` values around which the test groups were sought; None for the complainants' own."""
+
+
+class Design(NamedTuple):
+    """A sample of complainants, and how far each of them moves both sides of an effect."""
+
+    asked: int
+    of: int
+    control: Floats
+    """``(n,)`` of each row, about 0; 0 of who was not asked, or has no neighbours."""
+    test: Floats
+    """``(n,)``"""
+
+    def variance(self, control: float = 1.0, test: float = -1.0) -> float:
+        """That the design adds to so many times the control side plus so many times the other."""
+        return design_variance(control * self.control + test * self.test, self.asked, self.of)
+
+    def less(self, other: "Design") -> "Design":
+        """Of the difference of two effects, of the same sample."""
+        return self._replace(control=self.control - other.control, test=self.test - other.test)
 
 
 class Sides(NamedTuple):
@@ -66,14 +87,21 @@ class Contrast:
     complainants: int
     structural: float = 0.0
     """Variance that comes from the estimated causal model; 0 where nothing is estimated."""
+    design: Design | None = None
+    """Of a sample of complainants; None where all are asked."""
 
     def value(self, denied: Floats) -> float:
         """The effect: positive where the group is denied more often."""
         return float(self.weights @ denied)
 
     def se(self, variance: Floats) -> float:
-        """Standard error, from the noise of each decision ``(n,)`` and the causal model."""
-        return math.sqrt(float(self.weights**2 @ variance) + self.structural)
+        """Standard error, from the noise of each decision ``(n,)``, the causal model and the sample of complainants."""
+        return math.sqrt(float(self.weights**2 @ variance) + self.structural + self.sampling)
+
+    @property
+    def sampling(self) -> float:
+        """Variance that comes from asking a sample of the complainants; exactly 0 where all are asked."""
+        return 0.0 if self.design is None else self.design.variance()
 
     def estimated(self, structural: float) -> "Contrast":
         """The same with the variance of an estimated causal model."""
@@ -81,7 +109,8 @@ class Contrast:
 
     def less(self, other: "Contrast") -> "Contrast":
         """The difference of two effects on the same rows; only this one's causal model is estimated."""
-        return replace(self, weights=self.weights - other.weights, raw=self.raw - other.raw)
+        design = None if self.design is None or other.design is None else self.design.less(other.design)
+        return replace(self, weights=self.weights - other.weights, raw=self.raw - other.raw, design=design)
 
 
 def designs_of(columns: Columns) -> tuple[DesignRows, DesignRows]:
@@ -112,13 +141,14 @@ def sides_of(
     return Sides(own, other, with_score[0].coefficients) if own is not None and other is not None else None
 
 
-def contrast(sides: Sides, values: Floats, lists: Lists) -> Contrast:
+def contrast(sides: Sides, values: Floats, lists: Lists, part: tuple[int, int] | None = None) -> Contrast:
     """The adjusted mean difference of the complainants' control and test groups.
 
     Args:
-        sides: Both regressions.
+        sides: Both regressions, of all rows.
         values: ``(n, p)`` of all rows.
         lists: Neighbours of the complainants.
+        part: How many complainants were asked, and of how many; None: of all.
     """
     size = len(values)
     control, test = served(lists.control, size), served(lists.test, size)
@@ -127,7 +157,31 @@ def contrast(sides: Sides, values: Floats, lists: Lists) -> Contrast:
     for side, share, target, sign in ((sides.own, control, own, 1.0), (sides.other, test, moved, -1.0)):
         zbar = side.design.of(target).mean(axis=0)
         weights[side.rows] = sign * side.adjusted(share[side.rows], zbar)
-    return Contrast(weights, control - test, control, len(lists.row))
+    design = None
+    if part is not None and part[0] < part[1]:
+        of_rows = (sides.own, lists.control, own), (sides.other, lists.test, moved)
+        design = Design(*part, *(_influence(*each, lists.row, size) for each in of_rows))
+    return Contrast(weights, control - test, control, len(lists.row), design=design)
+
+
+def _influence(side: Side, members: Longs, target: Floats, row: Longs, size: int) -> Floats:
+    """``(n,)`` how far each complainant moves the mean of one side: the neighbours' residuals, and the own prediction.
+
+    Args:
+        side: Its regression, with coefficients b.
+        members: ``(c, w)`` neighbours of each complainant, -1 beyond the last.
+        target: ``(c, p)`` values that they are to have.
+        row: ``(c,)`` the complainants.
+        size: Rows of the file.
+    """
+    residual = np.zeros(size)
+    residual[side.rows] = side.denied - side.z @ side.coefficients
+    known = members != NOBODY
+    each = np.where(known, residual[members], 0.0).sum(axis=1) / known.sum(axis=1)
+    each = each + side.design.of(target) @ side.coefficients
+    found = np.zeros(size)
+    found[row] = (each - each.mean()) / len(row)
+    return found
 
 
 def served(members: Longs, size: int) -> Floats:

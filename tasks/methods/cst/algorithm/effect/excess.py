@@ -58,6 +58,7 @@ def excess_share(
         return ExcessShare(1 - ratio)
     relative = float(control**2 @ variance) / expected**2
     relative += (float(test**2 @ variance) + found.structural) / met**2
+    relative += 0.0 if found.design is None else found.design.variance(-1 / expected, 1 / met)
     if relative <= 0:
         return ExcessShare(1 - ratio)
     factor = math.exp(float(norm.ppf((1 + level) / 2)) * math.sqrt(relative))

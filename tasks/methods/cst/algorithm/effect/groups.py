@@ -21,6 +21,7 @@ from tasks.numerics.arrays import Floats, Longs
 from tasks.numerics.columns import Columns
 from tasks.numerics.problem import Counterfactuals
 from tasks.numerics.statistics.design import DesignRows
+from tasks.numerics.statistics.sampling import Asked
 
 MATCHED = 0.5
 """Share of a group that must have neighbours on both sides (ours)."""
@@ -31,6 +32,8 @@ class Frame:
     """The rows of an audit as the effects of all its groups see them."""
 
     ground: SearchSpace
+    asked: Asked | None = None
+    """Who is asked of a large problem; None: everybody."""
 
     @property
     def settings(self) -> CstSettings:
@@ -89,11 +92,13 @@ class GroupEffects:
     """By variant."""
     mover: Mover | None = None
     """Of CST."""
+    asked: int | None = None
+    """Members who were asked; None: all."""
 
     @property
     def complainants(self) -> int:
-        """Members of the group."""
-        return len(self.rows[0])
+        """Members of the group who were asked."""
+        return len(self.rows[0]) if self.asked is None else self.asked
 
 
 def with_refits(frame: Frame, found: Sequence[GroupEffects], rng: np.random.Generator) -> list[GroupEffects]:
@@ -130,15 +135,16 @@ def of_group(frame: Frame, group: int, compared: Comparison, found: Sequence[Gro
     near = None if frame.ground.applicants.crossed else next((e.sides for e in reversed(found) if e.sides), None)
     rows = frame.rows(group)
     variants = (ST, CST) if frame.imagined is not None else (ST,)
-    none = GroupEffects(group, rows, variants)
+    none = GroupEffects(group, rows, variants, asked=len(compared.row))
     lists = [_lists(frame, compared, variant) for variant in variants]
-    least = max(2 * frame.settings.k, math.ceil(MATCHED * len(rows[0])))  # no effect is told by a remnant of the group
+    least = max(2 * frame.settings.k, math.ceil(MATCHED * len(compared.row)))
     if any(len(each.row) < least for each in lists):
         return replace(none, reason=TOO_FEW_COMPLAINANTS)
     sides = sides_of(frame.designs, frame.columns.values, rows, frame.denied, near)
     if sides is None:
         return replace(none, reason=TOO_FEW_FOR_ADJUSTMENT)
-    contrasts = tuple(contrast(sides, frame.columns.values, each) for each in lists)
+    part = None if frame.asked is None else frame.asked.part(group)
+    contrasts = tuple(contrast(sides, frame.columns.values, each, part) for each in lists)
     last = lists[-1]
     mover = None if last.moved is None else Mover.of(last.row, last.moved, sides.other)
     return replace(none, sides=sides, contrasts=contrasts, mover=mover)

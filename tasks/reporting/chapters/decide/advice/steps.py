@@ -25,7 +25,7 @@ def next_steps(view: View) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def cannot_tell(view: View) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Three lines: the second gives way to what is special about these data."""
+    """Three lines: the second gives way to what is special about these data. A sample is told by one more."""
     run = view.groups.run
     special = {
         "mixed_lenders": run.lenders is None or run.lenders > 1,
@@ -35,7 +35,13 @@ def cannot_tell(view: View) -> tuple[tuple[str, tuple[str, ...]], ...]:
     }
     second = next(name for name, applies in special.items() if applies)
     part = "perhaps" if second == "mixed_lenders" and run.lenders is None else "cannot"
-    return tuple((n, forms(part if n == second else "cannot", n)) for n in ("why_lawful", second, "single_person"))
+    of_asked = () if run.asked is None else (("asked", _of_asked(*run.asked)),)
+    plain = [(n, forms(part if n == second else "cannot", n)) for n in ("why_lawful", second, "single_person")]
+    return (*plain[:2], *of_asked, *plain[2:])
+
+
+def _of_asked(asked: int, of: int) -> tuple[str, ...]:
+    return said("cannot", "asked", asked=count(asked), of=count(of))
 
 
 def files_of(view: View) -> tuple[Key, Files] | None:

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flows.bench import planted_audit
-from flows.bench.planted import HARMED
+from flows.bench.planted import audit as planted_audit
+from flows.bench.planted.repeated import HARMED
 from flows.bench.verdicts import LENDER, only
 from tasks.counterfactuals.scm import World
 from tasks.ingest.synthetic.algorithm.planted_lenders import Applied, Scenario, draw

@@ -196,6 +196,12 @@ def test_what_it_cannot_tell_is_always_three_lines():
     assert names(Run((), ())) == ["why_lawful", "unseen", "single_person"]
 
 
+def test_a_sample_of_the_applicants_is_told_by_a_line_of_its_own():
+    found = dict(cannot_tell(view(inside(asked=(20_000, 155_123)))))
+    assert list(found) == ["why_lawful", "unseen", "asked", "single_person"]
+    assert found["asked"] == ("What applicants who were not drawn would show: 20,000 of 155,123 were.",)
+
+
 def test_columns_that_the_year_lacks_are_named_and_many_are_not():
     run = inside(year=2013, lacking=("history", "credit_score"))
     assert told(run, "year_lacks") == "The data of 2013 do not have history and credit score, which the audit asks for."
@@ -243,7 +249,7 @@ def test_where_no_rule_applies_nothing_is_printed():
 def test_every_rule_has_a_name_and_every_name_a_sentence():
     assert [name for name, _ in RULES] == list(sentences()["change"])
     assert [name for name, _ in STEPS] == list(sentences()["next"])
-    assert len(sentences()["cannot"]) == 6
+    assert len(sentences()["cannot"]) == 7
 
 
 def test_lines_are_about_the_group_of_the_figures_where_it_is_one_of_those():

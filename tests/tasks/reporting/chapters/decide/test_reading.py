@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import json
 from dataclasses import fields, replace
 from itertools import permutations
 
@@ -237,3 +238,22 @@ def test_every_fact_of_a_run_is_read():
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Run"
     )
     assert {"rows", "groups", *(each.arg for each in call.keywords)} == {each.name for each in fields(Run)}
+
+
+def test_how_many_were_asked_is_read_where_fewest_of_all_were():
+    def asked(*said):
+        rows = [
+            {
+                **OF_BLACK,
+                "method": "cst",
+                "subgroup": 0,
+                "measure": "st_effect",
+                "parameters": json.dumps({"sampled": each} if each else {}),
+            }
+            for each in said
+        ]
+        return run_of(material(measures=built(PUBLISHED_MEASURES, rows))).asked
+
+    assert asked("") is None
+    assert asked("", "2000 of 2500", "withheld", "50000 of 193925") == (50_000, 193_925)
+    assert asked("withheld") is None

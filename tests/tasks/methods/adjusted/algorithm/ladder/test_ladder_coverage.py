@@ -9,6 +9,8 @@ from tasks.methods.adjusted.bench.coverage import SCENARIOS, Coverage, estimate_
 SMALL = [each for each in SCENARIOS if each.rows == 1500]
 ESTIMATORS: tuple[Estimator, ...] = ("logit", "aipw")
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def found() -> tuple[Coverage, ...]:

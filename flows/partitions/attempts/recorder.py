@@ -1,0 +1,80 @@
+"""Writes the record of an attempt: when it begins, at each of its stages, and when it ends, each time in one step.
+
+The process that audits a year or a partition holds its lock, which the operating system releases when the process dies.
+"""
+
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from flows.partitions.attempts.reading import folder_of, latest, lock_of
+from flows.partitions.attempts.record import Attempt, YearState
+from schemas.errors import EvenhandError, TooFewError
+from schemas.terms import ExitCode
+from tasks.lake.store import Lake
+
+
+class Recorder:
+    """Keeps the record of one attempt."""
+
+    def __init__(self, lake: Lake, audit: str, year: int, value: str = "", **known: Any) -> None:
+        """Begin the next attempt of the year or partition; the caller holds its lock.
+
+        ``known`` are fields of the record that are known before it begins, such as its rows.
+        """
+        self._lake, self._clock = lake, time.perf_counter()
+        before = latest(lake, audit, year, value)
+        self.attempt = Attempt(
+            audit=audit,
+            year=year,
+            value=value,
+            **known,
+            attempt=before.attempt + 1 if before else 1,
+            state=YearState.RUNNING,
+            began=datetime.now(UTC).isoformat(timespec="seconds"),
+            pid=os.getpid(),
+            host=socket.gethostname(),
+        )
+        self.tell()
+
+    def tell(self, **news: object) -> None:
+        """Update the record."""
+        self.attempt = self.attempt.model_copy(update=news)
+        write(self._lake, self.attempt)
+
+    def end(self, state: YearState, exit_code: int, message: str = "") -> Attempt:
+        """Record the end of the attempt."""
+        seconds = round(time.perf_counter() - self._clock, 3)
+        self.tell(state=state, exit_code=int(exit_code), message=message, seconds=seconds)
+        return self.attempt
+
+
+@contextmanager
+def recorded(lake: Lake, audit: str, year: int, value: str = "", **known: Any) -> Iterator[Recorder]:
+    """An attempt of a year or partition. An error is recorded and goes on, but for data with nothing to compare.
+
+    Another attempt of the same one, in whatever process, waits for it to end.
+    """
+    with lake.lock(lock_of(audit, year, value)):
+        recorder = Recorder(lake, audit, year, value, **known)
+        try:
+            yield recorder
+        except TooFewError as error:
+            recorder.end(YearState.INSUFFICIENT, ExitCode.INSUFFICIENT_EVIDENCE, str(error))
+        except EvenhandError as error:
+            recorder.end(YearState.FAILED, error.exit_code, str(error))
+            raise
+        except Exception as error:
+            recorder.end(YearState.FAILED, ExitCode.INFRASTRUCTURE, f"{type(error).__name__}: {error}")
+            raise
+
+
+def write(lake: Lake, attempt: Attempt) -> None:
+    """Write a record over the one that was there."""
+    path = f"{folder_of(attempt.audit, attempt.year, attempt.value)}/{attempt.attempt:04d}.json"
+    draft = f"tmp/{path.replace('/', '-')}-{os.getpid()}"  # files of other years have the same name
+    lake.write_file(path, attempt.model_dump_json(indent=1).encode(), draft)

@@ -1,0 +1,144 @@
+"""Samples of the rows of a large audit: who is drawn, with which weight, and the variance that the design adds.
+
+A row is drawn by a hash of its id and a seed: the rows with the smallest hashes of a group, or of a cell. Neither the
+order of rows nor their number tells whether a row comes before another; new rows move the threshold alone. Within a
+group that is a simple random sample without replacement (Cochran 1977, chapter 2), so that means within it need no
+weights; sums over groups weigh each row by N/m.
+
+Scope: arrays in, rows and weights out. Which methods ask a sample: ``tasks.pipeline.method``.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+
+Hashes = NDArray[np.uint64]
+
+FLOOR = 2_000
+"""Members of a group that are drawn at least, or all of a smaller one: a share is then known to 2.2 points."""
+
+_ALL = np.iinfo(np.uint64).max
+
+
+def hashes(ids: Iterable[str], seed: int, draw: int = 0) -> Hashes:
+    """``(n,)`` a number of each row that follows from its id, the seed and the number of the draw alone."""
+    start = f"{seed}:{draw}:".encode()
+    return np.array(
+        [int.from_bytes(blake2b(start + str(each).encode(), digest_size=8).digest(), "little") for each in ids],
+        dtype=np.uint64,
+    )
+
+
+def allotted(counts: Longs, most: int, floor: int = FLOOR) -> Longs:
+    """``(g,)`` how many of each group are drawn: in its share of ``most``, no fewer than ``floor`` or all of it.
+
+    Everybody where all groups together are no more than ``most``. Floors may make it more than ``most`` in all.
+    """
+    whole = int(counts.sum())
+    if whole <= most:
+        return counts.copy()
+    shares = np.floor(counts * (most / whole) + 0.5).astype(np.int64)
+    found: Longs = np.minimum(counts, np.maximum(shares, floor)).astype(np.int64)
+    return found
+
+
+def proportionally(counts: Longs, most: int) -> Longs:
+    """``(c,)`` how many of each cell are drawn so that all cells lose the same share: ``most`` in all, or everybody.
+
+    What is left over by rounding down goes to the cells that lost most by it, the larger one first where two did.
+    """
+    whole = int(counts.sum())
+    if whole <= most:
+        return counts.copy()
+    exact = counts * (most / whole)
+    found: Longs = np.floor(exact).astype(np.int64)
+    order = np.lexsort((-counts, found - exact))
+    found[order[: most - int(found.sum())]] += 1
+    return found
+
+
+def thresholds(hashed: Hashes, cell: Longs | Ints, sizes: Longs) -> Hashes:
+    """``(c,)`` the largest hash that is drawn of each cell, so that ``sizes`` of its rows are; 0 where none is.
+
+    Args:
+        hashed: ``(n,)`` of every row.
+        cell: ``(n,)`` number of its cell.
+        sizes: ``(c,)`` rows to draw of each, no more than it has.
+    """
+    found = np.zeros(len(sizes), np.uint64)
+    for number, size in enumerate(sizes.tolist()):
+        own = hashed[cell == number]
+        if size >= len(own):
+            found[number] = _ALL
+        elif size:
+            found[number] = np.partition(own, size - 1)[size - 1]
+    return found
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Who of ``n`` rows is asked, by group; whom they are compared with is never sampled."""
+
+    hashed: Hashes
+    """``(n,)``"""
+    group: Ints
+    """``(n,)`` number of the group of each row."""
+    threshold: Hashes
+    """``(g,)`` the largest hash that is asked of each group."""
+
+    @classmethod
+    def of(cls, hashed: Hashes, group: Ints, sizes: Longs) -> "Asked":
+        """``sizes`` rows ``(g,)`` of each group."""
+        return cls(hashed, group, thresholds(hashed, group, sizes))
+
+    @cached_property
+    def drawn(self) -> Bools:
+        """``(n,)`` the rows that are asked."""
+        found: Bools = self.hashed <= self.threshold[self.group]
+        return found
+
+    def below(self, group: int) -> Bools:
+        """``(n,)`` the rows of any group that would be asked, were they of this one: for labels drawn anew."""
+        found: Bools = self.hashed <= self.threshold[group]
+        return found
+
+    @cached_property
+    def sizes(self) -> tuple[Longs, Longs]:
+        """``(g,)`` members asked (m), and members (N)."""
+        groups = len(self.threshold)
+        return np.bincount(self.group[self.drawn], minlength=groups), np.bincount(self.group, minlength=groups)
+
+    @cached_property
+    def weights(self) -> Floats:
+        """``(n,)`` N/m of the row's group, so that those of its rows asked sum to N; 0 of a row not asked."""
+        asked, of = self.sizes
+        each = np.divide(of, asked, out=np.zeros(len(of)), where=asked > 0)
+        found: Floats = np.where(self.drawn, each[self.group], 0.0)
+        return found
+
+    def part(self, group: int) -> tuple[int, int]:
+        """Members of a group who are asked, and members."""
+        asked, of = self.sizes
+        return int(asked[group]), int(of[group])
+
+
+def design_variance(influence: Floats, asked: int, of: int) -> float:
+    """Variance of an estimate over samples of those asked: s^2/m (1 - m/N), exactly 0 where everybody is asked.
+
+    Args:
+        influence: How far each unit moves the estimate, with sum 0; for a mean, (value - mean) / m. Zeros are units
+            that it does not move.
+        asked: m units, a simple random sample.
+        of: N units in all.
+
+    Source: Cochran (1977, theorem 2.2), for estimates that are means of the units' own values, or smooth in such.
+    """
+    if asked >= of or asked < 2:
+        return 0.0
+    return float(influence @ influence) * asked / (asked - 1) * (1 - asked / of)

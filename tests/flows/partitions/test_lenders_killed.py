@@ -1,0 +1,84 @@
+"""A back-fill by partitions whose worker is killed: the partition is done once more, and everything is as without."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import REPOSITORY, environment
+from lenders_of_loans import LARGE, MIDDLE, SMALL, YEAR, write_lenders
+
+from flows.bench.work.cluster import cluster
+from flows.partitions.lenders.listing import listing
+from flows.partitions.lenders.records import newest
+from flows.partitions.year_audit import audit_partition
+from tasks.lake.store import Lake
+from tasks.pipeline.specs import read_spec
+
+
+def digests(lake):
+    """Path -> sha256 of every table of the stages of a lake."""
+    records = [json.loads(path.read_text()) for path in lake.root.glob("stages/*/*/partition.json")]
+    return {table["path"]: table["sha256"] for record in records for table in record["tables"]}
+
+
+def kill_one(lake, process):
+    """Kill -9 the first worker that is at a stage of a partition; gives the partition."""
+    until = time.monotonic() + 240
+    while time.monotonic() < until and process.poll() is None:
+        for path in lake.root.glob(f"backfills/lenders/{YEAR}/*/0001.json"):
+            record = json.loads(path.read_text())
+            if record["state"] == "running" and record["stage"]:
+                os.kill(record["pid"], signal.SIGKILL)
+                return record["value"]
+        time.sleep(0.02)
+    raise AssertionError("no worker was at a stage")
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The spec by lender, and the digests of its partitions audited one after the other, without Prefect."""
+    path = write_lenders(tmp_path_factory.mktemp("lenders"))
+    alone, spec = Lake(path.parent / "alone"), read_spec(path.read_text(), "lenders.yaml", {}).spec
+    for listed in listing(spec, YEAR, alone)[:3]:
+        audit_partition(spec, YEAR, listed, alone, "")
+    return path, digests(alone)
+
+
+def survives(path, place, server, *where):
+    """Back-fill with one worker killed midway; gives the lake, in which all is done, that one at its second attempt."""
+    lake = Lake(place / "lake")
+    words = ["backfill", str(path), "--years", str(YEAR), "--lake", lake.location, *where]
+    process = subprocess.Popen([sys.executable, "-m", "flows.cli", *words], env=environment(server), cwd=REPOSITORY)
+    try:
+        killed = kill_one(lake, process)
+        assert process.wait(timeout=300) == 0
+    finally:
+        process.kill()
+        process.wait()
+    records = newest(lake, "lenders", YEAR)
+    assert {value: record.state.value for value, record in records.items()} == {
+        "all": "within",
+        LARGE: "within",
+        MIDDLE: "within",
+        SMALL: "too_few",
+    }
+    assert records[killed].attempt == 2
+    return lake
+
+
+@pytest.mark.slow
+def test_a_killed_worker_costs_one_more_attempt_and_changes_no_table(written, tmp_path, server):
+    path, expected = written
+    assert digests(survives(path, tmp_path, server, "--workers", "2")) == expected
+
+
+@pytest.mark.slow
+def test_a_killed_dask_worker_costs_one_more_attempt_and_changes_no_table(written, tmp_path, server):
+    path, expected = written
+    with cluster(tmp_path / "dask", 2) as (address, _):
+        lake = survives(path, tmp_path, server, "--runner", "dask", "--address", address)
+    assert digests(lake) == expected
