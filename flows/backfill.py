@@ -226,14 +226,17 @@ def _never_ended(one: Asked) -> Attempt:
         )
 
 
-@task(
-    name="year",
-    cache_policy=NO_CACHE,
-    persist_result=False,
-    retries=2,
-    retry_delay_seconds=[1, 5],
-    retry_condition_fn=run_stage.retry_condition_fn,
-)
+_TRIED: dict[str, Any] = {
+    "cache_policy": NO_CACHE,
+    "persist_result": False,
+    "retries": 2,
+    "retry_delay_seconds": [1, 5],
+    "retry_condition_fn": run_stage.retry_condition_fn,
+}
+"""Of a task whose result is read from its record in the lake: tried again after passing faults alone."""
+
+
+@task(name="year", **_TRIED)
 def audit_of_year(spec: Mapping[str, Any], year: int, lake: str, force: bool, jobs: int = 1) -> dict[str, Any]:
     """Audit one year; a year that cannot be audited fails here, and is recorded in the lake."""
     end_with_parent()
@@ -241,14 +244,7 @@ def audit_of_year(spec: Mapping[str, Any], year: int, lake: str, force: bool, jo
     return audit_year(validated(AuditSpec, spec), year, Lake(lake), force, jobs).model_dump(mode="json")
 
 
-@task(
-    name="partition",
-    cache_policy=NO_CACHE,
-    persist_result=False,
-    retries=2,
-    retry_delay_seconds=[1, 5],
-    retry_condition_fn=run_stage.retry_condition_fn,
-)
+@task(name="partition", **_TRIED)
 def audit_of_partition(
     spec: Mapping[str, Any], year: int, lake: str, force: bool, listed: Mapping[str, Any], conditions: str
 ) -> dict[str, Any]:

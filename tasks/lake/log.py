@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -31,7 +31,6 @@ Event = Literal[
     "key added",
     "key retired",
 ]
-EVENTS: Final[tuple[str, ...]] = get_args(Event)
 FIRST: Final = "0" * 64
 """What stands before the first entry."""
 MOST_TEXT: Final = 4000
@@ -56,10 +55,6 @@ class Entry(BaseModel):
     key: str = ""
     """Of an event of keys: its fingerprint; of one that was retired, with ``successor`` beside it."""
     successor: str = ""
-    owner: str = ""
-    """Of remediation: who sees to it, until which day, and whether it is done."""
-    due: str = Field("", pattern=r"^(?:\d{4}-\d{2}-\d{2})?$")
-    state: Literal["", "open", "done"] = ""
     files: dict[str, str] = {}
     """Of a report that was made later: name -> sha256."""
     previous: str = Field(pattern=r"^[0-9a-f]{64}$")

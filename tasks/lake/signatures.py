@@ -121,11 +121,6 @@ def new_key(path: Path) -> str:
     return fingerprint(raw)
 
 
-def required_signer(key: Path) -> Signer:
-    """Who signs with a key file; errors as of ``signer``."""
-    return _by_file(key)
-
-
 def signer(key: Path | None = None) -> Signer | None:
     """Who signs: the key file that is given, else what the environment names; None where nothing is set up.
 
@@ -134,7 +129,7 @@ def signer(key: Path | None = None) -> Signer | None:
     """
     own = os.environ.get(KEY, "")
     if key is not None or own:
-        return _by_file(key or Path(own))
+        return required_signer(key or Path(own))
     command = os.environ.get(COMMAND, "")
     if not command:
         return None
@@ -170,7 +165,12 @@ def trusted(given: Path | None = None) -> frozenset[str]:
     return frozenset(fingerprint(public_key(file)) for file in files)
 
 
-def _by_file(path: Path) -> Signer:
+def required_signer(path: Path) -> Signer:
+    """Who signs with a key file.
+
+    Raises:
+        SpecError: it holds no private key.
+    """
     try:
         return Signer(*_private_of(_read(path)))
     except ValueError as error:

@@ -56,16 +56,6 @@ def sign_off(lake: Lake, run: str, said: SignOff) -> log.Entry:
     )
 
 
-def signatures_of(lake: Lake, run: str) -> list[log.Entry]:
-    """What people signed of a run, in order."""
-    return [entry for entry in log.entries(lake, run) if entry.event == "signed off"]
-
-
-def standing(signed: Sequence[log.Entry]) -> str:
-    """The role that was signed last; empty where nobody signed."""
-    return signed[-1].role if signed else ""
-
-
 def _check(said: SignOff) -> None:
     if said.role not in ROLES:
         raise SpecError(f"--role {said.role!r} is none; {nearest(said.role, ROLES)}")
