@@ -12,7 +12,7 @@ help:
 	@echo "make audit      set up and run the audit of the bundled Boston data"
 	@echo "make test       set up and run ruff, mypy, import-linter and the tests, but for the slow ones"
 	@echo "make test-slow  set up and run the slow tests: full sizes, and moments by the dozen"
-	@echo "make docs       write the data dictionary and the schema of report.json from the declarations"
+	@echo "make docs       write the data dictionary, the page of settings and the schema of report.json"
 	@echo "make lock       write the locks of all libraries with their hashes (UPGRADE=--upgrade for newer versions)"
 	@echo "make sbom       write sbom.cdx.json, the list of what an installation runs on"
 	@echo "make format     format the code"
@@ -57,11 +57,13 @@ test: $(STAMP)
 	$(PYTEST) -m "not slow"; tests=$$?; \
 	wait $$checks; checked=$$?; cat "$$found"; exit $$((tests || checked))
 
+# they wait for servers and workers much of the time
 test-slow: $(STAMP)
-	$(PYTEST) -m slow
+	$(PYTEST) --numprocesses 3 -m slow
 
 docs: $(STAMP)
 	$(BIN)/python -m flows.operations.dictionary > docs/tables.md
+	$(BIN)/python -m flows.operations.doctor.settings > docs/settings.md
 	$(BIN)/python -m schemas.report > schemas/report.schema.json
 
 lock: $(STAMP)

@@ -7,46 +7,76 @@ of a result does not prove that the files exist.
 
 import hashlib
 import time
+from collections.abc import Collection, Mapping
+from concurrent.futures import BrokenExecutor
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import Any, cast
-from uuid import UUID
+from dataclasses import asdict, replace
+from functools import partial
+from logging import INFO, WARNING
+from typing import Any
 
-from prefect import flow, get_run_logger, task
-from prefect.artifacts import (
-    create_link_artifact,
-    create_progress_artifact,
-    create_table_artifact,
-    update_progress_artifact,
-)
+from prefect import flow, task
 from prefect.context import TaskRunContext
+from prefect.runtime import flow_run
 
 from flows.concurrency import graph
 from flows.concurrency.call import Given, StageCall
 from flows.concurrency.durations import expected_seconds, share_done
 from flows.concurrency.schedule import Running, Schedule
+from flows.concurrency.spans import trace_run
 from flows.concurrency.workers import Workers, default_jobs, workers, worthwhile
+from flows.outcome.alerts.hooks import ALERTED
+from flows.outcome.announcement import announced
+from flows.outcome.artifacts import Progress, show_verdict
+from flows.outcome.conclusion import ending_of_checks
+from flows.outcome.ending import Ending
+from flows.outcome.run_log import tell_run
+from flows.outcome.state import concluded
+from flows.outcome.subject import Subject, run_name
+from flows.outcome.told_errors import InOwnWords, in_own_words, in_plain_words
+from flows.outcome.words.checks import checks_of, words_of
+from flows.outcome.words.plain import stage_words
 from flows.partitions.lenders.part_spec import spec_to_audit
 from flows.partitions.sufficiency import check_ended
 from flows.runs.given import given_spec
-from flows.runs.manifest import report_of
-from flows.runs.record import headline, publish, published_read
-from flows.supervision.announcement import announced
+from flows.runs.index import run_of
+from flows.runs.record import publish, published_read
 from flows.supervision.presence import in_stage
+from flows.supervision.processes.leaving import end_if_leaving
 from schemas.artifact import Partition
 from schemas.tables.source import read_words
+from schemas.tables.verdicts import state_of_row
+from schemas.terms import State
 from tasks.lake.store import Lake
 from tasks.pipeline.progress import stage_began, stage_ended
-from tasks.pipeline.stop_request import raise_if_stopped
+from tasks.pipeline.stop_request import raise_if_stopped, stop_requested
 from tasks.plan import Inputs, Plan, Step, held, inputs, plan
 
-LEAST_TOLD = 100
-"""Fewer rows than this are not counted in a log."""
+
+def _verdict(given: Mapping[str, Any], result: dict[str, Any], _: Subject, __: Collection[str]) -> Ending | None:
+    """The ending of an audit: its checks that are not within are logged, and the verdict is shown on the server."""
+    if given.get("until"):
+        return None
+    lake = Lake(given["lake"])
+    run = run_of(lake, result["run"])
+    checks = checks_of(lake, run)
+    ending = ending_of_checks(lake, run, checks)
+    for row in checks.open:
+        tell_run(f"{state_of_row(row)}: {words_of(row)}", WARNING if row["state"] == State.BREACH else INFO)
+    show_verdict(ending, run, checks)
+    return ending
 
 
-@flow(name="audit", result_serializer="json", validate_parameters=False, log_prints=False)
+@flow(
+    name="audit",
+    flow_run_name=run_name,
+    result_serializer="json",
+    validate_parameters=False,
+    log_prints=False,
+    **ALERTED,
+)
 @announced
+@concluded(_verdict)
 def audit(
     spec: dict[str, Any] | str, lake: str, jobs: int | None = None, until: str = "", force: bool = False
 ) -> dict[str, Any]:
@@ -63,55 +93,63 @@ def audit(
     Returns:
         The run id, and the partition of every stage in order.
     """
-    began = time.time()
+    began, computed = time.time(), _computed_here()
     planned = plan(spec_to_audit(given_spec(spec), Lake(lake)))
     if until:
         planned = replace(planned, steps=tuple(graph.until(planned.steps, until)))
-    done = [_since(began, each, Lake(lake)) for each in _executed(planned, lake, jobs or default_jobs(), force=force)]
+    done = [_told(each, computed) for each in _executed(planned, lake, jobs or default_jobs(), force=force)]
+    names = [step.name for step in planned.steps]
+    trace_run(Lake(lake), (planned.spec.name, planned.spec.year), planned.run, [*zip(names, done, strict=True)], began)
     raise_if_stopped()
     if not until:
         publish(Lake(lake), planned, done)
-        # for those who watch a deployed run: a worker shows no other logger, a command prints it in its summary
-        get_run_logger().info("read %s", read_words(published_read(Lake(lake), done)))
-        _show(planned.run, Lake(lake), done)
+        tell_run(f"read {read_words(published_read(Lake(lake), done))}")
     return {"run": planned.run, "partitions": [partition.model_dump(mode="json") for partition in done]}
 
 
 def _executed(planned: Plan, lake: str, jobs: int, *, force: bool) -> list[Partition]:
     if jobs == 1:
-        return _one_by_one(planned, lake, _Progress(planned, expected_seconds(Lake(lake), planned, 0)), force=force)
+        return _one_by_one(planned, lake, _Course(planned, expected_seconds(Lake(lake), planned, 0)), force=force)
     seconds = expected_seconds(Lake(lake), planned, len(held(Lake(lake), planned.steps)))
-    telling = _Progress(planned, seconds)
+    telling = _Course(planned, seconds)
     if worthwhile(jobs, seconds) == 1:
         return _one_by_one(planned, lake, telling, force=force)
     return _side_by_side(planned, lake, telling, jobs, force=force)
 
 
-def _one_by_one(planned: Plan, lake: str, telling: "_Progress", *, force: bool) -> list[Partition]:
+def _one_by_one(planned: Plan, lake: str, telling: "_Course", *, force: bool) -> list[Partition]:
     done: list[Partition] = []
     for number, step in enumerate(planned.steps, 1):
         raise_if_stopped()
+        end_if_leaving()
         stage_began(number)
         in_stage(Lake(lake), step.name)
         clock = time.perf_counter()
         done.append(_execute(step, inputs(step, done), lake))
-        stage_ended(_said(done[-1], time.perf_counter() - clock, Lake(lake)))
+        _tell_ended(step.name, stage_words(done[-1], time.perf_counter() - clock, Lake(lake)))
         check_ended(Lake(lake), planned, done[-1], force=force)
         telling.ended(number - 1)
     return done
 
 
-def _side_by_side(planned: Plan, lake: str, telling: "_Progress", jobs: int, *, force: bool) -> list[Partition]:
+def _tell_ended(stage: str, said: str, number: int | None = None) -> None:
+    stage_ended(said, number)
+    tell_run(f"stage {stage}: {said}")
+
+
+def _side_by_side(planned: Plan, lake: str, telling: "_Course", jobs: int, *, force: bool) -> list[Partition]:
     """Each task waits in a thread for a worker process, which holds neither Prefect nor the flow."""
     clocks: dict[int, float] = {}
 
     def start(at: int, given: Inputs) -> Running:
         stage_began(at + 1)
         clocks[at] = time.perf_counter()
-        return cast("Running", _submitted(planned.steps[at], at, given, lake))
+        in_stage(Lake(lake), ", ".join(planned.steps[each].name for each in sorted(clocks)))
+        return _submitted(planned.steps[at], at, given, lake)
 
     def told(at: int, partition: Partition) -> None:
-        stage_ended(_said(partition, time.perf_counter() - clocks[at], Lake(lake)), at + 1)
+        said = stage_words(partition, time.perf_counter() - clocks.pop(at), Lake(lake))
+        _tell_ended(planned.steps[at].name, said, at + 1)
         check_ended(Lake(lake), planned, partition, jobs=jobs, force=force)
         telling.ended(at)
 
@@ -127,23 +165,19 @@ _pool: ContextVar[Workers | None] = ContextVar("workers", default=None)
 """Who computes the stages of this flow run; None: its own process. Prefect hands the context to its threads."""
 
 
-@dataclass
-class _Progress:
-    """Prefect's progress artifact: the share of the expected seconds that is done, of stages where none are known."""
+class _Course(Progress):
+    """How far the audit is: the share of the expected seconds that is done, of stages where none are known."""
 
-    planned: Plan
-    seconds: list[float | None]
-
-    def __post_init__(self) -> None:
-        self._artifact = cast(
-            "UUID", create_progress_artifact(progress=0.0, description=f"stages of {self.planned.run}")
-        )
+    def __init__(self, planned: Plan, seconds: list[float | None]) -> None:
+        """Nothing is done yet."""
+        super().__init__(f"stages of {planned.run}")
+        self.seconds = seconds
         self._done: set[int] = set()
 
     def ended(self, at: int) -> None:
         """Count the step at a place as done."""
         self._done.add(at)
-        update_progress_artifact(self._artifact, 100 * share_done(self.seconds, self._done))
+        self.reached(share_done(self.seconds, self._done))
 
 
 def _stage_key(_: TaskRunContext, parameters: dict[str, Any]) -> str | None:
@@ -156,9 +190,15 @@ def _stage_key(_: TaskRunContext, parameters: dict[str, Any]) -> str | None:
 
 
 def _is_transient(_: Any, __: Any, state: Any) -> bool:
-    """Whether a retry could help: an operating system's error may be a passing fault of a network drive."""
+    """Whether a retry could help: an operating system's error may be a passing fault of a network drive.
+
+    A stage's process that was killed may find more memory, beside other stages or none.
+    """
     error = state.result(raise_on_failure=False)
-    return isinstance(error, OSError) or isinstance(getattr(error, "__cause__", None), OSError)
+    passing = (OSError, BrokenExecutor)
+    return not stop_requested() and (
+        isinstance(error, passing) or isinstance(getattr(error, "__cause__", None), passing)
+    )
 
 
 @task(
@@ -174,47 +214,43 @@ def run_stage(
 ) -> dict[str, Any]:
     """Run one stage on its artifacts; returns its partition. ``at`` is the place of the step in the plan."""
     call, processes = StageCall(stage, given, settings, modules, lake), _pool.get()
-    partition = call.run() if processes is None else processes.compute(at, call)
+    with in_plain_words():
+        try:
+            partition = call.run() if processes is None else processes.compute(at, call)
+        except Exception as error:
+            error.add_note(f"stage {stage}")  # where it failed, for those who read the state of the run
+            raise
+    called = _computed.get()
+    if called is not None:
+        called.add(partition.key)
     return partition.model_dump(mode="json")
 
 
 def _execute(step: Step, given: Inputs, lake: str) -> Partition:
-    named = run_stage.with_options(name=step.name, task_run_name=step.name)
-    return Partition.model_validate(named(**asdict(StageCall.of(step, given, lake))))
+    call = partial(_named(step), **asdict(StageCall.of(step, given, lake)))
+    return Partition.model_validate(in_own_words(call))
 
 
-def _submitted(step: Step, at: int, given: Inputs, lake: str) -> Any:
-    named = run_stage.with_options(name=step.name, task_run_name=step.name)
-    return named.submit(**asdict(StageCall.of(step, given, lake)), at=at)
+def _named(step: Step) -> Any:
+    """The task of a step; on the server its run has the name of the flow run before it: ``loans 2024 detect cst``."""
+    return run_stage.with_options(name=step.name, task_run_name=lambda: f"{flow_run.name} {step.name}")
 
 
-def _since(began: float, partition: Partition, lake: Lake) -> Partition:
-    """The partition, as reused if an earlier run computed it: Prefect's cache answers with what that run got."""
-    return partition.model_copy(update={"reused": partition.reused or lake.lineage(partition)["started"] < began})
+def _submitted(step: Step, at: int, given: Inputs, lake: str) -> Running:
+    return InOwnWords(_named(step).submit(**asdict(StageCall.of(step, given, lake)), at=at))
 
 
-def _said(partition: Partition, seconds: float, lake: Lake) -> str:
-    """What is said of a stage at its end."""
-    refused = lake.lineage(partition)["rows"]["refused"]
-    how = "from the lake" if partition.reused else f"{seconds:.1f} s"
-    return f"{about(partition.tables[0].rows)} rows, {about(refused)} refused, {how}"
+def _told(partition: Partition, computed: Collection[str]) -> Partition:
+    """The partition, as reused if this run did not compute it: Prefect's cache answers with what an earlier one got."""
+    return partition.model_copy(update={"reused": partition.reused or partition.key not in computed})
 
 
-def about(rows: int) -> str:
-    """A number of rows in a log: to two digits, since rows are counted here before it is decided what may be told.
-
-    Rows that a stage refused are withheld where they are few, and they are what two exact numbers differ by.
-    """
-    if rows < LEAST_TOLD:
-        return "0" if rows == 0 else f"< {LEAST_TOLD}"
-    return f"{int(float(f'{rows:.1e}')):,}"
+_computed: ContextVar[set[str] | None] = ContextVar("computed", default=None)
+"""Keys of the stages that this flow run called; Prefect hands the context to its threads."""
 
 
-def _show(run: str, lake: Lake, done: list[Partition]) -> None:
-    """Prefect artifacts: aggregates only."""
-    rows = headline(lake, done)
-    create_table_artifact(key="findings", table=rows, description=f"headline measures of {run}")
-    storage, folder = report_of(lake, run)
-    report = storage.where(f"{folder}/report.html")
-    link = report if "://" in report else Path(report).as_uri()
-    create_link_artifact(key="report", link=link, link_text=f"report of {run}")
+def _computed_here() -> set[str]:
+    """An empty set, which ``run_stage`` fills."""
+    keys: set[str] = set()
+    _computed.set(keys)
+    return keys

@@ -7,22 +7,30 @@ many tasks, because a flow costs a second and a task some milliseconds.
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from multiprocessing import active_children
 from queue import SimpleQueue
-from typing import Any, cast
-from uuid import UUID
+from typing import Any
 
 from prefect import flow, task
-from prefect.artifacts import create_progress_artifact, create_table_artifact, update_progress_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.task_runners import TaskRunner
 
 from flows.audit import run_stage
+from flows.concurrency.spans import Year, trace_years
 from flows.concurrency.worker import end_with_parent
+from flows.outcome.alerts.hooks import ALERTED
+from flows.outcome.announcement import announced
+from flows.outcome.conclusion import ending_of_years
+from flows.outcome.ending import Ending
+from flows.outcome.run_log import handed_over
+from flows.outcome.state import concluded
+from flows.outcome.subject import Subject, run_name, words_known
+from flows.outcome.told_errors import in_plain_words
+from flows.partitions.attempts.page import Page
 from flows.partitions.attempts.reading import latest, lock_of
 from flows.partitions.attempts.record import Attempt, YearsFailedError, YearState, summed_up
 from flows.partitions.attempts.recorder import Recorder
@@ -34,9 +42,9 @@ from flows.partitions.runners.task_runners import at_a_time, require_restarts, s
 from flows.partitions.year_audit import audit_partition, audit_year
 from flows.partitions.years import given_years
 from flows.runs.given import given_spec
-from flows.supervision.announcement import announced
 from flows.supervision.file_modes import restrict
 from flows.supervision.interruption import shielded_children
+from flows.supervision.processes.leaving import end_if_leaving, leaves_on_word, leaving
 from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
 from schemas.terms import ExitCode
@@ -53,8 +61,21 @@ _TOLD = 20
 """Lines about the progress of partitions in a pipe."""
 
 
-@flow(name="backfill", result_serializer="json", validate_parameters=False, log_prints=False)
+def _worst(_: Mapping[str, Any], result: dict[str, Any], subject: Subject, known: Collection[str]) -> Ending:
+    """The ending of a back-fill of which no year failed."""
+    return ending_of_years(result, subject.words, known)
+
+
+@flow(
+    name="backfill",
+    flow_run_name=run_name,
+    result_serializer="json",
+    validate_parameters=False,
+    log_prints=False,
+    **ALERTED,
+)
 @announced
+@concluded(_worst)
 def backfill(
     spec: dict[str, Any] | str,
     years: list[int] | str,
@@ -92,27 +113,32 @@ def backfill(
     settings = runner or {"kind": "processes", "workers": workers}
     asked, known = _asked(read, asked_for, Asked({}, 0, lake, force, jobs), choice)
     of = PARTITIONS if read.by else YEARS
-    progress = cast("UUID", create_progress_artifact(progress=0.0, description=f"{of} of {read.name}"))
+    page = Page(of, read.name, Lake(lake), words_known({"spec": read.model_dump(mode="json")}))
     ended = {(record.year, record.value): record for record in known}
-    total = len(asked) + len(known)
+    total, keys = len(asked) + len(known), [(one.year, one.value) for one in asked]
 
     def tell(record: Attempt) -> None:
         ended[record.year, record.value] = record
         _log_record(record, len(ended), total)
         stepped(of, len(ended), total)
-        if not record.value or len(ended) % max(1, total // _TOLD) == 0:
-            update_progress_artifact(progress, 100 * len(ended) / total)
+        page.show(ended, keys, total)
 
     stage_began(1)
     stepped(of, len(ended), total)
+    page.show(ended, keys, total)
     at_once = int(settings.get("workers") or 1)
     with shared_cores(at_once * jobs, one=read.by is not None):
         _all(asked, settings, lake, tell)
     records = [ended[key] for key in sorted(ended)]
-    create_table_artifact(key=of, table=rows(records), description=f"{of} of {read.name}")
+    trace_years(Lake(lake), read.name, (_traced(record) for record in records))
     if any(record.state is YearState.FAILED for record in records):
         raise YearsFailedError(records)
     return summed_up(records)
+
+
+def _traced(record: Attempt) -> Year:
+    name = f"{record.year} {record.value}".rstrip()
+    return Year(name, record.began, record.seconds or 0.0, record.state.value, record.run or "")
 
 
 def _asked(
@@ -164,13 +190,14 @@ def _round(left: deque[Asked], runner: TaskRunner[Any], tell: Callable[[Attempt]
     What was not begun with, because the pool broke, is put back.
     """
     raise_if_stopped()
+    end_if_leaving()
     over: SimpleQueue[Asked] = SimpleQueue()
     lost: list[Asked] = []
     untouched: list[Asked] = []
     under_way = 0
     with runner as running, _killing_workers():
         while left or under_way:
-            while left and under_way < ahead and not (lost or untouched):
+            while left and under_way < ahead and not (lost or untouched or leaving()):
                 one = left.popleft()
                 try:
                     with shielded_children(), one.where():
@@ -181,6 +208,7 @@ def _round(left: deque[Asked], runner: TaskRunner[Any], tell: Callable[[Attempt]
                 under_way += 1
                 future.add_done_callback(lambda _, one=one: over.put(one))
             if not under_way:
+                end_if_leaving()
                 break
             one, under_way = over.get(), under_way - 1
             record = one.ended()
@@ -241,7 +269,8 @@ def audit_of_year(spec: Mapping[str, Any], year: int, lake: str, force: bool, jo
     """Audit one year; a year that cannot be audited fails here, and is recorded in the lake."""
     end_with_parent()
     restrict()  # a worker of Dask has the umask of its shell
-    return audit_year(validated(AuditSpec, spec), year, Lake(lake), force, jobs).model_dump(mode="json")
+    with leaves_on_word(), handed_over(words_known({"spec": spec})), in_plain_words(kept=False):
+        return audit_year(validated(AuditSpec, spec), year, Lake(lake), force, jobs).model_dump(mode="json")
 
 
 @task(name="partition", **_TRIED)
@@ -252,25 +281,8 @@ def audit_of_partition(
     end_with_parent()
     restrict()
     own = validated(AuditSpec, spec)
-    return audit_partition(own, year, Listed(**listed), Lake(lake), conditions, force).model_dump(mode="json")
-
-
-def rows(records: Sequence[Attempt]) -> list[dict[str, Any]]:
-    """The records as a table for people: aggregates only."""
-    return [
-        {
-            "year": r.year,
-            **({"partition": r.value} if r.value else {}),
-            "state": r.state.value,
-            "run": r.run or "",
-            "read": r.source_words,
-            "lacks": len(r.lacking),
-            "computed": r.computed,
-            "seconds": r.seconds,
-            "message": r.message,
-        }
-        for r in records
-    ]
+    with leaves_on_word(), handed_over(words_known({"spec": spec})), in_plain_words(kept=False):
+        return audit_partition(own, year, Listed(**listed), Lake(lake), conditions, force).model_dump(mode="json")
 
 
 def _log_record(record: Attempt, done: int, of: int) -> None:

@@ -5,19 +5,25 @@ so that ``flows.watch.watch`` can be deployed.
 """
 
 import logging
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from prefect import flow
 
 from flows.audit import audit
+from flows.outcome.alerts.hooks import ALERTED
+from flows.outcome.announcement import announced
+from flows.outcome.conclusion import ending_of_run
+from flows.outcome.ending import Ending
+from flows.outcome.state import INSUFFICIENT, BreachError, concluded
+from flows.outcome.subject import Subject, run_name
 from flows.partitions.lenders.part_spec import spec_to_audit
 from flows.runs.given import given_spec
 from flows.runs.record import is_published
-from flows.supervision.announcement import announced
 from schemas.audit.hmda import VintageChoice
 from schemas.audit.spec import AuditSpec
-from schemas.errors import DataQualityError, InfrastructureError, IntegrityError, SpecError
+from schemas.errors import DataQualityError, InfrastructureError, IntegrityError, SpecError, TooLittleEvidenceError
 from schemas.vintages import Vintage, dataset_of
 from tasks.lake.store import Lake
 from tasks.plan import plan
@@ -43,8 +49,21 @@ class Found:
     """Whether that was computed by this watch; else it was there before."""
 
 
-@flow(name="watch", result_serializer="json", validate_parameters=False, log_prints=False)
+def _audit_found(given: Mapping[str, Any], result: dict[str, Any], _: Subject, __: Collection[str]) -> Ending | None:
+    """The ending of a watch: that of the audit that it made or found; None where there is nothing to audit."""
+    return ending_of_run(Lake(given["lake"]), result["run"]) if result["run"] else None
+
+
+@flow(
+    name="watch",
+    flow_run_name=run_name,
+    result_serializer="json",
+    validate_parameters=False,
+    log_prints=False,
+    **ALERTED,
+)
 @announced
+@concluded(_audit_found)
 def watch(
     spec: dict[str, Any] | str, lake: str, fetch: bool = False, year: int | None = None, base_url: str | None = None
 ) -> dict[str, Any]:
@@ -127,7 +146,12 @@ def _audited(spec: AuditSpec, year: int, lake: Lake, found: Found) -> Found:
     run = plan(of_year).run
     if is_published(lake, run):
         return replace(found, run=run)
-    said = audit(spec=of_year.model_dump(mode="json"), lake=lake.location)
+    try:
+        said = audit(spec=of_year.model_dump(mode="json"), lake=lake.location)
+    except BreachError as error:  # the audit's flow run fails where that is asked for; the watch ends as it does
+        said = error.summary
+    if INSUFFICIENT in said:
+        raise TooLittleEvidenceError(said[INSUFFICIENT])
     return replace(found, run=said["run"], audited=True)
 
 

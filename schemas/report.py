@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.terms import State, Theory
 
-SCHEMA_VERSION: Final = "1.1"
+SCHEMA_VERSION: Final = "1.2"
 SCHEMA_ID = "https://evenhand.invalid/schemas/report.schema.json"
 """A name, and no address: nothing is fetched from it."""
 
@@ -179,9 +179,10 @@ class Signature(Part):
     """Who signed a run, and what."""
 
     name: str
-    role: Literal["prepared", "reviewed", "approved"]
+    role: Literal["prepared", "reviewed", "approved", "rejected", "withdrawn"]
     date: str
-    sha256: str
+    sha256: str = Field(description="of the manifest that was signed")
+    key: str = Field(description="fingerprint of the key; empty where the name is as given, and not verified")
 
 
 class Rows(Part):
@@ -194,7 +195,7 @@ class Rows(Part):
 class Report(Part):
     """What a run says."""
 
-    schema_version: Literal["1.1"] = SCHEMA_VERSION
+    schema_version: Literal["1.2"] = SCHEMA_VERSION
     run: str
     audit: str
     title: str

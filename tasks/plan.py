@@ -111,8 +111,8 @@ def plan(spec: AuditSpec) -> Plan:
 
 
 def _identifying(spec: AuditSpec) -> dict[str, Any]:
-    """What of a spec identifies its run: of a partition, not where the file of all rows lies."""
-    said: dict[str, Any] = spec.model_dump(mode="json")
+    """What of a spec identifies its run: not when one is due; of a partition, not where the file of all rows lies."""
+    said: dict[str, Any] = spec.model_dump(mode="json", exclude={"expected"})
     return said if spec.source.part is None else said | {"source": spec.source.identifying()}
 
 
@@ -150,8 +150,8 @@ def _detection(spec: AuditSpec, method: Method) -> Step:
 
 
 def _effective(spec: AuditSpec) -> str:
-    """The spec with all overrides and defaults, as YAML; of paths only the name, which is no secret."""
-    said = spec.model_dump(mode="json")
+    """The spec with all overrides and defaults, as YAML, but not when a run is due; of paths only the name."""
+    said = spec.model_dump(mode="json", exclude={"expected"})
     names = [PurePath(path).name for path in spec.source.paths]
     for found in ("vintage_file", "lacking", "part"):
         del said["source"][found]  # evenhand looks it up again

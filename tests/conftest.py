@@ -1,6 +1,7 @@
 """Shared by all tests: a synthetic table of 500 loans, its audit spec, the command, and one real Prefect server."""
 
 import gc
+import logging
 import os
 import subprocess
 import sys
@@ -104,6 +105,16 @@ def spec_of(place: Path, text: str = SPEC, **overrides: str) -> AuditSpec:
     """The spec of the loans in a directory; overrides are dotted keys with ``__`` for the dot."""
     dotted = {key.replace("__", "."): value for key, value in overrides.items()}
     return read_spec(text, "loans.yaml", {"source.path": str(place / "loans.csv"), **dotted}).spec
+
+
+@pytest.fixture(autouse=True)
+def own_log() -> Iterator[None]:
+    """A command that a test runs in its own process sets the program's log up; the next test finds it as it was."""
+    log = logging.getLogger("evenhand")
+    before = log.handlers[:], log.propagate, log.level
+    yield
+    log.handlers[:], log.propagate, _ = before
+    log.setLevel(before[2])
 
 
 @pytest.fixture

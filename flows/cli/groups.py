@@ -35,6 +35,8 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     "Trust": {
         "verify": "Check every file of a run: digests, log, signature.",
         "signoff": "Sign a run as prepared, reviewed or approved.",
+        "note": "Enter a note, a reading or a remediation.",
+        "review": "Print who signed runs, and what is open.",
         "log": "Print or check the log of the lake.",
         "keys": "Make, add and retire keys that sign runs.",
         "replay": "Compute a run again, and compare.",
@@ -44,6 +46,9 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     "Operate": {
         "doctor": "Examine this machine and the lake.",
         "worker": "Become a worker of a Prefect server.",
+        "schedules": "List what a server is to run, pause or resume it.",
+        "alerts": "List the alerts that were sent, test or resend them.",
+        "overdue": "Tell whether an expected run never came.",
         "gc": "List what no kept run needs, or remove it.",
     },
     "Research": {
@@ -67,6 +72,14 @@ KEYS = {
 LOG = {
     "verify": "Check the chain, and that every run has its entry.",
     "head": "Print the digest of the last entry, to be kept elsewhere.",
+}
+ALERTS = {
+    "test": "Send one message to each address.",
+    "send": "Send digests, and what was not delivered.",
+}
+SCHEDULES = {
+    "pause": "Switch a schedule off.",
+    "resume": "Switch a schedule on again.",
 }
 OTHERS = "Others"
 """Where a command stands that no group names."""

@@ -14,8 +14,11 @@ from pydantic.warnings import UnsupportedFieldAttributeWarning
 from flows.cli.completion import complete_methods, complete_specs
 from flows.cli.data.commands import app as data_app
 from flows.cli.draft.commands import app as draft_app
-from flows.cli.groups import DATA, GROUPS, Grouped, Listed, begin, shortened
-from flows.cli.operations import app as operations_app
+from flows.cli.groups import ALERTS, DATA, GROUPS, SCHEDULES, Grouped, Listed, begin, shortened
+from flows.cli.operations.alerts import alerts_app
+from flows.cli.operations.alerts import app as overdue_app
+from flows.cli.operations.commands import app as operations_app
+from flows.cli.operations.schedules import schedules_app
 from flows.cli.options import (
     ByValueOption,
     JobsOption,
@@ -31,6 +34,7 @@ from flows.cli.results.findings import app as findings_app
 from flows.cli.results.league import app as league_app
 from flows.cli.results.measures import app as measures_app
 from flows.cli.results.report import app as report_app
+from flows.cli.results.review import app as review_app
 from flows.cli.results.runs import app as runs_app
 from flows.cli.results.sql import app as sql_app
 from flows.cli.results.stages import app as stages_app
@@ -60,12 +64,24 @@ app = typer.Typer(
 )
 for part in (
     *(draft_app, runs_app, measures_app, findings_app, verdicts_app, sql_app, stages_app, report_app, trust_app),
-    *(plan_app, backfill_app, status_app, trend_app, league_app, measuring_app, operations_app),
+    *(
+        review_app,
+        plan_app,
+        backfill_app,
+        status_app,
+        trend_app,
+        league_app,
+        measuring_app,
+        operations_app,
+        overdue_app,
+    ),
 ):
     app.registered_commands += part.registered_commands
 app.add_typer(shortened(data_app, DATA), name="data", cls=Listed, short_help=GROUPS["Years"]["data"])
 for group_app, group_name in ((keys_app, "keys"), (log_app, "log")):
     app.add_typer(group_app, name=group_name, cls=Listed, short_help=GROUPS["Trust"][group_name])
+for group_app, group_name, lines in ((schedules_app, "schedules", SCHEDULES), (alerts_app, "alerts", ALERTS)):
+    app.add_typer(shortened(group_app, lines), name=group_name, cls=Listed, short_help=GROUPS["Operate"][group_name])
 LakeOption = Annotated[
     str,
     typer.Option(
@@ -158,10 +174,14 @@ def doctor(
         bool, typer.Option("--prepare", help="First compile the kernels that are not compiled.")
     ] = False,
     every: Annotated[bool, typer.Option("--all", help="Print every check, and not only what is amiss.")] = False,
+    role: Annotated[
+        str | None, typer.Option(metavar="ROLE", help="Check server, worker or site, from inside its container.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check Python, libraries, lake, disk, memory, and that schedules fire. Exit 5 if something is amiss."""
-    from flows.operations.doctor import examine
+    from flows.operations.doctor.environment import examine
+    from flows.operations.doctor.roles import examine_role, role_of
 
     show_progress()
     if fix_modes:
@@ -173,7 +193,7 @@ def doctor(
         from flows.supervision.kernels import compile_kernels
 
         compile_kernels()
-    checks = examine(lake)
+    checks = examine(lake) if role is None else examine_role(role_of(role), lake)
     if as_json:
         console.print_json(json.dumps(checks))
     else:

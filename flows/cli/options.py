@@ -86,10 +86,13 @@ def load_spec(path: Path | None, overrides: dict[str, str]) -> "SpecFile":
     """
     from flows.runs.given import placed
     from schemas.audit.text import spec_text
+    from tasks.ingest.regular_file import check_regular
     from tasks.metrics.limits import faults  # with it come the libraries of the stages
     from tasks.pipeline.specs import read_spec
 
     file = path or BUNDLED
+    if not file.is_dir():
+        check_regular(file)
     try:
         read = read_spec(spec_text(file), str(file), overrides, (faults,))
         return placed(read, file.parent, overrides)

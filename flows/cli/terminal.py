@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from tasks.pipeline.progress import Course
 
 log = logging.getLogger("evenhand")
+_shown = log.getChild("shown")
+"""Lines on the progress of a run; on a server the run itself says so (``flows.outcome.run_log``)."""
 
 BETWEEN_SECONDS = 30.0
 """Between two lines of a stage at work, where no terminal shows it."""
@@ -193,7 +195,7 @@ class LiveLine:
 
     def ended(self, stage: str, said: str) -> None:
         """Log it for those who want to see more."""
-        log.debug("%s: %s", stage, said)
+        _shown.debug("%s: %s", stage, said)
 
     def closed(self) -> None:
         """Take the line away."""
@@ -219,16 +221,16 @@ class Lines:
     def _tell(self, course: "Course", over: threading.Event) -> None:
         while not over.wait(self._seconds):
             for line in course.long(self._seconds):
-                log.info(line)
+                _shown.info(line)
 
     def began(self) -> None:
         """A line at the start of a stage."""
         if self._course is not None:
-            log.info("%s begins", self._course.stage)
+            _shown.info("%s begins", self._course.stage)
 
     def ended(self, stage: str, said: str) -> None:
         """A line at its end."""
-        log.info("%s: %s", stage, said)
+        _shown.info("%s: %s", stage, said)
 
     def closed(self) -> None:
         """Stop telling."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from flows.concurrency.disk import telling_full_disk
 from flows.supervision.file_modes import restrict
 from schemas.artifact import Artifact, Partition
 from tasks.lake.store import Lake
@@ -46,5 +47,6 @@ class StageCall:
         """
         restrict()  # a worker of Dask has the umask of its shell
         stage, artifacts, settings = self.restored()
-        partition: Partition = stage.run(Lake(self.lake), artifacts, settings, self.modules)
+        with telling_full_disk(Lake(self.lake), f"stage {self.stage}"):
+            partition: Partition = stage.run(Lake(self.lake), artifacts, settings, self.modules)
         return partition

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from statistics import fmean
 
-from flows.runs.index import Run, runs_of
+from flows.runs.index import Run, in_order, runs_of
 from schemas.errors import EvenhandError
 from tasks.lake.store import Lake
 from tasks.plan import Plan
@@ -24,7 +24,7 @@ def expected_seconds(lake: Lake, planned: Plan, held: int) -> list[float | None]
         runs = runs_of(lake, planned.spec.name)
     except EvenhandError:
         return [None] * len(planned.steps)
-    donor = max(runs, key=lambda run: (run.source_sha256 == planned.source_sha256, run.finished), default=None)
+    donor = max(runs, key=lambda run: (run.source_sha256 == planned.source_sha256, *in_order(run)), default=None)
     stages = [step.stage.name for step in planned.steps]
     known = [None] * len(stages) if donor is None else _of_run(donor, stages)
     return [0.0 if at < held else seconds for at, seconds in enumerate(known)]

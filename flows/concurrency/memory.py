@@ -146,7 +146,7 @@ def check_memory(
     counted = done[0].tables[0].rows if done else rows
     need = need_of(planned, planned.steps[len(done) :], runs, counted, jobs)
     if need is not None and need.mb > allowed:
-        _refuse(_words(need, allowed, _changes(planned, need)), force=force)
+        refuse(_words(need, allowed, _changes(planned, need)), force=force)
 
 
 def check_years(left: Sequence[YearNeed], workers: int, *, force: bool) -> None:
@@ -168,10 +168,15 @@ def check_years(left: Sequence[YearNeed], workers: int, *, force: bool) -> None:
         at_once = f" ({len(known)} years at a time take {_gb(total)})" * (len(known) > 1)
         fewer = ("fewer --workers",) * (len(known) > 1) + ("fewer --jobs",) * bool(need.beside)
         changes = (*fewer, "fewer rows by source.keep", f"more by {NAME}")
-        _refuse(f"{year}: {_words(need, allowed, changes)}{at_once}", force=force)
+        refuse(f"{year}: {_words(need, allowed, changes)}{at_once}", force=force)
 
 
-def _refuse(why: str, *, force: bool) -> None:
+def refuse(why: str, *, force: bool) -> None:
+    """Refuse what will not fit, or warn of it where it is asked to go on.
+
+    Raises:
+        InfrastructureError: it will not fit.
+    """
     if not force:
         raise InfrastructureError(why)
     log.warning("%s; it goes on, as --force asks", why)

@@ -12,6 +12,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 from flows.concurrency.graph import waits_for
+from flows.supervision.processes.leaving import end_if_leaving, leaving
 from schemas.artifact import Partition
 from schemas.errors import EvenhandError
 from tasks.pipeline.stop_request import raise_if_stopped
@@ -66,6 +67,7 @@ class Schedule:
                 running[at] = start(at, inputs(self.steps[at], self._before(at)))
                 running[at].add_done_callback(partial(_put, ended, at))
             if not running:
+                end_if_leaving()
                 break
             at = _next(ended)
             self._keep(at, running.pop(at), told)
@@ -74,8 +76,8 @@ class Schedule:
         return [self.done[at] for at in sorted(self.done)]
 
     def ready(self, running: "dict[int, Running]") -> list[int]:
-        """Steps that may start, longest first; none after an error."""
-        if self.errors:
+        """Steps that may start, longest first; none after an error, or where this process leaves."""
+        if self.errors or leaving():
             return []
         waits = waits_for(self.steps)
         free = [at for at in range(len(self.steps)) if at not in self.done and at not in running]

@@ -17,6 +17,7 @@ from multiprocessing import parent_process
 from typing import Any
 
 from flows.concurrency.call import StageCall
+from flows.supervision.processes.leaving import WORD
 from schemas.artifact import Partition
 from schemas.terms import ExitCode
 from tasks.pipeline.progress import relay_to
@@ -53,6 +54,7 @@ class _Relay(logging.Handler):
 def begin(messages: Any, level: int, threads: int) -> None:
     """Set up this process: its signals, log, threads, and that it ends with the command."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to workers, too; the command ends them
+    signal.signal(WORD, signal.SIG_IGN)  # the stage at work may end; the command begins no other
     end_with_parent()
     _Channel.messages = messages
     log = logging.getLogger("evenhand")

@@ -24,6 +24,7 @@ from flows.supervision.interruption import shielded_children
 from schemas.artifact import Partition
 from schemas.errors import InfrastructureError
 from tasks.pipeline.lineage.cost import cores
+from tasks.pipeline.lineage.memory import free_mb
 from tasks.pipeline.progress import stepped
 from tasks.pipeline.stop_request import stop_requested
 
@@ -91,33 +92,46 @@ class Workers:
 
     def __init__(self, jobs: int) -> None:
         """So many at most; each starts when it is needed."""
+        self._jobs, self._changing = jobs, threading.Lock()
+        self._pool = self._made()
+
+    def _made(self) -> ProcessPoolExecutor:
+        """A pool with messages of its own: a process that was killed may hold the lock of the former ones."""
         context = multiprocessing.get_context("forkserver")
         self._messages = context.SimpleQueue()
-        begun = (self._messages, log.getEffectiveLevel(), threads_of(jobs))
-        self._pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=worker.begin, initargs=begun)
-        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader = threading.Thread(target=_read, args=(self._messages,), daemon=True)
         self._reader.start()
+        begun = (self._messages, log.getEffectiveLevel(), threads_of(self._jobs))
+        return ProcessPoolExecutor(self._jobs, mp_context=context, initializer=worker.begin, initargs=begun)
 
     def compute(self, at: int, call: StageCall) -> Partition:
         """The partition of a stage.
 
         Raises:
-            InfrastructureError: a process died.
+            InfrastructureError: a process died; who asks once more gets others.
             EvenhandError: as the stage says.
         """
+        pool = self._pool
         try:
             with shielded_children():
-                asked = self._pool.submit(worker.computed, at, call)
+                asked = pool.submit(worker.computed, at, call)
             ended = asked.result()
         except BrokenProcessPool as error:
+            self._replace(pool)
             raise InfrastructureError(
-                f"a process was killed while stage {call.stage} ran: is there memory enough? Finished stages are kept; "
-                "try --jobs 1, or narrow source.keep"
+                f"a process was killed while stage {call.stage} ran, and {free_mb() / 1000:.1f} GB are free now: is "
+                "there memory enough? Finished stages are kept; try --jobs 1, or narrow source.keep"
             ) from error
         if ended.error is not None:
             raise ended.error from ended.cause
         assert ended.partition is not None  # noqa: S101 one of the two
         return ended.partition
+
+    def _replace(self, broken: ProcessPoolExecutor) -> None:
+        """Put another pool in the place of a broken one, once, whoever finds it so."""
+        with self._changing:
+            if self._pool is broken and not stop_requested():
+                self._pool = self._made()
 
     def close(self, *, kill: bool) -> None:
         """End the processes: those at work as well, or when they have ended."""
@@ -129,15 +143,16 @@ class Workers:
             self._messages.put(None)
             self._reader.join()
 
-    def _read(self) -> None:
-        """Tell what workers say of their steps, and log what they log."""
-        while (message := self._messages.get()) is not None:
-            kind, *said = message
-            if kind == worker.LOG:
-                log.log(*said)
-            else:
-                at, work, done, total = said
-                stepped(work, done, total, number=at + 1)
+
+def _read(messages: Any) -> None:
+    """Tell what workers say of their steps, and log what they log."""
+    while (message := messages.get()) is not None:
+        kind, *said = message
+        if kind == worker.LOG:
+            log.log(*said)
+        else:
+            at, work, done, total = said
+            stepped(work, done, total, number=at + 1)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from flows.concurrency.disk import check_disk
 from flows.concurrency.durations import expected_seconds
 from flows.concurrency.graph import until as steps_until
 from flows.concurrency.memory import check_memory
@@ -22,6 +23,7 @@ from flows.supervision.presence import at_work, command_id, killed
 from schemas.artifact import Partition
 from schemas.audit.partition import ALL
 from schemas.audit.spec import AuditSpec
+from schemas.errors import TooLittleEvidenceError
 from tasks.ingest.registry import check_columns, unnamed_columns
 from tasks.lake.stage_runs import of_record
 from tasks.lake.store import Lake
@@ -164,6 +166,7 @@ def _computed(
     asked = replace(asked, jobs=worthwhile(asked.jobs, seconds))
     if not asked.force:  # the flow warns, when it knows the rows
         check_memory(lake, planned, done, jobs=asked.jobs)
+        check_disk(lake, planned, done, rows=rows)
     with course_of([step.name for step in planned.steps], seconds, beside=asked.jobs > 1):
         return _orchestrated(spec, lake, asked)
 
@@ -180,8 +183,14 @@ def _orchestrated(spec: AuditSpec, lake: Lake, asked: Asked) -> tuple[str, list[
     """Run the flow; the run id is the flow's, as the source may have changed meanwhile."""
     with _loading_meanwhile(asked.jobs), prefect_api(lake):
         from flows.audit import audit  # starts Prefect, and only when there is work
+        from flows.outcome.state import INSUFFICIENT, BreachError
 
-        found = audit(spec=spec.model_dump(mode="json"), lake=lake.location, **asdict(asked))
+        try:
+            found = audit(spec=spec.model_dump(mode="json"), lake=lake.location, **asdict(asked))
+        except BreachError as error:  # the flow run fails where that is asked for; the command ends as it always does
+            found = error.summary
+    if INSUFFICIENT in found:
+        raise TooLittleEvidenceError(found[INSUFFICIENT])
     return found["run"], [Partition.model_validate(entry) for entry in found["partitions"]]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from flows.concurrency.disk import check_years_on_disk
 from flows.concurrency.memory import check_years
 from flows.partitions.attempts.reading import latest
 from flows.partitions.attempts.record import Attempt, YearsFailedError, summed_up
@@ -54,6 +55,7 @@ def run_backfill(asked: Backfill) -> dict[str, Any]:
         if any(year.is_left(asked.force) for year in found):
             left = [year for year in found if year.is_left(asked.force)]
             check_years(left, _workers(asked), force=asked.force)
+            check_years_on_disk(lake, [year.cost.bytes for year in left], force=asked.force)
             seconds = _seconds(asked, left)
             with course_of([YEARS], [seconds], only=YEARS):
                 return _orchestrated(asked, lake)
@@ -88,6 +90,7 @@ def _workers(asked: Backfill) -> int:
 def _orchestrated(asked: Backfill, lake: Lake) -> dict[str, Any]:
     with prefect_api(lake):
         from flows.backfill import backfill  # starts Prefect
+        from flows.outcome.state import BreachError
 
         try:
             said: dict[str, Any] = backfill(
@@ -100,7 +103,7 @@ def _orchestrated(asked: Backfill, lake: Lake) -> dict[str, Any]:
                 by_value=list(asked.choice.values) or None,
                 limit=asked.choice.limit,
             )
-        except YearsFailedError as error:
+        except (YearsFailedError, BreachError) as error:
             return error.summary
     return said
 

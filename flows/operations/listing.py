@@ -10,6 +10,7 @@ from typing import Any
 
 from schemas.errors import IntegrityError
 from schemas.terms import State, Theory
+from tasks.lake.storage import mapping_of
 from tasks.lake.store import Lake
 
 QUESTIONS = (Theory.OUTCOME, Theory.DIRECT, Theory.TOTAL, Theory.RECOURSE, Theory.REASONS, Theory.OWN)
@@ -54,7 +55,7 @@ def _manifests(lake: Lake) -> Iterator[tuple[dict[str, Any], int]]:
     """Each manifest with the time of its file, which orders runs of one second."""
     for path in lake.storage.glob("runs/*/manifest.json"):
         try:
-            told = json.loads(lake.storage.read(path) or b"")
+            told = mapping_of(lake.storage.read(path))
             kept = {name: told[name] for name in ("run", "dataset", "year", "state", "finished")}
             kept["partition"] = told.get("partition")  # an earlier version had none
         except (ValueError, KeyError) as error:

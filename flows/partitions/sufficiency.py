@@ -1,7 +1,8 @@
-"""Ends an audit after its first stage where no group has people enough for a verdict, or memory will not suffice."""
+"""Ends an audit after its first stage where no group has people enough for a verdict, or memory or disk will not do."""
 
 from collections.abc import Sequence
 
+from flows.concurrency.disk import check_disk
 from flows.concurrency.memory import check_memory
 from schemas.artifact import Partition
 from schemas.audit.spec import AuditSpec
@@ -34,19 +35,21 @@ def check_evidence(lake: Lake, spec: AuditSpec, done: Sequence[Partition]) -> No
 
 
 def check_ended(lake: Lake, planned: Plan, ended: Partition, *, jobs: int = 1, force: bool = False) -> None:
-    """Check evidence and memory, right after the stage that counts people and rows; at any other moment do nothing.
+    """Check evidence, memory and disk, right after the stage that counts people and rows; else do nothing.
 
     Args:
         lake: of the audit.
         planned: the audit.
         ended: partition of the stage that has just ended.
         jobs: stages at a time.
-        force: whether it goes on where memory will not suffice, with a warning.
+        force: whether it goes on where memory or disk will not suffice, with a warning.
 
     Raises:
         TooLittleEvidenceError: no verdict can come out.
-        InfrastructureError: what is left will not fit into memory.
+        InfrastructureError: what is left will not fit into memory, or on the disk.
     """
     check_evidence(lake, planned.spec, [ended])
     if ended.stage == _STAGE:
-        check_memory(lake, planned, held(lake, planned.steps), jobs=jobs, force=force)
+        done = held(lake, planned.steps)
+        check_memory(lake, planned, done, jobs=jobs, force=force)
+        check_disk(lake, planned, done, force=force)

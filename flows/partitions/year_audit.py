@@ -4,12 +4,15 @@ It is a plain function, so that any task runner can run it in any process or thr
 that an attempt continues where the last one stopped.
 """
 
-from functools import partial
+import time
 
+from flows.concurrency.disk import telling_full_disk
 from flows.concurrency.durations import expected_seconds
 from flows.concurrency.plain import side_by_side
 from flows.concurrency.schedule import Schedule
 from flows.concurrency.workers import worthwhile
+from flows.outcome.run_log import tell_run
+from flows.outcome.words.plain import stage_words
 from flows.partitions.attempts.record import OF_VERDICT, Attempt, YearState
 from flows.partitions.attempts.recorder import Recorder, recorded
 from flows.partitions.lenders.listing import Listed
@@ -20,6 +23,7 @@ from flows.runs.index import Run, last_run, vintage_words
 from flows.runs.manifest import read_manifest
 from flows.runs.record import Summary, exit_code_of, is_published, publish, summarise
 from flows.runs.trust.verification import verify_run
+from flows.supervision.processes.leaving import end_if_leaving
 from schemas.artifact import Partition
 from schemas.audit.spec import AuditSpec
 from schemas.terms import State
@@ -103,24 +107,46 @@ def _audited(planned: Plan, lake: Lake, recorder: Recorder, jobs: int, *, force:
     return summarise(lake, planned.spec, planned.run, done)
 
 
+class _Told:
+    """Tells of the stages of a year: in its record, and in the log of the run at work."""
+
+    def __init__(self, lake: Lake, recorder: Recorder) -> None:
+        self._lake, self._recorder = lake, recorder
+        self._clocks: dict[str, float] = {}
+
+    def began(self, step: Step) -> None:
+        """Tell that a stage begins."""
+        self._recorder.tell(stage=step.name)
+        self._clocks[step.name] = time.perf_counter()
+
+    def ended(self, step: Step, partition: Partition) -> None:
+        """Tell that it ended."""
+        attempt, seconds = self._recorder.attempt, time.perf_counter() - self._clocks[step.name]
+        of = " ".join(filter(None, (attempt.audit, str(attempt.year), attempt.value)))
+        tell_run(f"{of} stage {step.name}: {stage_words(partition, seconds, self._lake)}")
+
+
 def _executed(planned: Plan, lake: Lake, recorder: Recorder, jobs: int, *, force: bool) -> list[Partition]:
+    tell = _Told(lake, recorder)
+
+    def ended(step: Step, partition: Partition, jobs: int = 1) -> None:
+        tell.ended(step, partition)
+        check_ended(lake, planned, partition, jobs=jobs, force=force)
+
     def execute(step: Step, given: Inputs) -> Partition:
-        recorder.tell(stage=step.name)
-        partition: Partition = step.stage.run(lake, given, step.settings, step.modules)
-        check_ended(lake, planned, partition, force=force)
+        end_if_leaving()
+        tell.began(step)
+        with telling_full_disk(lake, f"stage {step.name}"):
+            partition: Partition = step.stage.run(lake, given, step.settings, step.modules)
+        ended(step, partition)
         return partition
 
     if jobs > 1:
         seconds = expected_seconds(lake, planned, len(held(lake, planned.steps)))
         if worthwhile(jobs, seconds) > 1:
             schedule = Schedule(planned.steps, seconds, jobs)
-            began, check = partial(_began, recorder), partial(check_ended, lake, planned, jobs=jobs, force=force)
-            return side_by_side(schedule, lake, began, lambda _, ended: check(ended))
+            return side_by_side(schedule, lake, tell.began, lambda at, done: ended(planned.steps[at], done, jobs))
     return walk(planned.steps, execute)
-
-
-def _began(recorder: Recorder, step: Step) -> None:
-    recorder.tell(stage=step.name)
 
 
 def _end(recorder: Recorder, summary: Summary) -> None:

@@ -6,6 +6,7 @@ With a path, an operator can change the spec without a new deployment. The run's
 import logging
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from glob import escape
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from schemas.audit.file import SpecFile
 from schemas.audit.spec import AuditSpec
 from schemas.audit.text import spec_text
 from schemas.errors import SpecError
+from tasks.ingest.regular_file import check_regular
 from tasks.metrics.limits import faults
 from tasks.pipeline.specs import checked, read_spec
 
@@ -26,10 +28,11 @@ def given_spec(spec: Mapping[str, Any] | str) -> AuditSpec:
     """The spec.
 
     Raises:
-        SpecError: there is no such file, or it is not usable.
+        SpecError: there is no such file, it is a pipe or a device, or it is not usable.
     """
     if not isinstance(spec, str):
         return checked(spec, "the parameter `spec`", (faults,))
+    check_regular(Path(spec))
     try:
         text = spec_text(Path(spec))
     except (OSError, UnicodeDecodeError) as error:
@@ -67,7 +70,10 @@ def _placed(path: str, folder: Path) -> str:
 
 def _is_there(path: Path) -> bool:
     """Whether there is such a file; of a path with the year in its name, that of any year."""
-    if _YEAR not in str(path):
-        return path.exists()
-    pattern = str(path.relative_to(path.anchor)).replace(_YEAR, "[0-9][0-9][0-9][0-9]")
-    return any(Path(path.anchor or ".").glob(pattern))
+    try:
+        if _YEAR not in str(path):
+            return path.exists()
+        pattern = escape(str(path.relative_to(path.anchor))).replace(_YEAR, "[0-9][0-9][0-9][0-9]")
+        return any(Path(path.anchor or ".").glob(pattern))
+    except (OSError, ValueError):  # a name that no file can have: whoever reads the file says so
+        return False

@@ -7,7 +7,7 @@ code or libraries changes the keys.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from flows.runs.manifest import read_manifest
@@ -42,6 +42,11 @@ class Run:
     protected: bool
     partition: Mapping[str, str] | None = None
     """Column and value of the rows that it is about, of an audit with ``by``; None of one without."""
+    read: Mapping[str, Any] | None = None
+    """What was read, as published; an earlier version did not keep it."""
+    number: int = 0
+    """Of its entry in the lake's log, where several runs were read together: the order of runs. 0 of an earlier version
+    that kept no log."""
 
     @property
     def vintage(self) -> str:
@@ -89,11 +94,23 @@ def runs_of(lake: Lake, audit: str | None = None, year: int | None = None, value
     names = [path.split("/")[1] for path in lake.storage.glob("runs/*/manifest.json")]
     if audit is not None:
         names = [name for name in names if name.startswith(_beginning(audit, year, value))]
-    found = [run_of(lake, name) for name in names]
     mine = [
-        run for run in found if audit in (None, run.audit) and year in (None, run.year) and value in (None, run.value)
+        run
+        for run in numbered(lake, [run_of(lake, name) for name in names])
+        if audit in (None, run.audit) and year in (None, run.year) and value in (None, run.value)
     ]
-    return sorted(mine, key=lambda run: (run.audit, run.year, run.finished, run.run))
+    return sorted(mine, key=lambda run: (run.audit, run.year, *in_order(run)))
+
+
+def numbered(lake: Lake, runs: Sequence[Run]) -> list[Run]:
+    """Runs with their numbers in the log; one alone needs none."""
+    numbers = log.published(lake) if len(runs) > 1 else {}
+    return [replace(run, number=numbers.get(run.run, 0)) for run in runs]
+
+
+def in_order(run: Run) -> tuple[int, str, str]:
+    """Sorts runs by when they were published: by the log, as clocks are set back; without one by the clock."""
+    return run.number, run.finished, run.run
 
 
 def _beginning(audit: str, year: int | None, value: str | None) -> str:
@@ -110,7 +127,7 @@ def last_run(lake: Lake, audit: str, year: int, value: str = ALL) -> Run | None:
 
 def standing(runs: Sequence[Run]) -> Run | None:
     """The valid one of several runs of a year; None of none."""
-    return max(runs, key=lambda run: (run.protected, run.finished), default=None)
+    return max(runs, key=lambda run: (run.protected, *in_order(run)), default=None)
 
 
 def protect(lake: Lake, run: str, protected: bool) -> None:
@@ -238,4 +255,5 @@ def run_of(lake: Lake, name: str) -> Run:
         lineage=tuple(manifest["lineage"]),
         protected=is_protected(lake, name),
         partition=manifest.get("partition"),  # an earlier version had none
+        read=manifest.get("read"),
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from schemas.artifact import Partition
 from schemas.errors import IntegrityError, SpecError, nearest
-from tasks.lake.storage import Storage
+from tasks.lake.storage import Storage, mapping_of
 from tasks.lake.store import Lake
 
 LIST = "files.json"
@@ -28,11 +28,11 @@ def read_manifest(lake: Lake, run: str) -> dict[str, Any]:
         raise SpecError(f"the lake {lake.location} holds no run {run!r}; {nearest(run, known)}")
     where = lake.storage.where(path)
     try:
-        content: dict[str, Any] = json.loads(sealed)
+        content = mapping_of(sealed)
         written = content.pop("sha256")
     except (ValueError, KeyError) as error:
         raise IntegrityError(f"{where} cannot be read as a manifest; run that audit again to rewrite it") from error
-    if written != digest(content) or content["run"] != run:
+    if written != digest(content) or content.get("run") != run:
         raise IntegrityError(f"{where} is not the manifest that was written; run that audit again to rewrite it")
     return content
 

@@ -16,7 +16,8 @@ import duckdb
 from schemas.errors import SpecError
 from tasks.lake.store import Lake
 from tasks.lake.views import open_views
-from tasks.reporting.exports.spreadsheet import FORMULA, Sheet, spreadsheet
+from tasks.reporting.exports.formula_cells import guarded
+from tasks.reporting.exports.spreadsheet import Sheet, spreadsheet
 
 WARNING = (
     "Restricted: this file holds rows of persons. It is for the review of single decisions, under the rules for "
@@ -178,7 +179,7 @@ def _csv(rows: Rows) -> bytes:
     sink, names = io.StringIO(), _columns(rows)
     writer = csv.writer(sink, lineterminator="\n")
     writer.writerow(names)
-    writer.writerows([_guarded(_cell(row.get(name))) for name in names] for row in rows)
+    writer.writerows([guarded(_cell(row.get(name))) for name in names] for row in rows)
     return sink.getvalue().encode()
 
 
@@ -187,7 +188,3 @@ def _cell(value: object) -> object:
     if not isinstance(value, list):
         return value
     return value[0] if len(value) == 1 else "; ".join(f"{number:.10g}" for number in value)
-
-
-def _guarded(value: object) -> object:
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value

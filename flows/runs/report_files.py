@@ -7,6 +7,7 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
@@ -16,9 +17,10 @@ from pydantic import ValidationError
 from flows.runs.index import spec_of
 from flows.runs.manifest import LIST, made_later, read_manifest
 from flows.runs.record import measures_file
+from flows.runs.trust.review import UNSIGNED, approved_before, review_of
 from schemas.artifact import Partition
 from schemas.audit.spec import AuditSpec
-from schemas.errors import SpecError
+from schemas.errors import IntegrityError, SpecError
 from tasks.lake import log
 from tasks.lake.signatures import signer
 from tasks.lake.store import Lake
@@ -29,6 +31,7 @@ from tasks.reporting.chapters.decide.page import decide
 from tasks.reporting.chapters.decide.reading import run_of
 from tasks.reporting.exports.picture import picture
 from tasks.reporting.material import ReportSettings
+from tasks.reporting.signatures import DRAFT, Signature, Signed
 from tasks.reporting.stage import material_of
 
 _OTHER_VERSION = "it was made by another version of evenhand: run that audit again, or install that version"
@@ -43,7 +46,7 @@ def report_anew(lake: Lake, run: str) -> dict[str, bytes]:
 
     tables, settings = read_anew(lake, run)
     return {
-        **files(material_of(tables, settings)),
+        **files(replace(material_of(tables, settings), signed=signed_of(lake, run))),
         "measures.parquet": measures_file(run, tables[0], settings.disclosure.profile),
     }
 
@@ -74,6 +77,28 @@ def read_anew(lake: Lake, run: str) -> tuple[list[pa.Table], ReportSettings]:
     if not given[stage.reads[0].name]:
         raise SpecError(f"run {run} has no table {stage.reads[0].name}: {_OTHER_VERSION}")
     return stage.read(lake, given), settings
+
+
+def signed_of(lake: Lake, run: str) -> Signed:
+    """What people signed of a run until now, as its first page says it.
+
+    Raises:
+        SpecError: no such run.
+        IntegrityError: the log's chain is broken, or a signature is not one of its entry.
+    """
+    every = log.entries(lake)
+    found = review_of(lake, run, every)
+    if found.signatures and (broken := next(log.problems(lake), None)):
+        raise IntegrityError(f"the log of {lake.location} is not to be shown: {broken}")
+    before = "" if found.state == "approved" else approved_before(lake, run, every)
+    head = f"{(last := found.signatures[-1]).n}:{log.digest_at(lake, last.n)}" if found.signatures else ""
+    state = DRAFT if found.state == UNSIGNED else found.state
+    return Signed(state, tuple(map(_signature, found.signatures)), before, head)
+
+
+def _signature(entry: log.Entry) -> Signature:
+    key = entry.signature.key if entry.signature else ""
+    return Signature(entry.by, entry.role, entry.time[:10], entry.manifest_sha256, entry.text, key)
 
 
 def note_made(lake: Lake, run: str, files: Mapping[str, bytes]) -> str:

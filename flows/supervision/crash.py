@@ -26,14 +26,19 @@ def report_crash(error: BaseException, arguments: Sequence[str]) -> str:
         error: what nobody caught.
         arguments: the command line, which may name the lake.
     """
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f" in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
-    said = f"this is a fault of ours: {type(error).__name__}{where}"
+    said = f"this is {fault_words(error)}"
     try:
         file = _written("\n".join(_lines(error)), _folder(arguments))
     except OSError:
         return f"{said}; its traceback could not be written anywhere; please report it"
     return f"{said}; traceback in {file}; please report it with that file, which holds no data"
+
+
+def fault_words(error: BaseException) -> str:
+    """An internal error in words: its type and its place, without its message."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
+    return f"a fault of ours: {type(error).__name__}{where}"
 
 
 def _lines(error: BaseException) -> Iterator[str]:

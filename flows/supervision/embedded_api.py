@@ -57,6 +57,7 @@ def prefect_api(lake: Lake, *, wait: bool = True) -> Iterator[None]:
         with _server(lake.storage.local / "locks" / "embedded-api.json"):
             yield
     finally:
+        Path(turn.lock_file).unlink(missing_ok=True)  # while it is held: who has it open sees that it is another's
         turn.release()
 
 
@@ -83,7 +84,7 @@ def prepare_environment(local: Path) -> None:
 @contextmanager
 def _server(record: Path) -> Iterator[None]:
     """The server, named to this process and those that it starts; ``record`` says to others which process it is."""
-    from flows.supervision.server_process import embedded_server, end, wait_for
+    from flows.supervision.processes.server_process import embedded_server, end, wait_for
 
     _end_orphan(record)
     server, password = None, f"evenhand:{secrets.token_urlsafe(32)}"

@@ -20,7 +20,7 @@ _OTHERS, _OTHERS_AND_GROUP_WRITE = 0o077, 0o027
 
 def restrict() -> None:
     """Set the umask of this process, which the processes that it starts inherit."""
-    os.umask(_denied())
+    os.umask(denied_bits())
 
 
 def open_to_others(local: Path) -> list[Path]:
@@ -51,13 +51,14 @@ def fix(lake: "Lake") -> int:
     return changed
 
 
-def _denied() -> int:
+def denied_bits() -> int:
+    """Bits of a mode that no file of a lake, and no file with passwords, may have."""
     return _OTHERS_AND_GROUP_WRITE if os.environ.get("EVENHAND_GROUP_READ") == "1" else _OTHERS
 
 
 def _modes(local: Path) -> Iterator[tuple[Path, int, int]]:
     """Path, mode and the bits that it must not have, of all but symbolic links; a run may remove files meanwhile."""
-    denied = _denied()
+    denied = denied_bits()
     for path in (local, *local.rglob("*")):
         try:
             mode = path.lstat().st_mode

@@ -1,5 +1,7 @@
 """Ends the command within five seconds of Ctrl-C, SIGTERM or SIGHUP, together with its child processes.
 
+SIGTERM while stages are computed lets the one at work end first (``processes.leaving``), within EVENHAND_GRACE. Else:
+
 1. The handler records the request, and raises KeyboardInterrupt once in the main thread.
 2. If a library swallows that, the next check between or inside stages raises it again
    (``tasks.pipeline.stop_request``).
@@ -27,12 +29,20 @@ from typing import NoReturn
 
 import psutil
 
+from flows.supervision.processes.leaving import (
+    ask_to_leave,
+    finishing,
+    grace_seconds,
+    in_command,
+    leaving,
+)
 from tasks.pipeline.stop_request import request_stop, stop_requested
 
 GRACE_SECONDS = 3.0
 """Time to end in order: to tell Prefect, and to remove drafts and locks."""
 _LAST_SECONDS = 1.0
 """Time for the message and for telling Prefect once the grace period is over."""
+_LOOK_SECONDS = 0.5
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _MESSAGE = b"evenhand: stopped; what was finished is kept, and the same command goes on from there\n"
 _CLEAR_LINE_AND_SHOW_CURSOR = b"\r\x1b[2K\x1b[?25h"
@@ -50,6 +60,8 @@ class _Process:
     signal: int = 0
     """The first one that came; 0 before."""
     unsaid: bool = True
+    overdue: bool = False
+    """Whether what might end first after SIGTERM has had its time."""
     last_acts: list[Callable[[], object]] = field(default_factory=list)
 
 
@@ -62,6 +74,7 @@ def watch_signals() -> None:
     if _process.watched:
         return
     _process.watched = True
+    in_command(True)
     pipe, end = os.pipe()
     os.set_blocking(end, False)
     signal.set_wakeup_fd(end, warn_on_full_buffer=False)
@@ -85,11 +98,11 @@ def stoppable(command: Callable[[], int]) -> int:
         code = command()
         _process.raises = False
     except BaseException:
-        if not stop_requested():
+        if not (stop_requested() or leaving()):
             raise
         code = 0
     _process.raises = False
-    if not stop_requested():
+    if not (stop_requested() or leaving()):
         return code
     _say()
     _kill_children()
@@ -141,7 +154,22 @@ def _in_this_context(act: Callable[[], object]) -> Callable[[], object]:
     return lambda: context.run(act)
 
 
+@contextmanager
+def heeding_term() -> Iterator[None]:
+    """Handle SIGTERM as a command does inside the block, where Prefect has put its own handler in the way."""
+    ours = _process.watched and threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, _handle) if ours else None
+    try:
+        yield
+    finally:
+        if ours:
+            signal.signal(signal.SIGTERM, before)
+
+
 def _handle(number: int, _: FrameType | None) -> None:
+    if _may_end_first(number):
+        _leave(number)
+        return
     _request(number)
     if _process.raises:
         _process.raises = False
@@ -159,6 +187,15 @@ def _request(number: int) -> None:
     request_stop()
 
 
+def _may_end_first(number: int) -> bool:
+    return number == signal.SIGTERM and finishing() and not (_process.overdue or stop_requested())
+
+
+def _leave(number: int) -> None:
+    _process.signal = _process.signal or number
+    ask_to_leave()
+
+
 def _exit_code() -> int:
     return 128 + _process.signal
 
@@ -166,6 +203,11 @@ def _exit_code() -> int:
 def _watch(pipe: int) -> NoReturn:
     while (number := os.read(pipe, 1)[0]) not in _SIGNALS:
         pass  # one of a library's own, such as SIGALRM
+    if _may_end_first(number):
+        _leave(number)
+        _wait_for_end(pipe)
+        if not stop_requested():  # the main thread may be where only an exception ends it
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
     _request(number)
     if _process.began:
         _wait_for_second(pipe)
@@ -174,6 +216,18 @@ def _watch(pipe: int) -> NoReturn:
     acts.join(_LAST_SECONDS)
     _kill_children()
     os._exit(_exit_code())
+
+
+def _wait_for_end(pipe: int) -> None:
+    """Wait until what is at work has had its time, or somebody presses Ctrl-C; who is done has a moment to leave."""
+    until = time.monotonic() + grace_seconds()
+    while (left := until - time.monotonic()) > 0:
+        if not finishing():
+            until = min(until, time.monotonic() + GRACE_SECONDS)
+        ready = select.select([pipe], [], [], min(left, _LOOK_SECONDS))[0]
+        if (ready and os.read(pipe, 1)[0] == signal.SIGINT) or stop_requested():
+            break
+    _process.overdue = True
 
 
 def _wait_for_second(pipe: int) -> None:
@@ -222,6 +276,7 @@ def _is_tracker(process: psutil.Process) -> bool:
 
 def _leave_to_python() -> None:
     """In a forked child: its signals are its own, and not its parent's."""
+    in_command(False)
     signal.set_wakeup_fd(-1)
     for each in _SIGNALS:
         if signal.getsignal(each) is _handle:

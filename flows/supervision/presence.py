@@ -13,8 +13,9 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 from filelock import FileLock, Timeout
@@ -40,6 +41,10 @@ class Presence:
     """Of the record and its lock: another one each time, as a run may be taken up again while the old record lies."""
     stage: str = ""
     """What it computes in its own process."""
+    outcome: tuple[str, str, str] | None = None
+    """Type, name and message of the state in which it ended, which the server may not have been told."""
+    stopped: bool = False
+    """Whether it left because it was asked to."""
 
     def __str__(self) -> str:
         """In the words of a message."""
@@ -53,30 +58,70 @@ def command_id() -> str:
 
 
 @contextmanager
-def at_work(lake: Lake, run: str) -> Iterator[None]:
-    """Hold a lock for a run while it works; waits while files of the lake are being removed."""
+def at_work(lake: Lake, run: str) -> Iterator[Presence]:
+    """Hold a lock for a run while it works; waits while files of the lake are being removed.
+
+    The record is left where the run did not end in order, or left its outcome in it: ``zombies`` looks at the server.
+    """
     home = _home(lake)
     home.mkdir(parents=True, exist_ok=True)
-    started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    presence = Presence(run, socket.gethostname(), os.getpid(), started, uuid4().hex)
+    presence = Presence(run, socket.gethostname(), os.getpid(), _now(), uuid4().hex)
     with FileLock(home / f"{presence.name}.lock"):
         with gate(lake):
             (home / f"{presence.name}.json").write_text(json.dumps(asdict(presence)))
+        in_order = True
         try:
-            yield
+            yield presence
+        except BaseException as error:
+            in_order = isinstance(error, Exception)  # else it is ended by force, and Prefect may not come to say so
+            raise
         finally:
-            # after a stop request the process may end before Prefect has told the server: the next run then finds it
-            if not stop_requested() or run.startswith(_COMMAND):
+            unsaid = not in_order or stop_requested() or _noted(lake, presence).outcome is not None
+            if not unsaid or run.startswith(_COMMAND):
                 forget(lake, presence)
 
 
 def in_stage(lake: Lake, stage: str) -> None:
     """Note in the records of this process which stage it computes: of one that is killed, nobody else could tell."""
+    _note(lake, stage=stage)
+
+
+def note_stopped(lake: Lake) -> None:
+    """Note in the records of this process that it leaves because it was asked to."""
+    _note(lake, stopped=True)
+
+
+def leave_stopped(lake: Lake, run: str, presence: Presence | None = None) -> None:
+    """Leave a record of a run whose process was stopped, for the next worker; of one that left none itself, too."""
+    _home(lake).mkdir(parents=True, exist_ok=True)
+    presence = presence or Presence(run, socket.gethostname(), os.getpid(), _now(), uuid4().hex)
+    _write(lake, replace(presence, stopped=True))
+
+
+def note_outcome(lake: Lake, presence: Presence, outcome: tuple[str, str, str]) -> None:
+    """Note how a run ended before the server is told, which may not answer."""
+    _write(lake, replace(_noted(lake, presence), outcome=outcome))
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def _note(lake: Lake, **news: Any) -> None:
     for presence in recorded(lake):
         if (presence.pid, presence.host) == (os.getpid(), socket.gethostname()):
-            draft = _home(lake) / f"{presence.name}.draft"
-            draft.write_text(json.dumps({**asdict(presence), "stage": stage}))
-            draft.replace(_home(lake) / f"{presence.name}.json")
+            _write(lake, replace(presence, **news))
+
+
+def _noted(lake: Lake, presence: Presence) -> Presence:
+    """A record as it is by now."""
+    return next((each for each in recorded(lake) if each.name == presence.name), presence)
+
+
+def _write(lake: Lake, presence: Presence) -> None:
+    draft = _home(lake) / f"{presence.name}.draft"
+    draft.write_text(json.dumps(asdict(presence)))
+    draft.replace(_home(lake) / f"{presence.name}.json")
 
 
 def killed(lake: Lake) -> Iterator[str]:
@@ -162,7 +207,9 @@ def recorded(lake: Lake) -> Iterator[Presence]:
     """Every record, of the dead and of those at work."""
     for path in sorted(_home(lake).glob("*.json")):
         try:
-            yield Presence(**json.loads(path.read_text(encoding="utf-8")))
+            said = json.loads(path.read_text(encoding="utf-8"))
+            outcome = said.pop("outcome", None)  # an earlier version had none
+            yield Presence(**said, outcome=None if outcome is None else tuple(outcome))
         except (ValueError, TypeError, FileNotFoundError):
             continue  # it is being written or removed this moment
 

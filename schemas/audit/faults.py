@@ -256,7 +256,10 @@ def _message(at: Location, problem: Any, known: Known) -> str:
 
 
 def _short(value: Any) -> str:
-    shown = repr(value)
+    try:
+        shown = repr(value)
+    except ValueError:  # Python writes no number of thousands of digits
+        return "a number of thousands of digits"
     return shown if len(shown) <= 80 else f"{shown[:77]}..."
 
 

@@ -1,9 +1,10 @@
-"""Parts ``verdicts``, ``thresholds`` and ``bootstrap`` of the spec: how states are judged, and how much is too much.
+"""Parts ``verdicts``, ``thresholds``, ``bootstrap`` and ``expected``: how states are judged, and when a run is due.
 
 The defaults are choices of this project (docs/verdicts.md): no statute or examiner's manual gives such a number.
 """
 
 import math
+import re
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
@@ -160,6 +161,8 @@ class Threshold(Strict):
 
 
 MOST_DRAWS: Final = 100_000
+_SHOWN: Final = 10**18
+"""Largest number that a message tells."""
 _A_DAY: Final = 39_000_000
 """Draws of the measures of the bundled audit that a day is enough for: 2.2 ms each, measured on one core."""
 
@@ -175,6 +178,8 @@ class Bootstrap(Strict):
     @classmethod
     def _can_be_drawn(cls, value: int) -> int:
         if value > MOST_DRAWS:
+            if value > _SHOWN:
+                raise ValueError(f"so many draws never end; at most {MOST_DRAWS:,}")
             took = "" if value < _A_DAY else f" would take about {value / _A_DAY:,.0f} days"
             raise ValueError(f"{value:,} draws{took or ' are too many'}; at most {MOST_DRAWS:,}")
         return value
@@ -189,3 +194,22 @@ class Bootstrap(Strict):
                 f"set draws to {least:,}, or a lower level"
             )
         return self
+
+
+class Expected(Strict):
+    """When a run of the audit is due, so that one which never came is noticed."""
+
+    every: Literal["day", "week", "month", "quarter", "year"]
+    by: str = Field("0 days", description="after the end of the period, UTC, such as `10 days`")
+
+    @field_validator("by")
+    @classmethod
+    def _is_days(cls, value: str) -> str:
+        if not re.fullmatch(r"\d{1,3} days?", value, re.ASCII):
+            raise ValueError(f"expected days after the end of the period, such as `10 days`, got {value[:40]!r}")
+        return value
+
+    @property
+    def days(self) -> int:
+        """Whole days after the end of the period in which the run may come."""
+        return int(self.by.split()[0])

@@ -128,8 +128,10 @@ class Growth(NamedTuple):
     """For each thousand rows."""
     of: Literal["rows", "asked", "graph"] = "rows"
     """Which rows of ``Size`` it grows with."""
+    beyond_mb: float = 0.0
+    """For each thousand rows of the source beyond these, which are read and not asked."""
 
     def at(self, size: Size) -> float:
         """MB at a size."""
         grown: int = getattr(size, self.of)
-        return self.fixed_mb + self.thousand_mb * grown / 1000
+        return self.fixed_mb + (self.thousand_mb * grown + self.beyond_mb * (size.rows - grown)) / 1000

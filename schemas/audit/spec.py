@@ -13,7 +13,7 @@ from schemas.artifact import Artifact
 from schemas.audit import hmda
 from schemas.audit.causal import CausalGraph
 from schemas.audit.column import ColumnSpec
-from schemas.audit.limits import Bootstrap, Threshold, Verdicts
+from schemas.audit.limits import Bootstrap, Expected, Threshold, Verdicts
 from schemas.audit.methods import Methods, known_in
 from schemas.audit.model import Model
 from schemas.audit.partition import ALL, By, Growth, Sampling, Size
@@ -162,6 +162,7 @@ class AuditSpec(Strict):
     disclosure: Disclosure = Disclosure()
     bootstrap: Bootstrap = Bootstrap()
     seed: Seed = 482
+    expected: Expected | None = None
     unconfirmed: tuple[str, ...] = ()
 
     @model_validator(mode="before")
@@ -250,8 +251,7 @@ class AuditSpec(Strict):
     def _of_verdicts(self) -> Iterator[SpecError]:
         if self.verdicts.complete and self.source.kind == "hmda":
             message = (
-                "public HMDA holds no credit score, reserves or verification, so that its columns are not complete; "
-                "say false"
+                "public HMDA holds no credit score, reserves or verification: its columns are not complete; say false"
             )
             yield SpecError(message, ("verdicts", "columns_complete"))
         if self.model.kind == "none" and "model" in (self.verdicts.decision_makers or ()):

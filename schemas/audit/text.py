@@ -17,7 +17,8 @@ from schemas.errors import Location, SpecError
 MOST_BYTES: Final = 1_000_000
 MOST_LEVELS: Final = 50
 MOST_NODES: Final = 10_000
-
+MOST_DIGITS: Final = 1_000
+_LONG_NUMBER: Final = re.compile(rf"[-+]?\d[\w.:+-]{{{MOST_DIGITS},}}$")
 
 _MARK: Final = re.compile(r"\s#\s*CHECK\b:?\s*(?P<why>.*)$")
 """A comment behind a key that says that somebody has still to confirm it."""
@@ -55,7 +56,8 @@ def parse(text: str) -> Parsed:
     """Read a YAML document.
 
     Raises:
-        SpecError: not YAML, or too large, too deep, with a tag, or with an alias that leads into itself.
+        SpecError: not YAML, or too large, too deep, with a tag, a number without end, or an alias that leads into
+            itself.
     """
     if len(text) > MOST_BYTES or len(text.encode(errors="replace")) > MOST_BYTES:
         raise SpecError(f"longer than {MOST_BYTES // 1_000_000} MB; an audit spec is a page of keys")
@@ -132,6 +134,8 @@ class _Measured:
                 self._add(*self._named(event.anchor or "", line), line)
             elif isinstance(event, yaml.ScalarEvent):
                 self._add(1, 0, line)
+                if event.implicit[0] and _LONG_NUMBER.match(event.value):
+                    raise SpecError(f"line {line}: a number of more than {MOST_DIGITS:,} digits; write a shorter one")
                 if event.anchor is not None:
                     self.anchored[event.anchor] = (1, 0)
 

@@ -48,7 +48,7 @@ class Directory:
 
     def __init__(self, root: Path) -> None:
         """Create nothing on disk yet."""
-        self.root = root.resolve()
+        self.root = Path(os.path.realpath(root))  # Path.resolve raises at links that lead to themselves
         self._checked: set[tuple[str, str]] = set()
 
     @property
@@ -85,7 +85,7 @@ class Directory:
 
     def exists(self, path: str) -> bool:
         """Whether there is such a file or directory."""
-        return (self.root / path).exists()
+        return os.path.exists(self.root / path)  # noqa: PTH110 Path.exists raises where a name is too long
 
     def modified(self, path: str) -> int:
         """The file's time of modification."""

@@ -9,6 +9,7 @@ kept elsewhere (``evenhand log head``).
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
@@ -16,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from schemas.errors import IntegrityError
 from tasks.lake.signatures import Signature, Signer, digest_of, holds
+from tasks.lake.storage import mapping_of
 from tasks.lake.store import Lake
 
 Event = Literal[
@@ -57,6 +59,12 @@ class Entry(BaseModel):
     successor: str = ""
     files: dict[str, str] = {}
     """Of a report that was made later: name -> sha256."""
+    owner: str = ""
+    """Of a remediation: who has to see to it."""
+    due: str = ""
+    """Of a remediation: the last day, such as 2027-01-31."""
+    closes: int = Field(0, ge=0)
+    """Of a remediation that is done: the number of the entry that opened it."""
     previous: str = Field(pattern=r"^[0-9a-f]{64}$")
     """sha256 of the bytes of the entry before."""
     signature: Signature | None = None
@@ -133,9 +141,9 @@ def _adopt(lake: Lake, signer: Signer | None, but: str) -> None:
     for path in lake.storage.glob("runs/*/manifest.json"):
         run = path.split("/")[1]
         try:
-            manifest = json.loads(lake.storage.read(path) or b"")
+            manifest = mapping_of(lake.storage.read(path))
             digest = digest_of({name: value for name, value in manifest.items() if name != "sha256"})
-        except (ValueError, AttributeError):  # `evenhand verify` tells of it
+        except ValueError:  # `evenhand verify` tells of it
             continue
         if run != but:
             said = {"run": run, "manifest_sha256": digest, "text": BEFORE_THE_LOG}
@@ -152,6 +160,30 @@ def entries(lake: Lake, run: str | None = None) -> list[Entry]:
     return [entry for entry in found if run in (None, entry.run)]
 
 
+def published(lake: Lake) -> dict[str, int]:
+    """Run -> number of the last entry that tells of its being published: the order of runs, whatever clocks said.
+
+    Entries never change, so that each is read once by a process. One that cannot be read is told by who verifies.
+    """
+    known = _published.setdefault(lake.location, {})
+    for n in _numbers(lake):
+        if n not in known:
+            said = _said(lake, n)
+            known[n] = str(said.get("run", "")) if said.get("event") == "run published" else ""
+    return {run: n for n, run in sorted(known.items()) if run}
+
+
+_published: dict[str, dict[int, str]] = {}
+"""Of each lake: number of an entry -> the run that it tells of; empty where it tells of something else."""
+
+
+def _said(lake: Lake, n: int) -> dict[str, Any]:
+    with suppress(ValueError, IntegrityError):
+        read = json.loads(_content(lake, n))
+        return read if isinstance(read, dict) else {}
+    return {}
+
+
 def entry_of(lake: Lake, n: int) -> Entry | None:
     """The entry of a number; None where there is none.
 
@@ -160,6 +192,11 @@ def entry_of(lake: Lake, n: int) -> Entry | None:
     """
     content = lake.storage.read(path_of(n))
     return None if content is None else _read(lake, n, content)
+
+
+def digest_at(lake: Lake, n: int) -> str:
+    """The sha256 of the bytes of an entry: with its number an anchor, as the head is."""
+    return hashlib.sha256(_content(lake, n)).hexdigest()
 
 
 def problems(lake: Lake) -> Iterator[str]:

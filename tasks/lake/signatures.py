@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import shlex
+import stat
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ KEY, COMMAND, PUBLIC, TRUSTED = (
 )
 Kind = Literal["manifest", "log"]
 _SECONDS: Final = 60
+_LONGEST_KEY: Final = 64_000
+"""Bytes that are read of a file that is said to be a key."""
 """Patience with a command that signs."""
 
 
@@ -136,7 +139,10 @@ def signer(key: Path | None = None) -> Signer | None:
     public = os.environ.get(PUBLIC, "")
     if not public:
         raise SpecError(f"{COMMAND} is set without {PUBLIC}, the file of its public key")
-    words = shlex.split(command)
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise SpecError(f"{COMMAND} is no command: {error}; close its quotes, as in a shell") from error
     return Signer(public_key(Path(public)), lambda said: _by_command(words, said))
 
 
@@ -161,7 +167,7 @@ def trusted(given: Path | None = None) -> frozenset[str]:
         SpecError: a file holds no public key.
     """
     named = [given] if given else [Path(each) for each in os.environ.get(TRUSTED, "").split(os.pathsep) if each]
-    files = [file for path in named for file in (sorted(path.glob("*.pub")) if path.is_dir() else [path])]
+    files = [file for path in named for file in (sorted(path.glob("*.pub")) if os.path.isdir(path) else [path])]  # noqa: PTH112 long names
     return frozenset(fingerprint(public_key(file)) for file in files)
 
 
@@ -193,8 +199,12 @@ def _by_command(words: list[str], said: bytes) -> bytes:
 
 
 def _read(path: Path) -> bytes:
+    """The bytes of a key's file: a pipe would block, and a device has no end."""
     try:
-        return path.read_bytes()
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise SpecError(f"{path} cannot be read: it is not a file; give the path of a regular file")
+        with path.open("rb") as file:
+            return file.read(_LONGEST_KEY)
     except OSError as error:
         raise SpecError(f"{path} cannot be read: {error.strerror or error}") from error
 

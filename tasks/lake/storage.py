@@ -3,9 +3,10 @@
 Scope: the choice between the two, and their interface. Paths are relative to the root, with forward slashes.
 """
 
+import json
 import re
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
 from schemas.artifact import Partition
@@ -109,3 +110,18 @@ def storage_at(root: Path | str) -> Storage:
     if parts.netloc not in ("", "localhost") or not parts.path.startswith("/"):
         raise SpecError(f"{text!r}: a lake on this machine is a path, or file:///absolute/path")
     return Directory(Path(unquote(parts.path)))
+
+
+def mapping_of(content: bytes | None) -> dict[str, Any]:
+    """The keys of a JSON file of a lake, such as a manifest.
+
+    Raises:
+        ValueError: it is missing, cut, nested without end, or holds no mapping.
+    """
+    try:
+        found = json.loads(content or b"")
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
+    if not isinstance(found, dict):
+        raise ValueError("no mapping of keys")
+    return found

@@ -71,10 +71,15 @@ class Lake:
     def lock(self, name: str) -> Iterator[None]:
         """Hold the lock of a name; another process waits for it. The system frees it when its holder dies.
 
-        It holds wherever ``storage.local`` is seen: on all machines that share a directory, on one otherwise.
+        It holds wherever ``storage.local`` is seen: on all machines that share a directory, on one otherwise. Its file
+        goes with its holder; who waits with the file open sees that it is gone, and makes another.
         """
-        with FileLock(self.storage.local / "locks" / f"{name}.lock"):
-            yield
+        path = self.storage.local / "locks" / f"{name}.lock"
+        with FileLock(path):
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)
 
     def find(self, stage: str, key: str) -> Partition | None:
         """The partition of a key, or None. Its files are checked against their digests.

@@ -1,4 +1,4 @@
-"""DuckDB views over the lake, one per table, each row with its run; and ``stage_runs``, what stages cost.
+"""DuckDB views over the lake, one per table, each row with its run; ``stage_runs``, what stages cost; ``alerts``.
 
 Every reader of the lake opens its tables here. Arrow reads the files, whose digests are checked; DuckDB itself may open
 no file, whatever a statement says. Statements can reach DuckDB's temporary directory, so it is fresh, private and
@@ -21,11 +21,21 @@ from pyarrow.fs import LocalFileSystem
 from schemas.artifact import Artifact, Partition
 from schemas.errors import IntegrityError, SpecError, nearest
 from tasks.lake.stage_runs import OF_PARTITION, VIEW, as_table, partition_of
+from tasks.lake.storage import mapping_of
 from tasks.lake.store import Lake
 from tasks.lake.threads import connected
 
 WITH_PARTITION = ("measures", "verdicts", "findings", "refusals")
 """Tables whose rows name the partition of their run, beside the stage runs."""
+ALERTS = "alerts"
+"""The view of whom was told how runs ended, where the lake has such records; and their folder."""
+_OF_ALERT = pa.schema(
+    [
+        *((name, pa.string()) for name in ("time", "state", "subject", "rule", "to", "run", "outcome")),
+        ("tries", pa.int64()),
+        ("reason", pa.string()),
+    ]
+)
 _PARTITIONS, _RUN = "partitions_of_runs", "run_"
 _MOST_MEMORY = 8 * 10**9
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
@@ -72,7 +82,9 @@ def open_views(
         for table, entries in files.items():
             _add_view(connection, table, entries, _partition_columns(table, parted))
         if tables is None or VIEW in tables:
-            _add_stage_runs(connection, runs)
+            _add_table(connection, VIEW, as_table(runs))
+        if (tables is None or ALERTS in tables) and (told := _alerts(lake, run)):
+            _add_table(connection, ALERTS, pa.Table.from_pylist(told, schema=_OF_ALERT))
         connection.execute("SET temp_directory = $scratch", {"scratch": scratch})
         connection.execute("SET memory_limit = $size", {"size": f"{(memory or default_memory()) // 1000}KB"})
         connection.execute(_SANDBOX)
@@ -96,8 +108,8 @@ def _finished(lake: Lake, path: str) -> tuple[str, int]:
     """
     written = lake.storage.modified(path)
     try:
-        said = json.loads(lake.storage.read(path) or b"")["finished"]
-    except (ValueError, KeyError, TypeError):
+        said = mapping_of(lake.storage.read(path))["finished"]
+    except (ValueError, KeyError):
         said = None
     return said if isinstance(said, str) else time.strftime(_TIME, time.gmtime(written // 10**9)), written
 
@@ -119,9 +131,9 @@ def _runs(lake: Lake, run: str | None) -> dict[str, dict[str, Any]]:
     for name in manifests if run is None else [run]:
         path = manifests[name]
         try:
-            content = json.loads(lake.storage.read(path) or b"")
+            content = mapping_of(lake.storage.read(path))
             artifacts = _artifacts(content)
-        except (ValueError, KeyError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             where = lake.storage.where(path)
             raise IntegrityError(f"{where} cannot be read as a manifest; run that audit again to rewrite it") from error
         if run is not None or all(lake.storage.exists(artifact.path) for artifact in artifacts):
@@ -133,12 +145,29 @@ def _artifacts(manifest: Mapping[str, Any]) -> list[Artifact]:
     return [artifact for entry in manifest["partitions"] for artifact in Partition.model_validate(entry).tables]
 
 
-def _add_stage_runs(connection: duckdb.DuckDBPyConnection, runs: Mapping[str, Mapping[str, Any]]) -> None:
-    """Make the view of what each stage of each run cost; it is a table in memory, and of no file."""
+def _add_table(connection: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
+    """Make a view of a table in memory, such as what each stage of each run cost: it is of no file."""
     connection.execute("USE internal")
-    connection.from_arrow(as_table(runs)).create(VIEW)
+    connection.from_arrow(table).create(name)
     connection.execute("USE memory.main")
-    connection.execute(f"CREATE VIEW {VIEW} AS SELECT * FROM internal.{VIEW}")  # noqa: S608 a name of ours
+    connection.execute(f"CREATE VIEW {name} AS SELECT * FROM internal.{name}")  # noqa: S608 a name of ours
+
+
+def _alerts(lake: Lake, run: str | None) -> list[dict[str, Any]]:
+    """The records of alerts, of one run or of all (``flows.outcome.alerts.record`` writes them)."""
+    found = []
+    for path in lake.storage.glob(f"{ALERTS}/*.json"):
+        try:
+            said = json.loads(lake.storage.read(path) or b"")
+            row = {
+                **said,
+                **{name: said["ending"][name] for name in ("subject", "run")},
+                "state": said["ending"]["name"],
+            }
+        except (ValueError, KeyError, TypeError) as error:
+            raise IntegrityError(f"{lake.storage.where(path)} is no record of an alert; remove it") from error
+        found.append({name: row[name] for name in _OF_ALERT.names})
+    return sorted((row for row in found if run in (None, row["run"])), key=lambda row: (row["time"], row["to"]))
 
 
 def _add_partitions(connection: duckdb.DuckDBPyConnection, runs: Mapping[str, Mapping[str, Any]]) -> bool:

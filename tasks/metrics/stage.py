@@ -31,7 +31,7 @@ from tasks.pipeline.stage import Produced, stage
 class MeasureSettings(StageSettings):
     """Settings of the measures."""
 
-    memory: ClassVar[Growth] = Growth(220, 14)
+    memory: ClassVar[Growth] = Growth(220, 14, "asked", 1.2)
 
     name: str
     year: int

@@ -30,6 +30,7 @@ from schemas.tables.publication import PREFIX
 from schemas.tables.published import PUBLISHED_MEASURES
 from schemas.tables.verdicts import STATES
 from schemas.terms import DecisionMaker, Note, State
+from tasks.reporting.signatures import NOT_SIGNED, Signed
 
 Rows = tuple[Mapping[str, Any], ...]
 S = TypeVar("S", bound=MethodSettings)
@@ -191,6 +192,8 @@ class Material:
     measures: tuple[Measure, ...]
     tables: Mapping[str, Rows]
     """Every other table that the stage reads, by name."""
+    signed: Signed = NOT_SIGNED
+    """What people signed until the report is made."""
 
     @classmethod
     def of(cls, settings: ReportSettings, tables: Mapping[str, pa.Table]) -> "Material":

@@ -17,7 +17,8 @@ from schemas.terms import DecisionMaker
 from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.columns import Columns
 from tasks.preprocessing.columns import inputs_of
-from tasks.scoring.models import Readable, probabilities, stored
+from tasks.scoring.model_reader.stored import stored
+from tasks.scoring.models import Readable, probabilities
 
 Decide = Callable[[Columns, Longs], tuple[Bools, Floats]]
 """From imagined applicants, and the numbers of the real rows they were made from, to decisions and scores."""

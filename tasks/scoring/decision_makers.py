@@ -20,7 +20,8 @@ from tasks.numerics.columns import Columns
 from tasks.preprocessing.columns import Inputs, inputs_of
 from tasks.scoring.decider import passes, rule_scores
 from tasks.scoring.fitting import fit_of
-from tasks.scoring.models import ModelFile, Readable, inputs_taken, kept, names_of, probabilities, read
+from tasks.scoring.model_reader.confined import UnansweredError, opened
+from tasks.scoring.models import ModelFile, Readable, inputs_taken, kept, names_of, probabilities
 
 SHOWN = 6
 """Inputs that a message names."""
@@ -99,11 +100,10 @@ def given(content: bytes, columns: Columns, encodings: pa.Table, y: Bools, model
 
     Raises:
         SpecError: the file is no model that is read here, takes other inputs, or gives no numbers.
-        IntegrityError: it is a network whose layers do not fit together.
     """
     file = ModelFile.of(model, content)
     try:
-        one = read(file)
+        one = opened(file)
         _check_inputs(one, file.name, columns, encodings, model.taken_as)
         scores = _scores_of(one, file.name, inputs_of(columns, encodings, model.taken_as))
     except SpecError as error:
@@ -154,15 +154,13 @@ def _check_inputs(model: Readable, name: str, columns: Columns, encodings: pa.Ta
 
 
 def _scores_of(model: Readable, name: str, inputs: Inputs) -> Floats:
-    """The scores of a user's model, which may fail in any way."""
+    """The scores of a user's model."""
     try:
         scores = probabilities(model, inputs.x)
-    except SpecError:
-        raise
-    except Exception as error:  # of scikit-learn, of torch, or of the program in the file
-        told = str(error).strip().rpartition("\n")[2]
+    except UnansweredError as error:
+        names = _shown(inputs.names)
         raise SpecError(
-            f"{name} does not take the {len(inputs.names)} inputs that it gets ({_shown(inputs.names)}): {told}; set "
+            f"{name} does not take the {len(inputs.names)} inputs that it gets ({names}): {error.told}; set "
             "model.file.inputs to what it was fitted on, or name in the spec the columns that it takes, in its order"
         ) from error
     blank = int(np.count_nonzero(~np.isfinite(scores)))

@@ -24,7 +24,8 @@ from tasks.numerics.problem import OpenModel, Refit
 from tasks.pipeline.given import ProblemTables
 from tasks.preprocessing.columns import columns_of, inputs_of
 from tasks.scoring.attributors import attributor
-from tasks.scoring.models import called, stored
+from tasks.scoring.model_reader.stored import stored
+from tasks.scoring.models import called
 
 if TYPE_CHECKING:
     from tasks.scoring.fitting import Fit

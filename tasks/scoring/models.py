@@ -3,10 +3,11 @@
 The content determines the format, not the name of the file:
 
 * safetensors, as ``to_safetensors`` of networks and of linear models writes it: arrays only, harmless to read.
-* skops: harmless types of scikit-learn only, and trees (``skops_models``).
-* ONNX: a graph is data, harmless to read; chains of linear layers become networks (``onnx_graphs``).
+* skops: harmless types of scikit-learn only, and trees (``formats.skops_models``).
+* ONNX: a graph is data, harmless to read; chains of linear layers become networks (``formats.onnx_graphs``).
 * TorchScript: a program, which reading may run (torch's security policy, and the page of ``torch.jit.load``). It is
   read only if the spec states the sha256 of this very file.
+* A stranger's file is read, and asked, in a process of its own (``model_reader``), by the functions of this one.
 * Pickle, of torch, joblib or Python, is never read.
 """
 
@@ -16,26 +17,57 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-import pandas as pd
-import pyarrow as pa
 from scipy.special import expit
 
-from schemas.audit.model import Model
-from schemas.errors import IntegrityError, SpecError
+from schemas.errors import SpecError
 from tasks.numerics.arrays import Floats
 from tasks.numerics.attributions import linear
 from tasks.numerics.attributions.linear import Linear
 from tasks.numerics.attributions.modules import Module
 from tasks.numerics.networks.parameters import Network, of_safetensors, to_safetensors
-from tasks.scoring import skops_models
-from tasks.scoring.onnx_graphs import network_of
+from tasks.scoring.formats import skops_models
+from tasks.scoring.formats.onnx_graphs import network_of
 
 if TYPE_CHECKING:
     from sklearn.base import ClassifierMixin
 
-Readable: TypeAlias = "Network | Module | Linear | ClassifierMixin"
+    from schemas.audit.model import Model
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a model that is asked in a process of its own."""
+
+    kind: str
+    inputs: int | None
+    names: tuple[str, ...]
+    """Of the inputs that it was fitted on, in order; none if it knows none."""
+    log_odds: bool
+    """Whether its decision function is the log odds."""
+    gradient: bool
+    linear: Linear | None
+    """Its logit, where that is linear."""
+
+
+@runtime_checkable
+class Apart(Protocol):
+    """A model that is asked in a process of its own, as a stranger's is (``tasks.scoring.model_reader``)."""
+
+    facts: Facts
+
+    def probability(self, x: Floats) -> Floats:
+        """``(r,)`` probabilities of the favourable decision for rows ``(r, p)``."""
+
+    def logit(self, x: Floats) -> Floats:
+        """``(r,)`` logits: of a module, or of a classifier whose decision function is the log odds."""
+
+    def gradient(self, x: Floats) -> Floats:
+        """``(r, p)`` gradients of a module's logit."""
+
+
+Readable: TypeAlias = "Network | Module | Linear | Apart | ClassifierMixin"
 """What a model's bytes become."""
 
 Format = Literal["safetensors", "skops", "torchscript", "onnx", "pickle", "unknown"]
@@ -43,6 +75,8 @@ Format = Literal["safetensors", "skops", "torchscript", "onnx", "pickle", "unkno
 ZIP = b"PK\x03\x04"
 PICKLE = b"\x80"
 """First byte of every pickle since protocol 2, joblib's among them."""
+HEADER = 100 * 10**6
+"""Bytes of the header of safetensors, by its own specification."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +92,14 @@ class ModelFile:
     """What it gives for a row, as far as its format does not tell."""
 
     @classmethod
-    def of(cls, model: Model, content: bytes) -> "ModelFile":
+    def of(cls, model: "Model", content: bytes) -> "ModelFile":
         """The content of a model that the spec describes."""
         if model.file is None:
             return cls(content, called(model))
         return cls(content, called(model), model.file.sha256, model.file.output)
 
 
-def called(model: Model) -> str:
+def called(model: "Model") -> str:
     """What messages call the model of a spec."""
     return f"the audited {model.kind}" if model.file is None else PurePath(model.file.path).name
 
@@ -77,20 +111,6 @@ def kept(model: "Network | Linear | ClassifierMixin", names: Sequence[str] = ())
     return to_safetensors(model) if isinstance(model, Network) else skops_models.kept(model)
 
 
-def stored(models: pa.Table, model: Model) -> dict[int, Readable]:
-    """The models that the stage ``score`` left, by fold.
-
-    Raises:
-        IntegrityError: One is not what the stage would have left.
-    """
-    try:
-        return {row["fold"]: read(ModelFile.of(model, row["content"])) for row in models.sort_by("fold").to_pylist()}
-    except SpecError as error:
-        raise IntegrityError(
-            f"a stored model cannot be read again, so that it is not what was stored: {error}"
-        ) from error
-
-
 def read(file: ModelFile) -> Readable:
     """What a model's bytes say.
 
@@ -99,11 +119,7 @@ def read(file: ModelFile) -> Readable:
         IntegrityError: It is a network whose layers do not fit together.
         InfrastructureError: The library that its format needs is not installed.
     """
-    digest = hashlib.sha256(file.content).hexdigest()
-    if file.sha256 is not None and digest != file.sha256.lower():
-        message = f"{file.name} has the sha256 {digest} and the spec states {file.sha256}; it is another file"
-        raise SpecError(f"{message}. Get the one that was vouched for, or state its own digest if you trust it")
-    match format_of(file.content):
+    match vouched(file):
         case "safetensors":
             return _arrays(file)
         case "skops":
@@ -112,11 +128,30 @@ def read(file: ModelFile) -> Readable:
             return network_of(file.content, file.name, file.output)
         case "torchscript":
             return _module(file)
-        case "pickle":
-            message = f"{file.name} is a pickle, which can run any code when it is read, and is never read here"
-            raise SpecError(f"{message}; {_FORMATS}")
-        case _:
-            raise SpecError(f"{file.name} is in no format that is known here; {_FORMATS}")
+
+
+def vouched(file: ModelFile) -> Literal["safetensors", "skops", "onnx", "torchscript"]:
+    """The format of a file that may be read, as far as its first bytes, its directory and its digest tell.
+
+    Raises:
+        SpecError: It is another file than the spec states, a program that nobody vouches for, or in no known format.
+    """
+    digest = hashlib.sha256(file.content).hexdigest()
+    if file.sha256 is not None and digest != file.sha256.lower():
+        message = f"{file.name} has the sha256 {digest} and the spec states {file.sha256}; it is another file"
+        raise SpecError(f"{message}. Get the one that was vouched for, or state its own digest if you trust it")
+    found = format_of(file.content)
+    if found == "pickle":
+        message = f"{file.name} is a pickle, which can run any code when it is read, and is never read here"
+        raise SpecError(f"{message}; {_FORMATS}")
+    if found == "unknown":
+        raise SpecError(f"{file.name} is in no format that is known here; {_FORMATS}")
+    if found == "torchscript" and file.sha256 is None:
+        message = f"{file.name} is TorchScript, a program that reading may run; it is not read on trust"
+        raise SpecError(f"{message}. State in the spec the sha256 that its supplier gives, or {_FORMATS}")
+    if found == "safetensors" and (length := int.from_bytes(file.content[:8], "little")) > HEADER:
+        raise SpecError(f"{file.name} has a header of {length:,} bytes; safetensors has at most {HEADER:,}: {_FORMATS}")
+    return found
 
 
 _FORMATS = "save a network as safetensors or ONNX, a scikit-learn model with skops"
@@ -126,24 +161,30 @@ def inputs_taken(model: Readable) -> int | None:
     """How many inputs a model takes, as far as it tells."""
     if isinstance(model, Linear):
         return len(model.coefficients)
+    if isinstance(model, Apart):
+        return model.facts.inputs
     return model.inputs if isinstance(model, Network) else getattr(model, "n_features_in_", None)
 
 
 def names_of(model: Readable) -> tuple[str, ...]:
     """Names of the inputs that a model was fitted on, in order; none if it knows none."""
-    return tuple(map(str, getattr(model, "feature_names_in_", ())))
+    return model.facts.names if isinstance(model, Apart) else tuple(map(str, getattr(model, "feature_names_in_", ())))
 
 
 def named(model: "ClassifierMixin", x: Floats) -> Any:
     """Inputs ``(r, d)`` under the names that a classifier was fitted on, if it knows any."""
-    return pd.DataFrame(x, columns=model.feature_names_in_) if names_of(model) else x
+    if not names_of(model):
+        return x
+    import pandas as pd  # a second to import, and few models know names
+
+    return pd.DataFrame(x, columns=model.feature_names_in_)
 
 
 def probabilities(model: Readable, x: Floats) -> Floats:
     """Probability of the favourable decision, ``(r,)``, by a model's own inputs ``(r, d)``."""
     if isinstance(model, Network | Module):
         return expit(model.logit(x))  # type: ignore[no-any-return]
-    if isinstance(model, Linear):
+    if isinstance(model, Linear | Apart):
         return model.probability(x)
     return model.predict_proba(named(model, x))[:, 1]  # type: ignore[no-any-return]
 
@@ -164,7 +205,7 @@ def format_of(content: bytes) -> Format:
 def _archive(content: bytes) -> Format:
     try:
         names = zipfile.ZipFile(io.BytesIO(content)).namelist()
-    except zipfile.BadZipFile:
+    except Exception:  # zipfile has several for a directory that is no directory
         return "unknown"
     if "schema.json" in names:
         return "skops"
@@ -183,9 +224,6 @@ def _arrays(file: ModelFile) -> Network | Linear:
 
 
 def _module(file: ModelFile) -> Module:
-    if file.sha256 is None:
-        message = f"{file.name} is TorchScript, a program that reading may run; it is not read on trust"
-        raise SpecError(f"{message}. State in the spec the sha256 that its supplier gives, or {_FORMATS}")
     import torch  # seconds to import, and only such a module needs it
 
     try:

@@ -15,7 +15,7 @@ from scipy.special import logit
 
 from schemas.audit.model import Model
 from tasks.numerics.arrays import Bools, Floats
-from tasks.numerics.statistics.refits import Counts, rate_matched, refitted, resampled
+from tasks.numerics.statistics.refits import Counts, blocks, rate_matched, refitted, resampled
 
 RIDGE = 1.0
 """Of scikit-learn's logistic regression, C = 1."""
@@ -39,7 +39,9 @@ class Refits:
 
     def favourable(self, x: Floats) -> Bools:
         """``(r, draws)`` decisions of each resample's model on rows ``(r, d)``."""
-        found: Bools = x @ self.coefficients + self.intercept >= self.cut
+        found = np.empty((len(x), len(self.cut)), dtype=bool)
+        for draws in blocks(*found.shape):
+            found[:, draws] = x @ self.coefficients[:, draws] + self.intercept[draws] >= self.cut[draws]
         return found
 
 
@@ -60,14 +62,20 @@ def refits(x: Floats, y: Bools, explained: Bools, model: Model, draws: int, seed
     learnt = np.ones(len(y), dtype=bool) if model.split == "crossfit" else ~explained
     counts = resampled((~learnt).astype(np.int64), draws, rng)
     design = np.column_stack([np.ones(len(x)), x])
-    found = refitted(design[learnt], y[learnt], counts[learnt], RIDGE)
-    cut = _cuts(design[learnt] @ found, y[learnt], counts[learnt], model)
-    return Refits(counts, found[1:], found[0], cut)
+    fitted, labels, drawn = design, y, counts
+    if not learnt.all():
+        fitted, labels, drawn = design[learnt], y[learnt], counts[learnt]
+    found = refitted(fitted, labels, drawn, RIDGE)
+    return Refits(counts, found[1:], found[0], _cuts(fitted, labels, drawn, found, model))
 
 
-def _cuts(index: Floats, y: Bools, counts: Counts, model: Model) -> Floats:
+def _cuts(design: Floats, y: Bools, counts: Counts, found: Floats, model: Model) -> Floats:
     """``(draws,)`` thresholds of the logit: as given, or such that denials agree in each resample."""
     if model.threshold != "rate_matched":
-        return np.full(index.shape[1], float(logit(model.threshold)))
-    denied = counts[~y].sum(axis=0)
-    return np.array([rate_matched(index[:, draw], counts[:, draw], int(denied[draw])) for draw in range(len(denied))])
+        return np.full(found.shape[1], float(logit(model.threshold)))
+    cut = []
+    for draws in blocks(len(design), found.shape[1]):
+        index, count = design @ found[:, draws], counts[:, draws]
+        denied = count[~y].sum(axis=0, dtype=np.int64)
+        cut += [rate_matched(index[:, at], count[:, at], int(each)) for at, each in enumerate(denied)]
+    return np.array(cut)

@@ -197,7 +197,7 @@ def _metrics(groups: Any, y: Bools, scored: "Scored") -> pa.Table:
 
 def _refits(groups: Any, found: "Refits", x: Floats) -> pa.Table:
     """Rows and approvals of each resample by group, of the model that was fitted to the resample."""
-    counts, approved = found.counts, found.counts * found.favourable(x)
+    counts, favourable = found.counts, found.favourable(x)
     tables, draws = [MODEL_REFITS.empty()], counts.shape[1]
     for (attribute, group), members in groups.groupby(["protected_attribute", "group"]):
         at = members["at"].to_numpy()
@@ -206,7 +206,7 @@ def _refits(groups: Any, found: "Refits", x: Floats) -> pa.Table:
             protected_attribute=[attribute] * draws,
             group=[group] * draws,
             n=counts[at].sum(axis=0, dtype=np.int64),
-            approved=approved[at].sum(axis=0, dtype=np.int64),
+            approved=(counts[at] * favourable[at]).sum(axis=0, dtype=np.int64),
         )
         tables.append(table)
     return pa.concat_tables(tables)

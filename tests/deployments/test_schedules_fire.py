@@ -3,10 +3,13 @@
 A run that is started by hand works even where the server's scheduler fails, so that it shows nothing of schedules.
 """
 
+import json
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -15,7 +18,9 @@ import pytest
 import yaml
 from conftest import SPEC
 from deployed import DEPLOYMENTS, SERVICES, Deployment, Places, working
+from prometheus_client.parser import text_string_to_metric_families
 
+from flows.operations.metrics.endpoint import VARIABLE
 from flows.runs.index import runs_of
 from tasks.lake.store import Lake
 
@@ -37,14 +42,28 @@ methods:
 """
 
 
+@dataclass
+class Measured(Deployment):
+    """A deployment whose worker serves metrics."""
+
+    @property
+    def metrics(self) -> str:
+        """Address; the port is that of the site, which does not run here."""
+        return f"127.0.0.1:{self.places.site}"
+
+    def environment(self, service: str) -> dict[str, str]:
+        """With the variable that compose.yaml leaves to the operator."""
+        return {**super().environment(service), VARIABLE: self.metrics}
+
+
 @pytest.fixture
-def deployment(server: str, place: Path) -> Deployment:
+def deployment(server: str, place: Path) -> Measured:
     """What compose.yaml runs, with the session's server for its own; its spec audits the loans in a cheap way."""
     places = replace(Places.free(place), server=urlsplit(server).port)
     text = (place / "loans.yaml").read_text()
     methods = SPEC[SPEC.index("methods:\n") : SPEC.index("thresholds:\n")]
     (place / "specs" / "quarterly.yaml").write_text(text.replace(methods, _CHEAP))
-    return Deployment(places)
+    return Measured(places)
 
 
 def often(file: Path) -> Path:
@@ -90,7 +109,22 @@ def until(what: str, found: Any, deployment: Deployment) -> Any:
     return result
 
 
-def test_a_schedule_fires_and_its_audit_is_in_the_lake(server: str, deployment: Deployment) -> None:
+def scraped(address: str) -> dict[str, float]:
+    """What Prometheus would read: name and labels -> value."""
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=30) as answer:
+        families = list(text_string_to_metric_families(answer.read().decode()))
+    return {f"{s.name}{sorted(s.labels.values())}": s.value for family in families for s in family.samples}
+
+
+def at_work(address: str) -> float:
+    """Runs at work; none while the worker begins to listen."""
+    try:
+        return scraped(address)["evenhand_runs_at_work[]"]
+    except urllib.error.URLError:
+        return 0.0
+
+
+def test_a_schedule_fires_and_its_audit_is_in_the_lake_and_in_the_metrics(server: str, deployment: Measured) -> None:
     from prefect.client.orchestration import get_client
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
@@ -104,9 +138,17 @@ def test_a_schedule_fires_and_its_audit_is_in_the_lake(server: str, deployment: 
         until("the quarterly audit is planned", lambda: runs_by_schedule(client, "quarterly"), deployment)
         until("the watch is planned", lambda: runs_by_schedule(client, "snapshot"), deployment)
         assert not runs_by_schedule(client, "by-hand"), "which has no schedule"
+        until("one is at work", lambda: at_work(deployment.metrics), deployment)
         ended = until("one has ended", lambda: over(runs_by_schedule(client, "quarterly")), deployment)
         assert {run.state_type.value for run in ended} == {"COMPLETED"}, ended
         (audited,) = runs_of(lake)
+        told = scraped(deployment.metrics)
+        assert told[f"evenhand_runs_total{sorted(['loans', audited.state])}"] == 1
+        assert told["evenhand_stage_seconds_count['cst', 'detect']"] == 1
+        assert told["evenhand_stage_peak_bytes['', 'ingest']"] > 50 * 2**20
+        assert told["evenhand_rows_total['in', 'ingest']"] == 500
+        listed = json.loads(deployment.run(["evenhand", "status", "--json"]))
+        assert [audit["next_run"] != "" for audit in listed["audits"]] == [True], "by the server's schedule"
     assert (audited.audit, audited.year) == ("loans", 2024)
     assert (lake.storage.local / "runs" / audited.run / "manifest.json").is_file()
 

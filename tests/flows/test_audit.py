@@ -1,18 +1,20 @@
 """The audit as a user runs it: commands, a real Prefect server, a real lake."""
 
 import json
+import logging
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 
 import duckdb
-import httpx
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,10 +22,9 @@ import pytest
 from conftest import PROFILE, REPOSITORY, environment, evenhand, evenhand_process, loans
 from loaded_modules import COMPUTING
 from openpyxl import load_workbook
+from told_runs import Told, told_runs
 
-from flows.audit import about
-from flows.supervision.flow_runs import of_lake
-from tasks.lake.store import Lake
+from flows.outcome.words.plain import about
 
 STAGES = (
     "ingest",
@@ -45,6 +46,8 @@ KILLED_SLOW = [s for s in STAGES if s != "detect"] if PROFILE == "nightly" else 
 KILLED = [pytest.param(stage, marks=pytest.mark.slow) for stage in ("detect", *KILLED_SLOW)]
 """Stages in which an audit is killed: three of its kinds among the slow tests, every one by night."""
 RAN = (0, 1, 3)
+SECRET = "zz-nobody"
+"""A cell that a table should not have."""
 
 
 def digests(lake: Path) -> dict[str, str]:
@@ -173,22 +176,124 @@ def test_an_audit_of_too_few_ends_after_its_first_stage(tmp_path: Path, server: 
     assert (again.returncode, "begins" in again.stderr) == (3, False), "told from the lake, and no Prefect is started"
 
 
-def test_a_deployed_run_logs_what_was_read(finished: tuple[Path, dict[str, object]], server: str) -> None:
-    place, said = finished
-    read = said["source"]
-    assert isinstance(read, dict)
-    words = f"loans.csv, sha256 {read['sha256']}, 500 rows, year not in the rows"
-    spec, lake = str(place / "loans.yaml"), str(place / "lake")
-    as_a_worker_does = f"from flows.audit import audit\naudit(spec={spec!r}, lake={lake!r})"
-    deployed = subprocess.run(
+@pytest.fixture(scope="module")
+def endings(
+    finished: tuple[Path, dict[str, object]], tmp_path_factory: pytest.TempPathFactory, server: str
+) -> tuple[dict[str, Told], str]:
+    """Runs that end in every way, as a worker has them: what the server tells of each, and what was printed."""
+    from conftest import SPEC
+
+    place, home = finished[0], tmp_path_factory.mktemp("endings")
+    text = (place / "loans.yaml").read_text()
+    loans(60).to_csv(home / "few.csv", index=False)
+    loans(200).assign(purpose=lambda f: f["purpose"].mask(f["id"] < "L0050", SECRET)).to_csv(home / "data.csv")
+    specs = {
+        "breach": text,
+        "integrity": text,
+        "data quality": SPEC.replace("loans.csv", str(home / "data.csv")).replace(
+            "purpose: {type: nominal", "purpose: {type: binary"
+        ),
+        "insufficient evidence": SPEC.replace("loans.csv", str(home / "few.csv")).replace(
+            "  - {measure: approval_rate_ratio, decision_maker: lender, minimum: 0.9}\n", "  []\n"
+        ),
+        "infrastructure": SPEC.replace("loans.csv", str(home / "absent.csv")),
+        "spec": SPEC.replace("name: loans", "name: 'no name'"),
+    }
+    shutil.copytree(place / "lake", home / "integrity")
+    (altered,) = (home / "integrity").glob("stages/publish/*/published_verdicts.parquet")
+    altered.chmod(0o600)
+    altered.write_bytes(altered.read_bytes()[:-1] + b"x")
+    calls = []
+    for name, spec in specs.items():
+        (home / f"{name}.yaml").write_text(spec)
+        lake = place / "lake" if name == "breach" else home / name.replace(" ", "-")
+        calls.append({"spec": str(home / f"{name}.yaml"), "lake": str(lake)})
+    as_a_worker_does = (
+        "import json, sys\nfrom flows.audit import audit\n"
+        "for call in json.load(sys.stdin):\n    try:\n        audit(**call)\n    except Exception as error:\n"
+        "        print(type(error).__name__)\n"
+    )
+    own = {
+        "PREFECT_LOGGING_LEVEL": "INFO",
+        "EVENHAND_BREACH_FAILS": "1",
+        "EVENHAND_REPORTS_URL": "https://audits.example/r/",
+    }
+    done = subprocess.run(
         [sys.executable, "-c", as_a_worker_does],
-        env={**environment(server), "PREFECT_LOGGING_LEVEL": "INFO"},
+        env={**environment(server), **own},
         cwd=REPOSITORY,
+        input=json.dumps(calls),
         capture_output=True,
         text=True,
     )
-    assert deployed.returncode == 0, deployed.stderr
-    assert " ".join(deployed.stderr.split()).count(f"read {words}") == 1
+    raised = ["BreachError", "IntegrityError", "DataQualityError", "InfrastructureError", "SpecError"]
+    assert done.stdout.split() == raised, done.stderr
+    ended = {name: told_runs(server, Path(call["lake"]))[-1] for name, call in zip(specs, calls, strict=True)}
+    return ended, " ".join(done.stderr.split())
+
+
+OF_PREFECT = ("Finished in state ", "Running hook ", "Hook ")
+"""What Prefect itself says of a run in its log, after our last line."""
+
+
+def test_every_ending_has_its_state_and_message(endings: tuple[dict[str, Told], str]) -> None:
+    ended, printed = endings
+    said = {name: (run.type, run.state) for name, run in ended.items()}
+    assert said.pop("insufficient evidence") == ("COMPLETED", "Insufficient evidence")
+    assert said == {name: ("FAILED", name.capitalize()) for name in said}, "a breach fails where that is asked for"
+    told = {name: run.message for name, run in ended.items()}
+    assert "limits breached; " in told["breach"]
+    assert "too few are 'Black'" in told["insufficient evidence"]
+    assert told["data quality"].startswith("stage preprocess: column 'purpose' is declared binary and has 3 values")
+    assert "published_verdicts.parquet is missing or is not the file that was written" in told["integrity"]
+    assert "absent.csv" in told["infrastructure"]
+    assert "name" in told["spec"]
+    assert {run.name for name, run in ended.items() if name != "spec"} == {"loans 2024"}
+    for name, run in ended.items():
+        assert "\n" not in run.message
+        assert f"state:{name.replace(' ', '_')}" in run.tags
+        level, last = [line for line in run.lines if not line[1].startswith(OF_PREFECT)][-1]
+        assert last.startswith(f"{name.capitalize()}: {run.message}")
+        assert level == (logging.INFO if name in ("breach", "insufficient evidence") else logging.ERROR)
+    assert SECRET not in json.dumps([asdict(run) for run in ended.values()]), "a cell of the table"
+    assert printed.count("stage preprocess: < 100 rows") == 0
+
+
+def test_a_breach_is_read_from_the_server_alone(
+    finished: tuple[Path, dict[str, object]], endings: tuple[dict[str, Told], str], server: str
+) -> None:
+    place, said = finished
+    run = told_runs(server, place / "lake")[0]
+    assert (run.name, run.type, run.state) == ("loans 2024", "COMPLETED", "Breach")
+    assert re.match(r"\d of \d limits breached; \w+, race: Black \w+ ", run.message)
+    assert {*run.tags} == {"dataset:loans", "year:2024", "state:breach", f"run:{said['run']}"}
+    assert {f"loans 2024 {stage}" for stage in ("ingest", "connect", "detect fgce", "report")} <= {*run.tasks}
+    text = [line for _, line in run.lines]
+    assert len([line for line in text if re.match(r"stage [a-z ]+: .* rows, .* refused, [0-9.]+ s", line)]) == 13
+    assert len([line for line in text if line.startswith("read loans.csv, sha256 ")]) == 1
+    assert (logging.WARNING, "breach: " + run.message.split("; ", 1)[1]) in run.lines
+    assert text[-1] == f"Breach: {run.message}; report {place}/lake/reports/{said['run']}/report.html"
+    checks = json.loads(run.artifacts["checks"])
+    assert checks[0]["state"] == "breach"
+    assert all(row["limit"] for row in checks)
+    page = run.artifacts["verdict"]
+    assert page.startswith("# Synthetic loans, 2024: Breach\n")
+    assert page.index("| breach | ") < page.index("| insufficient_evidence | ")
+    assert f"Report: `{place}/lake/reports/{said['run']}/report.html`" in page
+    assert run.artifacts["progress"] == 100
+    assert not [row_id for row_id in loans()["id"] if row_id in json.dumps(asdict(run))]
+    again = endings[0]["breach"].artifacts["verdict"]
+    assert f"(https://audits.example/r/{said['run']}/report.html)" in again
+    assert again.split("Report: ")[0] == page.split("Report: ")[0]
+
+
+def test_a_deployed_run_logs_what_was_read(
+    finished: tuple[Path, dict[str, object]], endings: tuple[dict[str, Told], str]
+) -> None:
+    read = finished[1]["source"]
+    assert isinstance(read, dict)
+    words = f"loans.csv, sha256 {read['sha256']}, 500 rows, year not in the rows"
+    assert endings[1].count(f"read {words}") == 1
 
 
 def test_a_changed_setting_recomputes_only_what_depends_on_it(
@@ -203,25 +308,6 @@ def test_a_changed_setting_recomputes_only_what_depends_on_it(
     # detect, by three methods, of which two resample what they find
     assert computed == {"detect": 3, "measure": 1, "publish": 1, "report": 1}
     assert done.stderr.count(", from the lake") == 13 - 6
-
-
-def test_the_server_saw_the_run_and_its_artifacts_hold_aggregates_only(
-    finished: tuple[Path, dict[str, object]], server: str
-) -> None:
-    from prefect.client.orchestration import get_client
-    from prefect.settings import PREFECT_API_URL, temporary_settings
-
-    place, _ = finished
-    with temporary_settings({PREFECT_API_URL: server}), get_client(sync_client=True) as client:
-        runs = [str(run.id) for run in of_lake(client, Lake(place / "lake"), ["COMPLETED"])]
-    assert runs
-    ours = {"flow_runs": {"id": {"any_": runs}}}
-    tasks = {run["name"] for run in httpx.post(f"{server}/task_runs/filter", json=ours).json()}
-    assert {"ingest", "connect", "detect fgce", "report"} <= tasks
-    artifacts = httpx.post(f"{server}/artifacts/filter", json=ours).json()
-    assert {"table", "markdown", "progress"} <= {artifact["type"] for artifact in artifacts}
-    told = json.dumps(artifacts)
-    assert not [row_id for row_id in loans()["id"] if row_id in told]
 
 
 def test_results_are_read_back_by_the_commands(finished: tuple[Path, dict[str, object]]) -> None:
@@ -315,7 +401,13 @@ def test_verify_names_every_altered_file(finished: tuple[Path, dict[str, object]
     told = evenhand("verify", str(said["run"]), "--lake", str(copy))
     assert told.returncode == 6
     assert "report.html" in told.stderr
+    every = evenhand("verify", "--all", "--lake", str(copy))
+    assert every.returncode == 6
+    assert "report.html" in every.stdout.replace("\n", "")
+    assert "runs are whole" in every.stdout
     evenhand("audit", str(place / "loans.yaml"), "--lake", str(copy))  # written anew from the lake
+    assert evenhand("verify", "--all", "--lake", str(copy)).returncode == 0
+    assert evenhand("verify", "--lake", str(copy)).returncode == 2
     assert evenhand("verify", str(said["run"]), "--lake", str(copy)).returncode == 0
     sealed = manifest.read_text()
     manifest.write_text(sealed.replace('"state": "', '"state": "not '))

@@ -23,14 +23,14 @@ def digests(lake: Path) -> dict[str, str]:
 @pytest.mark.slow
 def test_jobs_and_threads_change_no_byte_of_any_table(tmp_path: Path, server: str) -> None:
     spec, found = spec_of_all_methods(tmp_path), []
-    for jobs, threads in ((1, 1), (2, 1), (1, 2)):
+    for jobs, threads in ((1, 1), (2, 2)):
         lake = tmp_path / f"{jobs}-{threads}"
         given = {**environment(server), "NUMBA_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}
         words = ["audit", str(spec), "--lake", str(lake), "--jobs", str(jobs), "--quiet"]
         running = started(words, given, tmp_path / f"{jobs}-{threads}.txt")
         assert running.process.wait(timeout=1800) in (0, 1, 3), running.said()
         found.append(digests(lake))
-    assert found[0] == found[1] == found[2]
+    assert found[0] == found[1]
 
 
 @pytest.mark.slow

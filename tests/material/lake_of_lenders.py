@@ -110,7 +110,7 @@ def add_run(lake, spec, value, counts, profile="public", measures=(), finished="
         **{"partitions": [made], "lineage": [{"rows": {"in": 1}}]},
     }
     content["spec"]["disclosure"]["profile"] = profile
-    lake.write_file(f"runs/{run}/manifest.json", json.dumps({**content, "sha256": digest(content)}).encode())
+    lake.write_file(f"runs/{run}/manifest.json", json.dumps({**content, "sha256": digest(content)}, indent=1).encode())
     return run
 
 

@@ -61,4 +61,4 @@ def _finished(
         **more,
         "lineage": [{"rows": {"in": 500}, "seconds": 1.0}],
     }
-    lake.write_file(f"runs/{run}/manifest.json", json.dumps({**content, "sha256": digest(content)}).encode())
+    lake.write_file(f"runs/{run}/manifest.json", json.dumps({**content, "sha256": digest(content)}, indent=1).encode())

@@ -37,5 +37,5 @@ def sealed_run(place: Path) -> Lake:
         "partitions": [each.model_dump(mode="json", exclude={"reused"}) for each in (made, report)],
         "lineage": [{"rows": {"in": 1}}],
     }
-    lake.write_file(f"runs/{RUN}/manifest.json", json.dumps({**content, "sha256": digest(content)}).encode())
+    lake.write_file(f"runs/{RUN}/manifest.json", json.dumps({**content, "sha256": digest(content)}, indent=1).encode())
     return lake

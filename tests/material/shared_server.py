@@ -77,7 +77,7 @@ def _start(place: Path, environment: dict[str, str], record: Path) -> "subproces
             preexec_fn=_end_with_parent,
         )
     try:
-        _wait_for(f"http://127.0.0.1:{port}/api/health", process, output)
+        _wait_for(f"http://127.0.0.1:{port}/api/ready", process, output)
     except BaseException:
         process.kill()
         raise

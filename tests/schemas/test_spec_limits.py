@@ -338,7 +338,7 @@ LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("name: x\nyear: !!python/object/apply:os.system [true]\n", "line 2: tags such as"),
         ("name: !!timestamp x\n", "line 1: tags such as"),
         ("name: 2024-13-45\n", "not YAML"),
-        ("name: " + "9" * 5000, "not YAML"),
+        ("name: " + "9" * 5000, "line 1: a number of more than 1,000 digits"),
         ("? [1, 2]\n: 3\n", "not YAML"),
         ("1: 2\n", "loans.yaml"),
         ("name: x: y", "not YAML"),

@@ -12,6 +12,8 @@ from schemas.errors import InfrastructureError
 
 MEMORY = "3GB"
 """Of a worker: the nanny starts one above it anew, and its partition is done once more, alone."""
+LARGE = "12GB"
+"""Of the one worker for what an ordinary one cannot take, as docs/scale.md has it."""
 _PATIENCE_S = 120
 SETTINGS: Mapping[str, str] = {
     "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0",
@@ -23,8 +25,13 @@ SETTINGS: Mapping[str, str] = {
 
 
 @contextmanager
-def cluster(place: Path, workers: int) -> Iterator[tuple[str, list[int]]]:
+def cluster(place: Path, workers: int, *, one_large: bool) -> Iterator[tuple[str, list[int]]]:
     """Address of a scheduler with so many workers, and the ids of the processes; they end with the block.
+
+    Args:
+        place: folder for what they write.
+        workers: of one thread each.
+        one_large: whether one of them may take more, and alone has the resource ``large``; else all have it.
 
     Raises:
         InfrastructureError: Dask is not installed, or the workers do not come.
@@ -33,14 +40,20 @@ def cluster(place: Path, workers: int) -> Iterator[tuple[str, list[int]]]:
     place.mkdir(parents=True, exist_ok=True)
     address = f"tcp://127.0.0.1:{_free_port()}"
     port = address.rpartition(":")[2]
-    apart = ["--nworkers", str(workers), "--nthreads", "1", "--memory-limit", MEMORY, "--resources", "large=1"]
+    usual = ["--memory-limit", MEMORY] if one_large else ["--memory-limit", MEMORY, "--resources", "large=1"]
     with ExitStack() as running:
         words = ["scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard"]
-        scheduler = running.enter_context(_running(words, place / "scheduler"))
-        words = ["worker", address, *apart, "--no-dashboard", "--host", "127.0.0.1", "--local-directory", str(place)]
-        started = running.enter_context(_running(words, place / "workers"))
+        started = [running.enter_context(_running(words, place / "scheduler"))]
+        for name, count, apart in (
+            ("workers", workers - one_large, usual),
+            ("large", int(one_large), ["--memory-limit", LARGE, "--resources", "large=1"]),
+        ):
+            words = ["worker", address, "--nworkers", str(count), "--nthreads", "1", *apart, "--no-dashboard"]
+            words += ["--host", "127.0.0.1", "--local-directory", str(place)]
+            if count:
+                started.append(running.enter_context(_running(words, place / name)))
         _wait(address, workers, place)
-        yield address, [scheduler.pid, started.pid]
+        yield address, [each.pid for each in started]
 
 
 def _require_dask() -> None:
@@ -80,7 +93,8 @@ def _wait(address: str, workers: int, place: Path) -> None:
         with Client(address, timeout=_PATIENCE_S, set_as_default=False) as client:
             client.wait_for_workers(workers, timeout=_PATIENCE_S)
     except (OSError, TimeoutError) as error:
-        log = (place / "workers" / "log").read_text(encoding="utf-8", errors="replace")[-1000:]
+        logs = sorted(place.glob("*/log"))
+        log = "".join(each.read_text(encoding="utf-8", errors="replace")[-500:] for each in logs)
         raise InfrastructureError(
             f"{workers} Dask workers did not come within {_PATIENCE_S} s ({error}): {log}"
         ) from error

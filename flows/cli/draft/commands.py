@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from flows.cli.terminal import errors
+from flows.cli.terminal import errors, visible
 from schemas.errors import InfrastructureError, SpecError
 
 if TYPE_CHECKING:
@@ -101,7 +101,9 @@ def _write(output: Path, text: str) -> None:
 
 def _print_unconfirmed(spec: Path) -> None:
     from schemas.audit.text import parse, spec_text
+    from tasks.ingest.regular_file import check_regular
 
+    check_regular(spec)
     try:
         parsed = parse(spec_text(spec))
     except (OSError, UnicodeDecodeError) as error:
@@ -109,6 +111,6 @@ def _print_unconfirmed(spec: Path) -> None:
     except SpecError as error:
         raise SpecError(f"{spec}: {error}") from error
     for mark in parsed.marks:
-        sys.stdout.write(f"line {mark.line}  {mark.key}  {mark.why}\n")
+        sys.stdout.write(visible(f"line {mark.line}  {mark.key}  {mark.why}\n"))
     if not parsed.marks:
         sys.stdout.write("nothing is left to confirm\n")

@@ -49,6 +49,11 @@ def sniffed(path: Path) -> Dialect:
     best = max(DELIMITERS, key=lambda mark: _score(parted[mark]))
     if _score(parted[best]) == (False, 0):
         best = max(",|;\t", key=text.partition("\n")[0].count)
+    if not parted[best]:
+        raise DataQualityError(
+            f"{path.name}: no row could be told apart in its first {_HEAD // 1024} kB; is it a table, and are its "
+            "quotes closed?"
+        )
     source = Source(kind="csv", path=str(path), delimiter=best, encoding=encoding)
     return Dialect(source, tuple(map(tuple, parted[best])), _is_header(parted[best]))
 

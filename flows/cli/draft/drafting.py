@@ -16,6 +16,7 @@ from flows.cli.draft.decision import Candidate, Sides
 from flows.cli.draft.dialect import DELIMITERS
 from flows.cli.draft.protected import Attribute
 from flows.cli.draft.table import Table
+from flows.cli.terminal import visible
 
 LIMITS: Final = "{direct: 0.02, total: 0.05, outcome: 0.80, recourse: {difference: 0.05, ratio: 0.80}, reasons: null}"
 WITHOUT: Final = (
@@ -146,14 +147,21 @@ def _column(entry: Entry) -> dict[str, str]:
 
 def _line(words: str) -> str:
     """Words of a comment: they end with the line, and hold no mark of their own."""
-    return " ".join(words.split())
+    return visible(" ".join(words.split()))
 
 
 def _quoted(words: str) -> str:
-    """A YAML scalar that reads back as this very text."""
+    """A YAML scalar that reads back as this very text, and works no terminal."""
     if any(not ch.isprintable() for ch in words):
-        return json.dumps(words, ensure_ascii=False)
+        return '"' + "".join(map(_escaped, words)) + '"'
     return "'" + words.replace("'", "''") + "'"
+
+
+def _escaped(ch: str) -> str:
+    """A character within double quotes of YAML."""
+    if ch.isprintable():
+        return f"\\{ch}" if ch in '"\\' else ch
+    return f"\\U{ord(ch):08x}"
 
 
 def _listed(values: Sequence[str]) -> str:

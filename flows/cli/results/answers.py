@@ -3,14 +3,14 @@
 import csv
 import io
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from flows.cli.summary import print_rows
-from flows.cli.terminal import console, print_json
+from flows.cli.terminal import console, print_json, visible
 from schemas.errors import InfrastructureError, SpecError
 
 if TYPE_CHECKING:
@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 Format = Literal["table", "csv", "json"]
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print: table, csv or json.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
+RawOption = Annotated[
+    bool,
+    typer.Option(
+        "--raw",
+        help="With --format csv: text as it is, for machines. Without it, text that a spreadsheet would take for a "
+        "formula gets an apostrophe, and controls of a terminal are escaped.",
+    ),
+]
 
 
 Ask = Callable[[str, dict[str, Any]], "pa.Table"]
@@ -73,25 +81,45 @@ def _prefix(connection: "duckdb.DuckDBPyConnection") -> str:
     return "published_" if ("published_measures",) in known else ""
 
 
-def show(table: "pa.Table", format_: str) -> None:
+def show(table: "pa.Table", format_: str, *, raw: bool = False) -> None:
     """Print a table in a format."""
     from tasks.lake.query import rows_of
 
-    print_answer(rows_of(table), table.column_names, format_)
+    print_answer(rows_of(table), table.column_names, format_, raw=raw)
 
 
-def print_answer(rows: list[dict[str, Any]], names: list[str], format_: str) -> None:
-    """Print rows in a format; ``names`` are the columns where there is no row."""
+def print_answer(rows: list[dict[str, Any]], names: list[str], format_: str, *, raw: bool = False) -> None:
+    """Print rows in a format.
+
+    Args:
+        rows: by the names of their columns.
+        names: of the columns, where there is no row.
+        format_: table, csv or json.
+        raw: whether text goes into CSV as it is.
+    """
     if format_ == "json":
         print_json(rows)
     elif format_ == "csv":
-        sink = io.StringIO()
-        writer = csv.writer(sink, lineterminator="\n")
-        writer.writerow(names)
-        writer.writerows(row.values() for row in rows)
-        sys.stdout.write(sink.getvalue())
+        sys.stdout.write(_csv([names, *(list(row.values()) for row in rows)], raw=raw))
     else:
         print_rows(console, "", [_short(row) for row in rows])
+
+
+def _csv(lines: Sequence[Sequence[object]], *, raw: bool) -> str:
+    from tasks.reporting.exports.formula_cells import guarded
+
+    sink = io.StringIO()
+    plain = csv.writer(sink, lineterminator="\n")
+    quoted = csv.writer(sink, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    for line in lines:
+        told = line if raw else [_told(guarded(cell)) for cell in line]
+        ends_within = any("\r" in cell for cell in told if isinstance(cell, str))  # which the module does not quote
+        (quoted if ends_within else plain).writerow(told)
+    return sink.getvalue()
+
+
+def _told(cell: object) -> object:
+    return visible(cell) if isinstance(cell, str) else cell
 
 
 def _short(row: dict[str, Any]) -> dict[str, Any]:

@@ -1,15 +1,20 @@
 """Command ``evenhand findings``: counts of what was found, single applications, and their files for a reviewer."""
 
 import sys
-from typing import Annotated, Literal
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from flows.cli.completion import complete_groups, complete_methods
 from flows.cli.options import LakeOption, RunOption
-from flows.cli.results.answers import Format, FormatOption, JsonOption, asking, show
+from flows.cli.results.answers import FormatOption, JsonOption, RawOption, asking, show
 from flows.cli.terminal import errors
 from schemas.errors import SpecError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 app = typer.Typer()
 
@@ -60,6 +65,7 @@ def findings(
     denied: Annotated[bool, typer.Option("--denied", help="Only denied applicants, with --file-pack.")] = False,
     format_: FormatOption = "table",
     as_json: JsonOption = False,
+    raw: RawOption = False,
 ) -> None:
     """Print what was found, counted by group and verdict, of methods with a limit; row by row on request.
 
@@ -71,7 +77,7 @@ def findings(
     if rows or row is not None:
         sys.stderr.write("restricted: rows of persons\n")
     if row is not None:
-        _tell(lake, run, row, "json" if as_json else format_)
+        _tell(lake, run, row, partial(show, format_="json" if as_json else format_, raw=raw))
         return
     table = "findings" if rows else "published_findings"
     wanted = {"method": method, "group": group, "state": state}
@@ -84,24 +90,24 @@ def findings(
     if not fitting and any(wanted.values()):
         asked = " ".join(f"--{name} {word}" for name, word in wanted.items() if word is not None)
         raise SpecError(f"{asked}: no row of the run fits; `evenhand findings --all` prints all counts")
-    show(found, "json" if as_json else format_)
+    show(found, "json" if as_json else format_, raw=raw)
     if left := fitting - found.num_rows:
         errors.print(f"{left:,} other rows are not shown: --limit, --method NAME, or --all", markup=False)
 
 
-def _tell(root: str, run: str | None, row: str, how: Format) -> None:
+def _tell(root: str, run: str | None, row: str, tell: "Callable[[pa.Table], None]") -> None:
     from flows.cli.results.row import why_refused  # with it come the libraries of the stages
     from flows.runs.naming import opened
 
     lake, found = opened(root, run)
     refused = why_refused(lake, found, row)
     if refused is not None:
-        show(refused, how)
+        tell(refused)
         return
     errors.print(f"row {row} was refused by no stage; findings of it, if there are any:", markup=False)
     with asking(root, found, ("findings",)) as ask:
         if ask(_HAS_FINDINGS, {}).num_rows:  # a run without methods has no such table
-            show(ask(_OF_ROW, {"row": row}), how)
+            tell(ask(_OF_ROW, {"row": row}))
 
 
 def _order(sort: str | None) -> str:

@@ -8,7 +8,7 @@ import typer
 
 from flows.cli.completion import complete_groups, complete_measures, complete_methods
 from flows.cli.options import LakeOption, RunOption
-from flows.cli.results.answers import Ask, FormatOption, JsonOption, asking, show
+from flows.cli.results.answers import Ask, FormatOption, JsonOption, RawOption, asking, show
 from flows.cli.terminal import errors
 from schemas.errors import SpecError, nearest
 from schemas.terms import State
@@ -45,6 +45,7 @@ def measures(
     every: Annotated[bool, typer.Option("--all", help="Every measure, with parts of groups and curves.")] = False,
     format_: FormatOption = "table",
     as_json: JsonOption = False,
+    raw: RawOption = False,
 ) -> None:
     """Print the measures of a run, each with its n, interval and state: those with a limit or in a headline.
 
@@ -64,7 +65,7 @@ def measures(
         counted = ask("SELECT method, count(*) AS rows FROM told_measures WHERE run = $run GROUP BY ALL", {})
     shown = table.slice(0, limit)
     if as_json or format_ != "table":
-        show(shown, "json" if as_json else format_)
+        show(shown, "json" if as_json else format_, raw=raw)
     else:
         show(_without_blanks(shown), format_)
     others = {row["method"]: row["rows"] for row in counted.to_pylist()}

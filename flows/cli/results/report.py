@@ -10,12 +10,13 @@ import typer
 
 from flows.cli.options import JsonOption, LakeOption, LatestArgument
 from flows.cli.summary import print_rows
-from flows.cli.terminal import console, print_json, visible
+from flows.cli.terminal import console, errors, print_json, visible
 from schemas.errors import InfrastructureError, SpecError
 from schemas.terms import ExitCode
 
 if TYPE_CHECKING:
     from tasks.reporting.pages.budgets import Line
+    from tasks.reporting.signatures import Signed
 
 app = typer.Typer()
 
@@ -52,7 +53,7 @@ def report(
     its budget, and with 5 if the PDF cannot be made, after all else is written.
     """
     from flows.runs import naming
-    from flows.runs.report_files import note_made, picture_anew, report_anew
+    from flows.runs.report_files import note_made, picture_anew, report_anew, signed_of
     from tasks.reporting.pages import budgets
 
     opened, run = naming.opened(lake, run)
@@ -75,6 +76,7 @@ def report(
     _write(made)
     if made:
         note_made(opened, run, {_name(path, folder, files): content for path, content in made.items()})
+        _print_signed(signed_of(opened, run))
     lines = list(budgets.lines({**files, **extra})) if check else []
     _print(run, made, lines, as_json)
     if open_:
@@ -143,6 +145,13 @@ def _write(made: Mapping[Path, bytes]) -> None:
             path.write_bytes(content)
         except OSError as error:
             raise InfrastructureError(f"{path} cannot be written ({error.strerror}); name another place") from error
+
+
+def _print_signed(signed: "Signed") -> None:
+    """What the new first page says that the one in the lake, a draft, does not; nothing of a run that nobody signed."""
+    if signed.signatures:
+        said = "the first page shows who signed; the report in the lake stays the draft that was signed"
+        errors.print(f"{said}. {signed.words}", markup=False, soft_wrap=True)
 
 
 def _print(run: str, made: Iterable[Path], lines: Iterable["Line"], as_json: bool) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from flows.cli.options import LakeOption
-from flows.cli.results.answers import FormatOption, JsonOption, show
+from flows.cli.results.answers import FormatOption, JsonOption, RawOption, show
 
 app = typer.Typer()
 
@@ -28,6 +28,7 @@ def sql(
     ] = None,
     format_: FormatOption = "table",
     as_json: JsonOption = False,
+    raw: RawOption = False,
 ) -> None:
     """Query the lake with DuckDB. It has no files but the lake's tables, and writes none; `SHOW TABLES` lists them.
 
@@ -39,7 +40,7 @@ def sql(
 
     size = default_memory() if memory is None else size_of(memory)
     with open_views(open_lake(lake), memory=size) as connection:
-        table, raw = answer(connection, query, timeout, size), untold(connection, query)
-    if raw:
-        sys.stderr.write(f"restricted: not for publication, since reports withhold some of it: {', '.join(raw)}\n")
-    show(table, "json" if as_json else format_)
+        table, withheld = answer(connection, query, timeout, size), untold(connection, query)
+    if withheld:
+        sys.stderr.write(f"restricted: not for publication, since reports withhold some of it: {', '.join(withheld)}\n")
+    show(table, "json" if as_json else format_, raw=raw)

@@ -1,24 +1,36 @@
-"""Commands ``verify``, ``signoff``, ``log`` and ``keys``: whether runs are as they were written, and who says so."""
+"""Commands ``verify``, ``log`` and ``keys``: whether runs are as they were written, and whose keys say so."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from flows.cli.completion import complete_runs
 from flows.cli.groups import KEYS, LOG, shortened
-from flows.cli.options import JsonOption, LakeOption, RunArgument, RunOption
+from flows.cli.options import JsonOption, LakeOption, RunOption
 from flows.cli.summary import print_rows
 from flows.cli.terminal import console, print_json
+from schemas.errors import SpecError
+from schemas.terms import ExitCode
+
+if TYPE_CHECKING:
+    from flows.runs.trust.signed import Demand
+    from tasks.lake import log
 
 app = typer.Typer()
 keys_app = typer.Typer(no_args_is_help=True, help="Make, add and retire keys that sign runs.")
 log_app = typer.Typer(invoke_without_command=True)
-_Key = Annotated[Path | None, typer.Option("--key", metavar="FILE", help="Private key; EVENHAND_SIGNING_KEY if not.")]
+KeyOption = Annotated[
+    Path | None, typer.Option("--key", metavar="FILE", help="Private key; EVENHAND_SIGNING_KEY if not.")
+]
 
 
-@app.command(epilog="Example: evenhand verify boston1990-1990-0123456789 --key audits.pub")
+@app.command(epilog="Example: evenhand verify boston1990-1990-0123456789 --key audits.pub, or: evenhand verify --all")
 def verify(
-    run: RunArgument,
+    run: Annotated[
+        str | None,
+        typer.Argument(help="Run: its id, the beginning of it, or AUDIT@YEAR.", autocompletion=complete_runs),
+    ] = None,
     lake: LakeOption = "data/lake",
     key: Annotated[
         Path | None,
@@ -27,6 +39,7 @@ def verify(
     require_signature: Annotated[
         bool, typer.Option("--require-signature", help="Fail where nobody signed the run.")
     ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Check every run of the lake, as after a restore.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Check every file of a run against its sha256, the log of the lake and its signature. Exit 6 if one differs."""
@@ -34,6 +47,11 @@ def verify(
     from flows.runs.trust.signed import Demand
     from flows.runs.trust.verification import verify_run
 
+    if every == (run is not None):
+        raise SpecError("name one run to check, as in: evenhand verify loans@2024, or say --all for every run")
+    if every:
+        _verify_all(lake, Demand(key, require_signature), as_json=as_json)
+        return
     run = opened(lake, run)[1]
     outcome = verify_run(lake, run, Demand(key, require_signature))
     if as_json:
@@ -46,32 +64,21 @@ def verify(
         console.print(f"{told} were compared by content", markup=False)
 
 
-@app.command(epilog='Example: evenhand signoff boston1990@1990 --as "Ann Lee" --role prepared --key ann.pem')
-def signoff(
-    run: RunArgument,
-    by: Annotated[str, typer.Option("--as", metavar="NAME", help="Who signs.")],
-    role: Annotated[str, typer.Option(help="prepared, reviewed, approved, rejected or withdrawn.")],
-    note: Annotated[str, typer.Option(help="A text; rejected and withdrawn need one.")] = "",
-    key: _Key = None,
-    lake: LakeOption = "data/lake",
-    as_json: JsonOption = False,
-) -> None:
-    """Sign a run in the log of the lake. An approval needs that somebody else prepared it, and that its files verify.
+def _verify_all(lake: str, demand: "Demand", *, as_json: bool) -> None:
+    from flows.runs.trust.verification import verify_every_run
 
-    Without a key the name is as given, and not verified.
-    """
-    from flows.runs.naming import opened
-    from flows.runs.trust.review import SignOff, sign_off
-    from tasks.lake import log
-
-    held, run = opened(lake, run)
-    entry = sign_off(held, run, SignOff(by, role, note, key))
+    rows = []
+    for run, said, whole in verify_every_run(lake, demand):
+        rows.append({"run": run, "whole": whole, "found": said})
+        if not as_json:
+            console.print(f"run {run}: {said}" if whole else said, markup=False, soft_wrap=True)
+    broken = sum(not row["whole"] for row in rows)
     if as_json:
-        print_json(entry.content())
-        return
-    how = f"signed with the key {entry.signature.key}" if entry.signature else "name as given, not verified"
-    console.print(f"{run}: {entry.role} by {entry.by} ({how}), entry {entry.n}", markup=False, soft_wrap=True)
-    _print_head(log.head(held))
+        print_json(rows)
+    else:
+        console.print(f"{len(rows) - broken} of {len(rows)} runs are whole", markup=False)
+    if broken:
+        raise typer.Exit(ExitCode.INTEGRITY)
 
 
 @keys_app.command(epilog="Example: evenhand keys new audits.pem")
@@ -126,7 +133,7 @@ def show(
     if as_json:
         print_json([entry.model_dump(mode="json", exclude_defaults=True) for entry in found])
     else:
-        print_rows(console, "log of the lake", [_row(entry) for entry in found])
+        print_rows(console, "log of the lake", [entry_row(entry) for entry in found])
 
 
 @log_app.command("verify", epilog="Example: evenhand log verify --head 12:3f9c0000000000000000000000000000000000...")
@@ -158,13 +165,14 @@ def print_head(lake: LakeOption = "data/lake") -> None:
     typer.echo(f"{head.n}:{head.sha256}")
 
 
-def _print_head(head: Any) -> None:
-    console.print(f"head of the log, to be kept elsewhere: {head.n}:{head.sha256}", soft_wrap=True)
-
-
-def _row(entry: Any) -> dict[str, Any]:
+def entry_row(entry: "log.Entry") -> dict[str, Any]:
+    """An entry of the log as a row of a table."""
     who = f"{entry.by} ({entry.role})" if entry.role else entry.by
     words = entry.text or " -> ".join(each for each in (entry.key, entry.successor) if each)
+    if entry.owner:
+        words = f"{entry.owner} until {entry.due}: {words}"
+    elif entry.closes:
+        words = f"done, entry {entry.closes}: {words}".removesuffix(": ")
     signed = entry.signature.key if entry.signature else ""
     return {
         "n": entry.n,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from flows.cli.options import LakeOption, LatestArgument
-from flows.cli.results.answers import FormatOption, JsonOption, ask, print_answer
+from flows.cli.results.answers import FormatOption, JsonOption, RawOption, ask, print_answer
 from flows.cli.summary import robustness_words
 from flows.cli.terminal import errors, print_json, visible
 from schemas.errors import SpecError, nearest
@@ -49,6 +49,7 @@ def verdicts(
     theory: Annotated[Theory | None, typer.Option(help="Only this kind of harm.")] = None,
     format_: FormatOption = "table",
     as_json: JsonOption = False,
+    raw: RawOption = False,
 ) -> None:
     """Print the state of every theory of harm, and of each judged group, with effect, verdict interval and limit."""
     from schemas.tables.verdicts import published  # loads pyarrow
@@ -61,7 +62,8 @@ def verdicts(
     if as_json or format_ == "json":
         print_json(said)
     elif format_ == "csv":
-        print_answer([dict(zip(said["columns"], row, strict=True)) for row in said["rows"]], said["columns"], format_)
+        listed = [dict(zip(said["columns"], row, strict=True)) for row in said["rows"]]
+        print_answer(listed, said["columns"], format_, raw=raw)
     else:
         print_answer([_in_words(row) for row in rows], [], format_)
         for sentence in way_on(rows):

@@ -1,7 +1,8 @@
-"""Command ``evenhand status``: how every year of every audit stands."""
+"""Command ``evenhand status``: how every audit and year of a lake stands, and what waits for a person."""
 
+import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,9 +12,11 @@ from flows.cli.options import JsonOption, LakeOption
 from flows.cli.summary import print_rows
 from flows.cli.terminal import console, print_json
 from flows.cli.years.stages import aligned, matrix
+from schemas.terms import ExitCode
 from tasks.pipeline.progress import duration
 
 if TYPE_CHECKING:
+    from flows.operations.overview import AuditAtAGlance, Overview
     from flows.operations.partition_status import PartStatus, YearOfPartitions
     from flows.operations.status import Standing
 
@@ -21,6 +24,11 @@ app = typer.Typer()
 
 _LETTERS = 60
 """Of a reason; --long has it whole."""
+_WATCH_SECONDS = 10
+_DAYS = 2
+"""From so many days on, an age is told in days."""
+_NAMED = 3
+"""Of what waits; --json has all."""
 
 
 @app.command(epilog="Example: evenhand status --years 2018-2024, or: evenhand status --long")
@@ -38,33 +46,105 @@ def status(
     by: Annotated[
         bool, typer.Option("--by", help="Of audits with `by`: a line a partition, those that failed first.")
     ] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Print it again every 10 seconds, until Ctrl-C.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Print how every year of every audit of the lake stands. Always exits 0 if it can be told."""
+    """Print how every audit and year of the lake stands, and what waits for a person. Exit 5 if a run is overdue.
+
+    The server of PREFECT_API_URL, if one is named, is asked for the next dates.
+    """
+    asked = _Asked(lake, years, long, by, as_json)
+    while watch:
+        console.clear()
+        _print(asked)
+        time.sleep(_WATCH_SECONDS)
+    if _print(asked):
+        raise typer.Exit(ExitCode.INFRASTRUCTURE)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What the command line asks for."""
+
+    lake: str
+    years: str | None
+    long: bool
+    by: bool
+    as_json: bool
+
+
+def _print(asked: _Asked) -> bool:
+    """Print it once; whether a run is overdue."""
+    from flows.operations.overview import overview
     from flows.operations.partition_status import partition_status
     from flows.operations.status import status as standing
     from flows.partitions.years import parse_years
     from tasks.lake.store import open_lake
 
-    found, parted = standing(open_lake(lake)), partition_status(open_lake(lake))
-    if years is not None:
-        found = list(_of_years(found, years))
-        parted = [year for year in parted if year.year in parse_years(years)]
-    if as_json:
-        print_json([*map(asdict, found), *map(asdict, parted)])
-        return
+    lake = open_lake(asked.lake)
+    found, parted = standing(lake), partition_status(lake)
+    whole = overview(lake, found)
+    if asked.years is not None:
+        found = list(_of_years(found, asked.years))
+        parted = [year for year in parted if year.year in parse_years(asked.years)]
+    if asked.as_json:
+        years = [*map(asdict, found), *map(asdict, parted)]
+        print_json({**asdict(whole), "overdue": whole.overdue, "years": years})
+    else:
+        _print_years(asked, found, parted, whole)
+        _print_waiting(whole)
+    return whole.overdue
+
+
+def _print_years(
+    asked: _Asked, found: "Sequence[Standing]", parted: "Sequence[YearOfPartitions]", whole: "Overview"
+) -> None:
     if not (found or parted):
-        console.print(f"the lake {lake} has no audit of any year yet", markup=False, soft_wrap=True)
+        console.print(f"the lake {asked.lake} has no audit of any year yet", markup=False, soft_wrap=True)
+    if whole.audits:
+        print_rows(console, "audits", [_glance(audit) for audit in whole.audits])
     for audit in dict.fromkeys(year.audit for year in found):
         mine = [year for year in found if year.audit == audit]
-        rows = aligned([_long(year) for year in mine]) if long else [_short(year) for year in mine]
+        rows = aligned([_long(year) for year in mine]) if asked.long else [_short(year) for year in mine]
         print_rows(console, f"years of {audit}", rows)
     if parted:
         print_rows(console, "years by partitions", [_counts(year) for year in parted])
-    for year in parted if by else ():
+    for year in parted if asked.by else ():
         print_rows(
             console, f"{year.audit} {year.year} by {year.column}", [_partition(part) for part in year.partitions]
         )
+
+
+def _glance(audit: "AuditAtAGlance") -> dict[str, Any]:
+    return {
+        "audit": audit.audit,
+        "last run": f"{audit.year} {audit.state}",
+        "ended": audit.ended.replace("T", " ")[:16],
+        "age": "" if audit.age_days is None else _age(audit.age_days),
+        "next": audit.next_run,
+        "overdue": audit.overdue,
+    }
+
+
+def _age(days: float) -> str:
+    return f"{days:.0f} days" if days >= _DAYS else duration(days * 24 * 3600)
+
+
+def _print_waiting(whole: "Overview") -> None:
+    """What else an operator has to know, a line each; nothing of what is in order."""
+    free = f"{whole.disk_free / 2**30:.1f} of {whole.disk / 2**30:.1f} GB free"
+    lines = [("disk", free), *([("server", whole.server)] if whole.server else [])]
+    lines += [("at work", f"{lock.lock} {lock.who}".rstrip()) for lock in whole.locks]
+    for title, names in (
+        ("alerts not delivered", whole.undelivered),
+        ("runs nobody signed", whole.unsigned),
+        ("remediations overdue", whole.remediations_overdue),
+    ):
+        if names:
+            more = f" and {len(names) - _NAMED} more" * (len(names) > _NAMED)
+            lines.append((title, f"{len(names)} ({'; '.join(names[:_NAMED])}{more})"))
+    for title, said in lines:
+        console.print(f"{title}: {said}", markup=False, soft_wrap=True)
 
 
 def _counts(year: "YearOfPartitions") -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from flows.partitions.attempts.reading import folder_of, latest, lock_of
 from flows.partitions.attempts.record import Attempt, YearState
+from flows.supervision.crash import report_crash
 from schemas.errors import EvenhandError, TooFewError
 from schemas.terms import ExitCode
 from tasks.lake.store import Lake
@@ -68,8 +69,14 @@ def recorded(lake: Lake, audit: str, year: int, value: str = "", **known: Any) -
         except EvenhandError as error:
             recorder.end(YearState.FAILED, error.exit_code, str(error))
             raise
-        except Exception as error:
+        except OSError as error:
             recorder.end(YearState.FAILED, ExitCode.INFRASTRUCTURE, f"{type(error).__name__}: {error}")
+            raise
+        except (
+            Exception
+        ) as error:  # its words may hold values of rows: they stay out of the record, which a server shows
+            told = report_crash(error, ["--lake", lake.location])
+            recorder.end(YearState.FAILED, ExitCode.INFRASTRUCTURE, told)
             raise
 
 

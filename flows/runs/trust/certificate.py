@@ -19,6 +19,8 @@ from tasks.lake import log
 from tasks.lake.signatures import Signature, digest_of, signer
 from tasks.lake.store import Lake
 
+SIGNATURE = "manifest.sig.json"
+
 
 class SignedManifest(BaseModel):
     """The signature of a manifest, and when it was made."""
@@ -31,7 +33,7 @@ class SignedManifest(BaseModel):
 
 def signature_path(run: str) -> str:
     """Where the signature of a run's manifest lies."""
-    return f"runs/{run}/manifest.sig.json"
+    return f"runs/{run}/{SIGNATURE}"
 
 
 def logged_path(run: str) -> str:
@@ -48,12 +50,14 @@ def certify(lake: Lake, run: str) -> log.Entry:
         IntegrityError: the log cannot be gone on with.
     """
     content, who = read_manifest(lake, run), signer()
+    files: dict[str, str] = {}
     if who is None:
         lake.storage.discard(signature_path(run))
     else:
-        made = SignedManifest(signature=who.sign("manifest", content), time=_now())
-        lake.write_file(signature_path(run), made.model_dump_json(indent=1).encode(), f"tmp/{run}-signature.json")
-    entry = log.append(lake, "run published", who, run=run, manifest_sha256=digest_of(content))
+        made = SignedManifest(signature=who.sign("manifest", content), time=_now()).model_dump_json(indent=1).encode()
+        lake.write_file(signature_path(run), made, f"tmp/{run}-signature.json")
+        files = {SIGNATURE: hashlib.sha256(made).hexdigest()}
+    entry = log.append(lake, "run published", who, run=run, manifest_sha256=digest_of(content), files=files)
     lake.write_file(logged_path(run), _note(entry), f"tmp/{run}-logged.json")
     return entry
 
@@ -97,6 +101,10 @@ def problems(lake: Lake, run: str, manifest: dict[str, Any], found: list[log.Ent
         where = lake.storage.where(logged_path(run))
         yield f"{where} is missing or is not the file that was written; run the audit again"
     yield from _marks(lake, run, found)
+    signature = hashlib.sha256(lake.storage.read(signature_path(run)) or b"").hexdigest()
+    if SIGNATURE in entry.files and entry.files[SIGNATURE] != signature:
+        where = lake.storage.where(signature_path(run))
+        yield f"{where} is missing or is not the signature that was logged (entry {entry.n})"
 
 
 def _marks(lake: Lake, run: str, found: Sequence[log.Entry]) -> Iterator[str]:

@@ -25,7 +25,7 @@ def check_log(lake: Lake, kept: str | None = None) -> int:
     if anchor and (said := log.kept_head(lake, anchor.n, anchor.sha256)):
         problems.append(said)
     if not problems:
-        problems += _without_entry(lake)
+        problems += [*_without_entry(lake), *_by_retired_keys(lake)]
     if problems:
         raise IntegrityError("\n".join([f"the log of {lake.location}: {len(problems)} problems:", *problems]))
     return log.head(lake).n
@@ -40,6 +40,17 @@ def _without_entry(lake: Lake) -> Iterator[str]:
             yield f"{run} has no entry in the log; find out who put the run there, or whether the log was cut short"
         elif found[run].manifest_sha256 != digest_of(read_manifest(lake, run)):
             yield f"manifest of {run} is not the one that was logged ({found[run].words()})"
+
+
+def _by_retired_keys(lake: Lake) -> Iterator[str]:
+    """Entries that a key signed after it was retired."""
+    retired: dict[str, log.Entry] = {}
+    for entry in log.entries(lake):
+        key = entry.signature.key if entry.signature else ""
+        if key in retired:
+            yield f"{entry.words()} is signed by {key}, a key that was retired before ({retired[key].words()})"
+        if entry.event == "key retired":
+            retired[entry.key] = entry
 
 
 def _head_of(kept: str) -> log.Head:

@@ -1,85 +1,195 @@
-"""Review of a run: who prepared, reviewed, approved, rejected or withdrew it, by entries of the lake's log.
+"""Where runs stand in their review, by the entries of the lake's log: who signed what, and what is open.
 
-What is signed is the run's manifest. A name is what somebody said; only a key tells whose entry it is (ui.md 6 of the
-specs has the rules).
+What people may sign: ``signoff``. Notes and remediations: ``notes``. Nothing is written here.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal, get_args
 
 from flows.runs.manifest import read_manifest
-from flows.runs.trust.verification import verify_run
-from schemas.errors import SpecError, nearest
+from flows.runs.naming import run_ids
+from flows.runs.trust.notes import Remediation, remediations
+from flows.runs.trust.signoff import ENDING, prepared_by_another, signed, standing
+from schemas.errors import IntegrityError
 from tasks.lake import log
-from tasks.lake.signatures import digest_of, signer
+from tasks.lake.signatures import digest_of, holds
 from tasks.lake.store import Lake
 
-Role = Literal["prepared", "reviewed", "approved", "rejected", "withdrawn"]
-ROLES: tuple[str, ...] = get_args(Role)
-WITH_TEXT = ("rejected", "withdrawn")
+UNSIGNED = "unsigned"
+_RISING = ("prepared", "reviewed", "approved")
 
 
 @dataclass(frozen=True)
-class SignOff:
-    """What somebody signs."""
+class Review:
+    """Where a run stands."""
 
-    by: str
-    role: str
-    text: str = ""
-    key: Path | None = None
-    """Private key; that of the environment if None."""
+    run: str
+    state: str
+    """unsigned, prepared, reviewed, approved, rejected or withdrawn."""
+    signatures: tuple[log.Entry, ...]
+    """Those that count, in their order."""
+    manifest_sha256: str
+    """What they are of; empty where the log has no entry of the run."""
+    open: tuple[Remediation, ...]
+    """Remediations that are open, of this run and of earlier ones of the same audit, year and partition."""
+
+    @property
+    def overdue(self) -> tuple[Remediation, ...]:
+        """Those of them whose last day is over."""
+        return tuple(each for each in self.open if each.overdue())
 
 
-def sign_off(lake: Lake, run: str, said: SignOff) -> log.Entry:
-    """Add a signature to the log.
+@dataclass(frozen=True)
+class Outstanding:
+    """What people still have to do in a lake."""
+
+    unsigned: tuple[str, ...]
+    """Runs that nobody signed, of those that are valid: the protected one of a year, else the last."""
+    open: tuple[Remediation, ...]
+    overdue: tuple[Remediation, ...]
+
+
+def review_of(lake: Lake, run: str, logged: Sequence[log.Entry] | None = None) -> Review:
+    """Where one run stands, by its manifest as it is now.
+
+    Args:
+        lake: that holds it.
+        run: its id.
+        logged: all entries of the log, where they were read; they are read if None.
 
     Raises:
-        SpecError: no such run or role, no name, or a rule of review is not kept.
-        IntegrityError: an approval of a run whose files are not as they were written.
+        SpecError: no such run.
+        IntegrityError: the manifest is not the one that was written, or a signature is not one of its entry.
     """
-    manifest = read_manifest(lake, run)
-    _check(said)
-    if said.role == "approved":
-        _check_prepared(run, said.by, log.entries(lake, run))
-        verify_run(lake.location, run)
-    return log.append(
-        lake,
-        "signed off",
-        signer(said.key),
-        run=run,
-        manifest_sha256=digest_of(manifest),
-        by=said.by.strip(),
-        role=said.role,
-        text=said.text,
+    found = log.entries(lake) if logged is None else logged
+    open_ = tuple(each for each in remediations(found) if _stem(each.run) == _stem(run))
+    return _review(run, [entry for entry in found if entry.run == run], digest_of(read_manifest(lake, run)), open_)
+
+
+def reviews(lake: Lake, logged: Sequence[log.Entry] | None = None) -> list[Review]:
+    """Where the valid run of every audit, year and partition stands, by the log alone.
+
+    Args:
+        lake: that holds them.
+        logged: all entries of the log, where they were read; they are read if None.
+
+    Raises:
+        IntegrityError: a file of the log is no entry, or a signature is not one of its entry.
+    """
+    every = log.entries(lake) if logged is None else logged
+    by_run: dict[str, list[log.Entry]] = defaultdict(list)
+    by_stem: dict[str, list[str]] = defaultdict(list)
+    open_: dict[str, list[Remediation]] = defaultdict(list)
+    for entry in every:
+        by_run[entry.run].append(entry)
+    for run in run_ids(lake):
+        by_stem[_stem(run)].append(run)
+    for each in remediations(every):
+        open_[_stem(each.run)].append(each)
+    valid = {stem: max(runs, key=lambda run: _rank(by_run[run])) for stem, runs in by_stem.items()}
+    return [_review(run, by_run[run], _logged(by_run[run]), tuple(open_[stem])) for stem, run in valid.items()]
+
+
+def outstanding(lake: Lake, logged: Sequence[log.Entry] | None = None) -> Outstanding:
+    """What people still have to do: runs without a signature, remediations that are open, and those that are overdue.
+
+    Args:
+        lake: of which it is told.
+        logged: all entries of the log, where they were read; they are read if None.
+
+    Raises:
+        IntegrityError: as ``reviews`` says.
+    """
+    every = log.entries(lake) if logged is None else logged
+    open_ = tuple(remediations(every))
+    unsigned = tuple(each.run for each in reviews(lake, every) if each.state == UNSIGNED)
+    return Outstanding(unsigned, open_, tuple(each for each in open_ if each.overdue()))
+
+
+def remarks(lake: Lake, found: Review, every: Sequence[log.Entry]) -> list[str]:
+    """Sentences on what else is to be known of a review: the run before, names that no key vouches for, old reports.
+
+    Args:
+        lake: that holds the run.
+        found: where it stands.
+        every: all entries of the log.
+    """
+    said = [] if found.state == "approved" else [approved_before(lake, found.run, every)]
+    unverified = dict.fromkeys(entry.by for entry in found.signatures if entry.signature is None)
+    said += [f"{', '.join(unverified)}: name as given, not verified."] if unverified else []
+    made = log.newest([entry for entry in every if entry.run == found.run], ("report made",))
+    last = found.signatures[-1] if found.signatures else None
+    if last is not None and (made is None or made.n < last.n):
+        was = f"the one made later (entry {made.n})" if made else "the one in the lake, a draft"
+        said.append(f"No report shows entry {last.n} yet, the newest is {was}: evenhand report {found.run}")
+    return [each for each in said if each]
+
+
+def approved_before(lake: Lake, run: str, every: Sequence[log.Entry]) -> str:
+    """A sentence on the run before of the same audit, year and partition, if it was approved; empty if not.
+
+    Args:
+        lake: that holds the runs.
+        run: one that nobody approved.
+        every: all entries of the log.
+    """
+    published = {entry.run: entry.n for entry in every if entry.event == "run published"}
+    own = published.get(run, len(every) + 1)
+    earlier = [name for name in run_ids(lake) if name != run and _stem(name) == _stem(run)]
+    before = max(
+        (name for name in earlier if published.get(name, 0) < own), key=lambda n: published.get(n, 0), default=None
     )
+    if before is None:
+        return ""
+    review = review_of(lake, before, every)
+    approved = next((entry for entry in reversed(review.signatures) if entry.role == "approved"), None)
+    if review.state != "approved" or approved is None:
+        return ""
+    return f"The run before, {before}, was approved by {approved.by}, {_difference(lake, run, before)}."
 
 
-def _check(said: SignOff) -> None:
-    if said.role not in ROLES:
-        raise SpecError(f"--role {said.role!r} is none; {nearest(said.role, ROLES)}")
-    if not said.by.strip():
-        raise SpecError("--as is empty: give the name of who signs")
-    if said.role in WITH_TEXT and not said.text.strip():
-        raise SpecError(f"{said.role} needs a reason; give it with --note")
-    if len(said.text) > log.MOST_TEXT:
-        raise SpecError(f"--note has {len(said.text):,} letters, and at most {log.MOST_TEXT:,} are kept")
+def _difference(lake: Lake, run: str, before: str) -> str:
+    one, other = read_manifest(lake, run), read_manifest(lake, before)
+    if one["source_sha256"] != other["source_sha256"]:
+        return "on other data"
+    return "by another spec" if one["spec"] != other["spec"] else "by other code"
 
 
-def _check_prepared(run: str, by: str, found: Sequence[log.Entry]) -> None:
-    """An approval needs that somebody else prepared the run, and did not withdraw since."""
-    signed = [entry for entry in found if entry.event == "signed off"]
-    others = [entry for entry in signed if entry.role == "prepared" and _name(entry.by) != _name(by)]
-    if not others:
-        raise SpecError(
-            f"{run} was not prepared by anybody but {by}: an approval needs `evenhand signoff {run} --role prepared` "
-            "by another name before it"
-        )
-    last = max(entry.n for entry in others)
-    if any(entry.role in WITH_TEXT and entry.n > last for entry in signed):
-        raise SpecError(f"{run} was {signed[-1].role} after it was prepared; it has to be prepared again first")
+def _review(run: str, found: Sequence[log.Entry], manifest_sha256: str, open_: tuple[Remediation, ...]) -> Review:
+    counting = standing(signed(found, manifest_sha256))
+    for entry in counting:
+        if entry.signature is not None and not holds(entry.signature, "log", entry.content()):
+            raise IntegrityError(
+                f"{entry.words()} ({entry.role} by {entry.by}) has a signature that is not of it: it was altered; "
+                "`evenhand log verify` looks at the whole log"
+            )
+    return Review(run, _state(counting), tuple(counting), manifest_sha256, open_)
 
 
-def _name(by: str) -> str:
-    return " ".join(by.casefold().split())
+def _state(found: Sequence[log.Entry]) -> str:
+    """The highest of what counts; an approval counts after somebody else has prepared the run."""
+    if found and found[0].role in ENDING:
+        return found[0].role
+    reached = {
+        entry.role
+        for place, entry in enumerate(found)
+        if entry.role != "approved" or prepared_by_another(entry.by, found[:place])
+    }
+    return next((role for role in reversed(_RISING) if role in reached), UNSIGNED)
+
+
+def _rank(found: Sequence[log.Entry]) -> tuple[bool, int]:
+    """Whether the run is protected, and when it was published: the greatest of several is the valid one."""
+    mark, published = log.newest(found, ("protected", "unprotected")), log.newest(found, ("run published",))
+    return mark is not None and mark.event == "protected", published.n if published else 0
+
+
+def _logged(found: Sequence[log.Entry]) -> str:
+    published = log.newest(found, ("run published",))
+    return published.manifest_sha256 if published else ""
+
+
+def _stem(run: str) -> str:
+    """What the ids of all runs of one audit, year and partition begin with."""
+    return run.rpartition("-")[0]

@@ -5,6 +5,7 @@ partitions, its report and its manifest. Other files of the lake belong to no ru
 ``flows.runs.trust.chain``.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
@@ -48,6 +49,7 @@ def verify_run(
     problems = [problem for path, digest in sorted(wanted.items()) if (problem := _problem(lake, path, digest))]
     problems += [str(lake.altered(record_of(p))) for p in unsealed if not _says(lake, p)]
     problems += _altered_report(lake, run, manifest)
+    problems += _rewritten(lake, run)
     problems += [
         f"{lake.storage.where(path)} is not named by the manifest; find out who put it there, and move it elsewhere"
         for path in _unnamed(lake, run, partitions, manifest)
@@ -72,6 +74,23 @@ def verify_run(
     }
 
 
+def verify_every_run(root: str, demand: Demand = NOTHING_ASKED) -> Iterator[tuple[str, str, bool]]:
+    """Check every run of a lake: its id, what was found in words, and whether it is whole.
+
+    Raises:
+        SpecError: there is no lake, or a file of a key holds none.
+    """
+    lake = open_lake(root)
+    logged = log.entries(lake)
+    for run in sorted(path.split("/")[1] for path in lake.storage.glob("runs/*/manifest.json")):
+        try:
+            outcome = verify_run(root, run, demand, logged)
+        except IntegrityError as error:
+            yield run, str(error), False
+        else:
+            yield run, f"all {outcome['files']} files are as they were written; {outcome['signature']}", True
+
+
 def _require_manifest(lake: Lake, run: str) -> None:
     """Raise if a run lost its manifest, as opposed to one that never existed."""
     named = run not in ("", "..") and PurePosixPath(run).name == run
@@ -91,6 +110,14 @@ def _problem(lake: Lake, path: str, digest: str) -> str | None:
     except IntegrityError as error:
         return str(error)
     return None
+
+
+def _rewritten(lake: Lake, run: str) -> Iterator[str]:
+    """A manifest that says the same in other bytes, such as other blanks: its seal is of what it says."""
+    path = f"runs/{run}/manifest.json"
+    content = lake.storage.read(path) or b""
+    if content != json.dumps(json.loads(content), indent=1).encode():
+        yield f"{lake.storage.where(path)} says the same in other bytes than were written; run that audit again"
 
 
 def _says(lake: Lake, partition: Partition) -> bool:

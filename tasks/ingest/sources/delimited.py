@@ -5,6 +5,7 @@ their digest and their common header. Rows of one file: ``text`` and ``parquet``
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -64,7 +65,7 @@ def header(source: Source) -> list[str]:
 
 def _names(source: Source, path: Path) -> list[str]:
     names: list[str] = _FORMATS[source.kind].names(source, path)
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
         raise DataQualityError(f"{path.name}: the header names {twice} more than once; every column needs its own name")
     return names

@@ -1,7 +1,15 @@
-"""One Parquet file, its columns as text."""
+"""One Parquet file, its columns as text, within limits.
 
-from collections.abc import Sequence
+A footer is judged by its size before it is read. Rows are decoded in batches, and text that repeats stays a dictionary
+until its length as text is known, so that a small file cannot fill the memory.
+"""
+
+import struct
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,25 +17,126 @@ import pyarrow.parquet as pq
 
 from schemas.audit.source import Source
 from schemas.errors import DataQualityError
+from tasks.ingest.sources.kept_lines import FREE_BYTES, MOST_RATIO
+from tasks.ingest.sources.text import MOST_COLUMNS
+
+MOST_FOOTER: Final = 64_000_000
+"""Bytes of the footer, which describes every column of every group of rows."""
+_MAGIC, _LOCKED = b"PAR1", b"PARE"
+_ROWS: Final = 65_536
+"""Rows that are decoded at a time."""
+_LONGEST_REASON: Final = 200
+_VARIED: Final = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
 
 
 def names(source: Source, path: Path) -> list[str]:  # noqa: ARG001 the same call for every format
-    """Names of the file's columns, in order."""
-    return list(_open(path).schema_arrow.names)
+    """Names of the file's columns, in order.
+
+    Raises:
+        DataQualityError: the file cannot be read, has no rows, too many columns, or two of one name.
+    """
+    with _refused(path), _opened(path) as file:
+        return list(file.schema_arrow.names)
 
 
 def table(source: Source, path: Path, columns: Sequence[str]) -> tuple[pa.Table, list[int]]:  # noqa: ARG001
-    """The named columns as text, and the numbers of broken rows: none here."""
-    return _as_text(_open(path).read(columns=list(columns))), []
+    """The named columns as text, and the numbers of broken rows: none here.
+
+    Raises:
+        DataQualityError: as ``names``; or a column holds no plain values, or text that is not UTF-8.
+    """
+    with _refused(path), _opened(path, columns) as file:
+        _check_plain(file.schema_arrow, columns)
+        schema = pa.schema([(name, pa.string()) for name in columns])
+        return pa.Table.from_batches(_batches(file, path, columns), schema), []
 
 
-def _open(path: Path) -> pq.ParquetFile:
+class _FaultError(ValueError):
+    """What is wrong with a file, in our own words."""
+
+
+@contextmanager
+def _refused(path: Path) -> Iterator[None]:
+    """Turn whatever a damaged file makes the library raise into one error with a reason."""
     try:
-        return pq.ParquetFile(path)
-    except pa.ArrowException as error:
-        raise DataQualityError(f"{path.name} is not a Parquet file: {error}") from error
+        yield
+    except _FaultError as error:
+        raise DataQualityError(f"{path.name} could not be read as Parquet: {error}") from error
+    except (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError, MemoryError) as error:
+        reason = " ".join(str(error).split())[:_LONGEST_REASON] or type(error).__name__
+        raise DataQualityError(
+            f"{path.name} could not be read as Parquet: {reason}; if it is Parquet, write or fetch it again"
+        ) from error
 
 
-def _as_text(table: pa.Table) -> pa.Table:
-    columns = [pc.fill_null(pc.cast(column, pa.string()), "") for column in table.columns]
-    return pa.table(columns, names=table.column_names)
+@contextmanager
+def _opened(path: Path, varied: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
+    """The file behind its checks; ``varied`` are columns whose text is to stay a dictionary."""
+    _check_footer(path)
+    with pq.ParquetFile(path) as plain:
+        _check_shape(plain)
+        _check_size(path, sum(plain.metadata.row_group(i).total_byte_size for i in range(plain.num_row_groups)))
+        texts = [f.name for f in plain.schema_arrow if f.name in varied and any(kind(f.type) for kind in _VARIED)]
+    with pq.ParquetFile(path, read_dictionary=texts, page_checksum_verification=True) as file:
+        yield file
+
+
+def _check_footer(path: Path) -> None:
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        file.seek(max(size - 8, 0))
+        end = file.read(8)
+    if size < 12 or end[4:] not in (_MAGIC, _LOCKED):
+        raise _FaultError("it does not end as Parquet does; it was cut short, or is another kind of file")
+    if end[4:] == _LOCKED:
+        raise _FaultError("it is encrypted; write it without encryption")
+    (footer,) = struct.unpack("<I", end[:4])
+    if footer > MOST_FOOTER:
+        raise _FaultError(f"its footer has {footer:,} bytes, and at most {MOST_FOOTER:,} are read; is it a table?")
+    if not 0 < footer <= size - 12:
+        raise _FaultError(f"its footer is said to have {footer:,} bytes, which the file does not hold; fetch it again")
+
+
+def _check_shape(file: pq.ParquetFile) -> None:
+    if file.metadata.num_columns > MOST_COLUMNS:
+        raise _FaultError(f"it has {file.metadata.num_columns:,} columns, and at most {MOST_COLUMNS:,} are read")
+    twice = sorted(name for name, times in Counter(file.schema_arrow.names).items() if times > 1)
+    if twice:
+        raise _FaultError(f"it names {twice} more than once; every column needs its own name")
+    if not file.metadata.num_columns or file.metadata.num_rows < 1:
+        raise _FaultError("it has no rows; give a table with rows")
+
+
+def _check_size(path: Path, unpacked: int) -> None:
+    if unpacked > max(FREE_BYTES, MOST_RATIO * path.stat().st_size):
+        raise _FaultError(f"it unpacks to more than {MOST_RATIO} times its size, which no table does; give it as CSV")
+
+
+def _check_plain(schema: pa.Schema, columns: Sequence[str]) -> None:
+    for name in columns:
+        if pa.types.is_nested(schema.field(name).type):
+            raise _FaultError(f"column {name!r} is nested ({schema.field(name).type}); give it one plain value a row")
+
+
+def _batches(file: pq.ParquetFile, path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """The rows as text, a batch at a time, stopped where text grows far beyond the file."""
+    total = 0
+    for batch in file.iter_batches(_ROWS, columns=list(columns)):
+        batch = batch.select(list(columns))
+        total += sum(_length(column) for column in batch.columns)
+        _check_size(path, total)
+        yield pa.RecordBatch.from_arrays([_as_text(column) for column in batch.columns], names=list(columns))
+
+
+def _length(column: pa.Array) -> int:
+    """Bytes of a column as text: of a dictionary without making that text."""
+    if pa.types.is_dictionary(column.type) and any(kind(column.type.value_type) for kind in _VARIED):
+        column.validate(full=True)  # an index beyond the dictionary would read elsewhere
+        return int(pc.sum(pc.binary_length(column.dictionary).take(column.indices)).as_py() or 0)
+    return int(column.nbytes)
+
+
+def _as_text(column: pa.Array) -> pa.Array:
+    text = pc.fill_null(pc.cast(column, pa.string()), "")
+    text.validate(full=True)  # text that is not UTF-8 would fail far from here
+    return text

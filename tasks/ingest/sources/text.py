@@ -17,6 +17,7 @@ from schemas.errors import DataQualityError
 from tasks.ingest.sources.kept_lines import KeptLines
 from tasks.ingest.sources.records import Dialect, Records
 
+MOST_COLUMNS: Final = 10_000
 _BLOCK: Final = 2**20
 """Bytes that the parser takes at a time; a longer record gets a larger block."""
 
@@ -25,9 +26,15 @@ def names(source: Source, path: Path) -> list[str]:
     """Names of the file's columns in order: its first record, or those that the spec gives.
 
     Raises:
-        DataQualityError: the file is empty, is not text, or its first record is not as long as the spec's header.
+        DataQualityError: the file is empty, is not text, has too many columns, or its first record is not as long as
+            the spec's header.
     """
     first = _first_record(source, path)
+    if len(first) > MOST_COLUMNS:
+        raise DataQualityError(
+            f"{path.name} has {len(first):,} columns in its first row, and at most {MOST_COLUMNS:,} are read; "
+            "is source.delimiter right?"
+        )
     if source.header and len(first) != len(source.header):
         raise DataQualityError(
             f"{path.name} has {len(first)} columns in its first row and source.header names {len(source.header)}; "

@@ -69,7 +69,7 @@ class CecTraining(MethodSettings):
 class CecSettings(MatchingSettings):
     """Counterfactual explanation consistency (CEC): whether a model has the same reasons for comparable applicants."""
 
-    memory: ClassVar[Growth] = Growth(235, 8.5)
+    memory: ClassVar[Growth] = Growth(235, 8.5, "asked", 1.5)
     paper: ClassVar[dict[str, Any]] = {"winsorise": None, "relabelled_draws": 0}
     trained: ClassVar[dict[str, type[MethodSettings]]] = {"training": CecTraining}
 

@@ -61,7 +61,7 @@ _ENDS_SOUGHT = 500
 class PublishSettings(StageSettings):
     """Settings of the disclosure pass."""
 
-    memory: ClassVar[Growth] = Growth(220, 13)
+    memory: ClassVar[Growth] = Growth(220, 13, "asked", 1.2)
 
     protected: tuple[Protected, ...]
     disclosure: Disclosure

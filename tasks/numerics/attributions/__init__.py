@@ -7,15 +7,21 @@ mean over the path of the logit's derivative by ``x_j``. They have a closed form
 Scope: the choice among them for a network.
 """
 
-from tasks.numerics.attributions.piecewise import Piecewise
+from typing import TYPE_CHECKING
+
 from tasks.numerics.attributions.quadrature import Quadrature, Rule
 from tasks.numerics.networks.parameters import Network
 
-__all__ = ["Piecewise", "Quadrature", "Rule", "of_network"]
+if TYPE_CHECKING:
+    from tasks.numerics.attributions.piecewise import Piecewise
+
+__all__ = ["Quadrature", "Rule", "of_network"]
 
 
-def of_network(network: Network, rule: Rule | None = None) -> Piecewise | Quadrature:
+def of_network(network: Network, rule: Rule | None = None) -> "Piecewise | Quadrature":
     """The attributor of a network: the closed form of a ReLU network without a rule, else a quadrature."""
     if network.activation == "relu" and rule is None:
+        from tasks.numerics.attributions.piecewise import Piecewise  # numba, and who only reads models needs none
+
         return Piecewise(network)
     return Quadrature(network, rule or Rule())

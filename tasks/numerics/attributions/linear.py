@@ -93,5 +93,5 @@ def is_kept(content: bytes) -> bool:
     try:
         said = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["model"])
         return bool(said["kind"] == KIND)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return False

@@ -7,6 +7,8 @@ rows, as it is but for rare categories; resamples that do not come to rest are f
 Scope: resamples, coefficients and cuts. What a model is fitted to: ``tasks.scoring.refitting``.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
@@ -14,7 +16,8 @@ from scipy.special import expit
 from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.statistics.logit import fit_logit
 
-Counts = NDArray[np.int32]
+Counts = NDArray[np.uint8]
+"""How often rows are drawn: of one of n rows, more than 255 times of n has a chance below 1e-300."""
 
 CLOSE = 1e-5
 """A resample rests when no coefficient moves by more: a hundredth of a percent of what sampling moves it by."""
@@ -31,12 +34,18 @@ def resampled(part: Longs, draws: int, rng: np.random.Generator) -> Counts:
         draws: Resamples.
         rng: Draws rows.
     """
-    found = np.zeros((len(part), draws), np.int32)
+    found = np.zeros((len(part), draws), np.uint8)
     for number in np.unique(part):
         rows = np.flatnonzero(part == number)
         for draw in range(draws):
             found[rows, draw] = np.bincount(rng.integers(0, len(rows), len(rows)), minlength=len(rows))
     return found
+
+
+def blocks(rows: int, draws: int) -> Iterator[slice]:
+    """Resamples that are worked on at once."""
+    width = max(1, CELLS // max(rows, 1))
+    yield from (slice(first, min(first + width, draws)) for first in range(0, draws, width))
 
 
 def refitted(x: Floats, y: Bools, counts: Counts, ridge: float) -> Floats:
@@ -51,11 +60,9 @@ def refitted(x: Floats, y: Bools, counts: Counts, ridge: float) -> Floats:
     label = y.astype(np.float64)
     whole = fit_logit(x, label, ridge=ridge)
     found = np.tile(whole.coefficients[:, None], (1, counts.shape[1]))
-    width = max(1, CELLS // max(len(x), 1))
-    for first in range(0, counts.shape[1], width):
-        block = slice(first, first + width)
+    for block in blocks(len(x), counts.shape[1]):
         found[:, block], rests = _together(x, label, counts[:, block], ridge, whole.inverse, found[:, block])
-        for draw in first + np.flatnonzero(~rests):
+        for draw in block.start + np.flatnonzero(~rests):
             rows = np.repeat(np.arange(len(x)), counts[:, draw])
             found[:, draw] = fit_logit(x[rows], label[rows], whole.coefficients, ridge).coefficients
     return found
@@ -85,7 +92,7 @@ def _together(
     return b, rests
 
 
-def rate_matched(index: Floats, count: NDArray[np.int32], denied: int) -> float:
+def rate_matched(index: Floats, count: Counts, denied: int) -> float:
     """The smallest index that is still approved where ``denied`` rows of a resample are to be denied.
 
     Args:

@@ -1,16 +1,21 @@
 """Cost of a stage run: wall time, CPU time, true peak memory and the threads that it may use.
 
-Scope: the process that computes the stage. Where several years run in threads of one process, CPU time and memory of
-one include those of the others.
+Scope: the process that computes the stage, and the processes that it starts meanwhile, such as a solver. Where several
+years run in threads of one process, CPU time and memory of one include those of the others.
 """
 
+import ctypes
+import os
 import resource
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
+
+import pyarrow as pa
 
 from tasks.lake.threads import cores as cores
 from tasks.lake.threads import threads as threads
@@ -18,22 +23,75 @@ from tasks.lake.threads import threads as threads
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 _RESET_PEAK = "5"
 """Sets the peak of resident memory to what is resident now (proc(5), Linux 4.0)."""
+_SAMPLE_SECONDS = 0.2
+"""Between two looks at processes that the stage started; one takes less than half a millisecond."""
 
 
 @contextmanager
 def measured() -> Iterator[dict[str, Any]]:
     """Yields a mapping that has the cost of the block when it ends: started, seconds, cpu_seconds, peak and threads."""
     cost: dict[str, Any] = {}
+    _give_back()
     _reset_peak()
     started, wall, cpu = time.time(), time.perf_counter(), cpu_seconds()
-    yield cost
+    with _Children() as children:
+        yield cost
     cost |= {
         "started": started,
         "seconds": round(time.perf_counter() - wall, 3),
         "cpu_seconds": round(cpu_seconds() - cpu, 3),
-        "peak_memory_mb": round(peak_memory_mb(), 1),
+        "peak_memory_mb": round(max(peak_memory_mb(), children.peak_mb), 1),
         "threads": threads(),
     }
+
+
+class _Children:
+    """Samples the memory of this process together with that of the processes that it starts meanwhile, on Linux."""
+
+    def __init__(self) -> None:
+        self.peak_mb = 0.0
+        """Highest sum of a sample with such a process; 0 without one."""
+        self._before = set(_children(os.getpid()))
+        self._ended = Event()
+        self._thread = Thread(target=self._sample, name="memory of children", daemon=True)
+
+    def __enter__(self) -> "_Children":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _sample(self) -> None:
+        while not self._ended.wait(_SAMPLE_SECONDS):
+            family = _family([each for each in _children(os.getpid()) if each not in self._before])
+            if family:
+                self.peak_mb = max(self.peak_mb, sum(map(_resident_mb, [os.getpid(), *family])))
+
+
+def _family(processes: list[int]) -> list[int]:
+    """The processes and all that they started."""
+    return [each for process in processes for each in (process, *_family(_children(process)))]
+
+
+def _children(process: int) -> list[int]:
+    """The processes that a process has started; none where the system does not list them."""
+    found: list[int] = []
+    with suppress(OSError):
+        for task in Path(f"/proc/{process}/task").iterdir():
+            with suppress(OSError):  # the thread has ended
+                found += map(int, (task / "children").read_text(encoding="ascii").split())
+    return found
+
+
+def _resident_mb(process: int) -> float:
+    """Resident memory of a process, of a child without what it shares with others."""
+    with suppress(OSError, ValueError):
+        _, resident, shared, *_ = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()
+        pages = int(resident) - int(shared) * (process != os.getpid())
+        return pages * resource.getpagesize() / 2**20
+    return 0.0
 
 
 def cpu_seconds() -> float:
@@ -50,6 +108,13 @@ def peak_memory_mb() -> float:
         return int(line.split()[1]) / 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1024 if sys.platform != "darwin" else peak / 2**20
+
+
+def _give_back() -> None:
+    """Return to the system what earlier stages freed: the allocators of C and of Arrow keep it for their process."""
+    pa.default_memory_pool().release_unused()
+    with suppress(OSError, AttributeError):  # another C library than glibc has no such function
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _reset_peak() -> None:

@@ -21,6 +21,7 @@ from schemas.report import (
     Report,
     Rows,
     RowsOf,
+    Signature,
     SourceRead,
 )
 from schemas.tables.source import DECISION_DIRECTION, SOURCE_READ, told
@@ -33,6 +34,7 @@ from tasks.reporting.chapters.decide.result import Comparison, Decision, Figures
 from tasks.reporting.chapters.decide.result import Line as Advice
 from tasks.reporting.exports.groups import groups, people
 from tasks.reporting.material import Material
+from tasks.reporting.signatures import Signature as Signed
 
 
 def document(material: Material, decision: Decision, pages: Iterable[str]) -> bytes:
@@ -69,11 +71,15 @@ def report(material: Material, decision: Decision, pages: Iterable[str]) -> Repo
         change=_lines(decision.change),
         next=_lines(decision.next),
         cannot=_lines(decision.cannot),
-        signatures=(),
+        signatures=tuple(_signature(each) for each in material.signed.signatures),
         pages=tuple(pages),
         theories=Rows.model_validate(published(verdicts)),
         warnings=tuple(_warnings(material)),
     )
+
+
+def _signature(each: Signed) -> Signature:
+    return Signature(name=each.by, role=each.role, date=each.day, sha256=each.sha256, key=each.key)
 
 
 def _warnings(material: Material) -> Iterator[str]:

@@ -12,8 +12,8 @@ from typing import Any
 
 from xlsxwriter import Workbook
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What a spreadsheet may take for the beginning of a formula."""
+from tasks.reporting.exports.formula_cells import FORMULA
+
 LONGEST = 32_767
 """Characters of a cell; what is longer is cut."""
 _CREATED = datetime(2000, 1, 1)

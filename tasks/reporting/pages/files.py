@@ -33,7 +33,6 @@ WORDS = {
     "quality": "Data quality",
 }
 """Pages of a report in words of the navigation, in the order of their links."""
-SIGNED = "Draft. Prepared by: open. Reviewed by: open. Approved by: open."
 NOTHING = (Line("none", "Nothing that this page looks for."),)
 DIGESTS = "Digests: report.json."
 UNMADE = "The questions at length, evidence, definitions and workbook are made by `evenhand report {run}`."
@@ -96,7 +95,7 @@ def first_page(material: Material, decision: Decision, frame: Frame) -> bytes:
     n = decisions_of(material)
     guesses = len(material.settings.unconfirmed)
     open_ = (f"{guesses} {'guess' if guesses == 1 else 'guesses'} of the spec not confirmed",) if guesses else ()
-    kicker = (frame.title, *(() if n is None else (f"{count(n)} decisions",)), "draft", *open_)
+    kicker = (frame.title, *(() if n is None else (f"{count(n)} decisions",)), material.signed.short, *open_)
     return page(
         "decide.html.j2",
         FIRST,
@@ -105,7 +104,7 @@ def first_page(material: Material, decision: Decision, frame: Frame) -> bytes:
         decision=decision,
         forest=forest(decision.figures),
         nothing=NOTHING,
-        signed=SIGNED,
+        signed=material.signed.words,
     )
 
 

@@ -180,7 +180,7 @@ def test_cst_command_on_few_rows():
     missing = [file for file in (*grids, bench_cst.TEXAS_FILE) if not (SHARED / file).is_file()]
     if missing:
         pytest.skip(f"not in the shared folder: {missing}")
-    done = evenhand("bench", "cst", "--data", str(SHARED), "--rows", "2000", "--json")
+    done = evenhand("bench", "cst", "--data", str(SHARED), "--rows", "600", "--json")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
     assert all(row["target"] is None and row["met"] is None for row in rows)
@@ -188,7 +188,7 @@ def test_cst_command_on_few_rows():
     grid = [row for row in rows if row["what"] == "3 methods, 4 k"]
     total = by["paper", "whole grid: 4 data sets, 3 methods, 4 k"]
     assert len(grid) == 4
-    assert all(row["rows"] == 2000 and row["found"].startswith("detected: cst ") for row in grid)
+    assert all(row["rows"] == 600 and row["found"].startswith("detected: cst ") for row in grid)
     assert total["cpu_s"] == pytest.approx(sum(row["cpu_s"] for row in grid))
     ours, theirs = (row for row in rows if row["data"] == "drawn applicants" and row["per_s"])
     ratio = by["drawn applicants", "queries per second against scikit-learn's"]["ratio"]

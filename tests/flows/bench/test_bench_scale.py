@@ -86,7 +86,7 @@ def test_without_dask_the_other_runner_is_named(monkeypatch, tmp_path) -> None:
     monkeypatch.setitem(sys.modules, "prefect_dask", None)
     with (
         pytest.raises(InfrastructureError, match=r"evenhand\[dask\]'.*--runner processes"),
-        cluster.cluster(tmp_path, 1),
+        cluster.cluster(tmp_path, 1, one_large=False),
     ):
         pass
 

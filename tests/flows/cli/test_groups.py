@@ -27,7 +27,7 @@ def test_every_command_has_a_line_in_a_group() -> None:
     found = {head: [line.split()[0] for line in said[head]] for head in GROUPS}
     assert found == {head: list(group) for head, group in GROUPS.items()}
     there = {c.name or c.callback.__name__ for c in app.registered_commands if c.callback}
-    there |= {"data", "log", "keys"}
+    there |= {"data", "log", "keys", "schedules", "alerts"}
     assert {name for names in found.values() for name in names} == there
 
 

@@ -55,7 +55,10 @@ def test_status_loads_nothing_that_computes(tmp_path: Path) -> None:
     [
         ("tasks.plan, flows.launch.audit", COMPUTING),
         ("tasks.scoring.models, tasks.scoring.decider", ("torch", "sklearn", "skops")),
-        ("flows.audit, flows.supervision.server_process", ("prefect.server.api.server", "torch", "sklearn", "skops")),
+        (
+            "flows.audit, flows.supervision.processes.server_process",
+            ("prefect.server.api.server", "torch", "sklearn", "skops"),
+        ),
     ],
     ids=["a plan", "kept models", "a flow and its server"],
 )

@@ -74,7 +74,7 @@ def test_a_pipe_gets_the_start_and_end_of_a_stage_and_lines_between(caplog: pyte
         time.sleep(0.3)
         lines.ended("2 of 2 mediate", "100 rows, 0 refused, 0.3 s")
         lines.closed()
-        told = [record.getMessage() for record in caplog.records if record.name == "evenhand"]
+        told = [record.getMessage() for record in caplog.records if record.name == "evenhand.shown"]
         time.sleep(0.15)
     first, *between, last = told
     assert (first, last) == ("2 of 2 mediate begins", "2 of 2 mediate: 100 rows, 0 refused, 0.3 s")

@@ -17,6 +17,8 @@ def run(finished: str, source: str = "other", stages: tuple[str, ...] = STAGES, 
     took = [seconds.get(name, 1.0) * (10 if name in stages[:at] else 1) for at, name in enumerate(stages)]
     return SimpleNamespace(
         finished=finished,
+        run=finished,
+        number=0,
         source_sha256=source,
         partitions=[SimpleNamespace(stage=name) for name in stages],
         lineage=[{"seconds": each} for each in took],

@@ -143,7 +143,7 @@ def test_a_flow_asks_once_ingest_has_counted_the_rows(monkeypatch: pytest.Monkey
     counted = SimpleNamespace(rows=300_000)  # so many that people are not counted here
     ended: Any = SimpleNamespace(stage="ingest", tables=[counted], table=lambda _: counted)
     monkeypatch.setattr(sufficiency, "held", lambda *_: [ended])
-    of, nothing = planned(), cast("Any", None)
+    of, nothing = planned(), cast("Any", SimpleNamespace(location="s3://elsewhere"))  # a disk of ours holds nothing
     with pytest.raises(InfrastructureError, match=r"detect cst will need about 12\.4 GB"):
         sufficiency.check_ended(nothing, of, ended)
     sufficiency.check_ended(nothing, of, ended, force=True)

@@ -79,6 +79,6 @@ def test_a_killed_worker_costs_one_more_attempt_and_changes_no_table(written, tm
 @pytest.mark.slow
 def test_a_killed_dask_worker_costs_one_more_attempt_and_changes_no_table(written, tmp_path, server):
     path, expected = written
-    with cluster(tmp_path / "dask", 2) as (address, _):
+    with cluster(tmp_path / "dask", 2, one_large=False) as (address, _):
         lake = survives(path, tmp_path, server, "--runner", "dask", "--address", address)
     assert digests(lake) == expected

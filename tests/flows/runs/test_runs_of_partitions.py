@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from lake_of_runs import NEW, OLD, lake_of_runs
 
-from flows.operations.retention import Keeping, kept_runs, removals
+from flows.operations.retention.removals import Keeping, leaving, removals
 from flows.runs.index import last_run, runs_of
 from flows.runs.manifest import digest, read_manifest
 from flows.runs.naming import audit_and_year, audit_of
@@ -40,8 +40,9 @@ def test_a_year_is_its_run_of_every_row_and_a_lender_its_own(lake: Lake) -> None
 
 
 def test_each_partition_keeps_its_newest_run(lake: Lake, tmp_path: Path) -> None:
-    assert {LENDER, NEW} <= kept_runs(runs_of(lake), 1)
-    assert OLD not in kept_runs(runs_of(lake_of_runs(tmp_path / "without")), 1)
+    assert {run.run for run in leaving(lake, runs_of(lake), Keeping(1))}.isdisjoint({LENDER, NEW})
+    without = lake_of_runs(tmp_path / "without")
+    assert OLD in {run.run for run in leaving(without, runs_of(without), Keeping(1))}
 
 
 def test_counts_of_partitions_go_when_nobody_asked_for_days(lake: Lake) -> None:

@@ -1,6 +1,7 @@
 """`evenhand verify` on a real run: every harm to every file is named, and a copy of the lake is whole by itself."""
 
 import json
+import random
 import shutil
 import subprocess
 
@@ -14,10 +15,13 @@ from flows.partitions.years import spec_of_year
 from flows.runs.index import last_run, protect, runs_of
 from flows.runs.manifest import digest, report_of
 from flows.runs.record import is_published
+from flows.runs.report_files import note_made
+from flows.runs.trust.certificate import certify
 from flows.runs.trust.chain import check_log
+from flows.runs.trust.signoff import SignOff, sign_off
 from flows.runs.trust.verification import verify_run
 from schemas.errors import IntegrityError, SpecError
-from tasks.lake import log
+from tasks.lake import log, signatures
 from tasks.lake.store import Lake
 
 
@@ -64,14 +68,63 @@ def rewritten(lake, run, **changes):
     path.write_text(json.dumps({**content, "sha256": digest(content)}, indent=1))
 
 
-def test_one_altered_byte_of_any_file_is_found_and_named(lake, run):
-    for path in files_of(lake, run):
+@pytest.fixture
+def signed(lake, run, tmp_path, monkeypatch):
+    """The run with all that is written after it: signature, mark of protection, list of later files, a sign-off."""
+    signatures.new_key(tmp_path / "key")
+    monkeypatch.setenv(signatures.KEY, str(tmp_path / "key"))
+    certify(lake, run.run)
+    protect(lake, run.run, True)
+    note_made(lake, run.run, {"report.pdf": b"pages"})
+    sign_off(lake, run.run, SignOff("Ann", "prepared"))
+    names = {"manifest.sig.json", "logged.json", "mark.json", "files.json"}
+    assert names <= {path.name for path in files_of(lake, run)}
+    return run
+
+
+def test_one_altered_byte_of_any_file_is_found_and_named(lake, signed):
+    places = random.Random(7)
+    for path in files_of(lake, signed):
         content = path.read_bytes()
-        middle = len(content) // 2
-        path.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
-        assert str(path) in message(lake, run), path
+        at = places.randrange(len(content))
+        path.write_bytes(content[:at] + bytes([content[at] ^ places.randrange(1, 256)]) + content[at + 1 :])
+        assert str(path) in message(lake, signed), (path, at)
         path.write_bytes(content)
-    assert verify_run(lake.location, run.run)["altered"] == 0
+    assert verify_run(lake.location, signed.run)["altered"] == 0
+
+
+def test_other_blanks_and_another_time_of_the_signature_are_found(lake, signed):
+    """What a seal of the content, or a signature of it, does not show."""
+    for name, old, new in (
+        ("manifest.json", b"{\n ", b"{\n\t"),
+        ("manifest.sig.json", b"{\n ", b"{\n\t"),
+        ("manifest.sig.json", b'"time": "20', b'"time": "19'),
+    ):
+        path = lake.root / "runs" / signed.run / name
+        content = path.read_bytes()
+        path.write_bytes(content.replace(old, new, 1))
+        assert path.read_bytes() != content
+        assert str(path) in message(lake, signed)
+        path.write_bytes(content)
+
+
+def test_one_altered_byte_of_any_entry_of_the_log_is_found(lake, signed):
+    kept, places = log.head(lake), random.Random(7)
+    for path in sorted((lake.root / "log").iterdir()):
+        content = path.read_bytes()
+        at = places.randrange(len(content))
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        with pytest.raises(IntegrityError, match=r"the log of .*: \d+ problems"):
+            check_log(lake, f"{kept.n}:{kept.sha256}")
+        path.write_bytes(content)
+    assert check_log(lake, f"{kept.n}:{kept.sha256}") == kept.n
+
+
+def test_a_run_that_nobody_signed_shows_damage_alone(lake, run):
+    done = evenhand("verify", run.run, "--lake", lake.location)
+    assert (done.returncode, "NOT SIGNED, so that this shows damage" in " ".join(done.stdout.split())) == (0, True)
+    done = evenhand("verify", run.run, "--lake", lake.location, "--require-signature")
+    assert (done.returncode, f"the manifest of {run.run} is not signed" in done.stderr) == (6, True)
 
 
 def test_any_file_that_was_removed_or_renamed_is_named(lake, run):

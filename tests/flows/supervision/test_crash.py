@@ -1,5 +1,6 @@
 """A user meets sentences, not tracebacks: a fault of ours leaves a file without values; a spec that is none is told."""
 
+import os
 import stat
 import tempfile
 from pathlib import Path
@@ -99,6 +100,11 @@ def device(_: Path) -> Path:
     return Path("/dev/zero")
 
 
+def pipe(place: Path) -> Path:
+    os.mkfifo(place / "x.yaml")
+    return place / "x.yaml"
+
+
 def missing(place: Path) -> Path:
     return place / "nowhere.yaml"
 
@@ -111,7 +117,8 @@ def missing(place: Path) -> Path:
         (binary, "is no audit spec, which is a UTF-8 text"),
         (empty, "this is no audit spec, which is a YAML mapping"),
         (large, "longer than 1 MB"),
-        (device, "longer than 1 MB"),
+        (device, "is not a file, but a device"),
+        (pipe, "is not a file, but a pipe (FIFO)"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )

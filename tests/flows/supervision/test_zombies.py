@@ -16,8 +16,10 @@ from uuid import UUID
 import pytest
 from conftest import REPOSITORY, environment
 
-from flows.operations.retention import Keeping, collect
-from flows.supervision import presence, zombies
+from flows.operations.retention.removals import Keeping, collect
+from flows.outcome.deaths import ending_of
+from flows.outcome.ending import Name
+from flows.supervision import leftovers, presence, zombies
 from flows.supervision.crash import report_crash
 from flows.supervision.presence import alone, at_work, dead
 from schemas.errors import InfrastructureError
@@ -26,7 +28,7 @@ from tasks.lake.store import Lake
 WAITS = """\
 import sys, time
 from prefect import flow
-from flows.supervision.announcement import announced
+from flows.outcome.announcement import announced
 
 @flow(name="waits")
 @announced
@@ -149,10 +151,92 @@ class TestOnAServer:
             ours = client.create_flow_run(waits, parameters={"lake": lake.location}, state=Pending())
             other = client.create_flow_run(waits, parameters={"lake": str(tmp_path)}, state=Pending())
         now = datetime.now(UTC)
-        assert zombies.mark_dead(lake, resume=True, now=now) == []
-        found = zombies.mark_dead(lake, resume=True, now=now + 2 * zombies.SOON)
+        assert zombies.mark_dead(lake, zombies.Burial(resume=True, now=now)) == []
+        found = zombies.mark_dead(lake, zombies.Burial(resume=True, now=now + 2 * zombies.SOON))
         assert [marked.flow_run for marked in found] == [str(ours.id)]
         assert (state(str(ours.id))[0], state(str(other.id))[0]) == ("CRASHED", "PENDING")
+
+
+@pytest.mark.usefixtures("on_server")
+class TestOfADeployment:
+    """Runs that a worker took; their records are left here as a process leaves them."""
+
+    @pytest.fixture
+    def run(self, lake: Lake) -> Iterator[str]:
+        from prefect.client.orchestration import get_client
+        from prefect.states import Running
+
+        with get_client(sync_client=True) as client:
+            deployment = client.create_deployment(client.create_flow_from_name("waits"), name=lake.root.parent.name)
+            made = client.create_flow_run_from_deployment(deployment, parameters={"lake": lake.location})
+            client.set_flow_run_state(made.id, Running(), force=True)
+            yield str(made.id)
+            client.delete_deployment(deployment)
+
+    def died(self, lake: Lake, run: str, **said: object) -> presence.Presence:
+        gone = presence.Presence(run, "here", 1, "2026-01-01T00:00:00Z", os.urandom(8).hex(), "detect cst")
+        presence._home(lake).mkdir(parents=True, exist_ok=True)
+        presence._write(lake, replace(gone, **said))
+        return gone
+
+    def found(self, lake: Lake, **said: object) -> zombies.Marked:
+        (marked,) = zombies.mark_dead(lake, zombies.Burial(resume=True, **said))
+        return marked
+
+    def test_a_run_is_taken_up_twice_and_then_given_up_with_what_was_seen_of_it(self, lake: Lake, run: str) -> None:
+        for again in (1, 2):
+            self.died(lake, run)
+            assert self.found(lake).resumed
+            assert state(run) == ("SCHEDULED", f"Taken up again by evenhand ({again} of 2).")
+        self.died(lake, run)
+        marked = self.found(
+            lake, remembered=lambda _: "stage detect cst was seen to hold 2.9 GB of the 3.0 GB there was"
+        )
+        assert (marked.resumed, marked.given_up) == (False, True)
+        kind, message = state(run)
+        assert kind == "FAILED"
+        assert "in stage detect cst is gone" in message
+        assert "seen to hold 2.9 GB of the 3.0 GB" in message
+        assert ending_of(marked).name is Name.INFRASTRUCTURE
+        assert dead(lake) == []
+
+    def test_one_that_left_because_it_was_asked_to_is_taken_up_without_being_counted(
+        self, lake: Lake, run: str
+    ) -> None:
+        for _ in range(3):
+            self.died(lake, run, stopped=True)
+            marked = self.found(lake)
+            assert (marked.resumed, marked.stopped) == (True, True)
+
+    def test_a_crash_that_the_worker_of_prefect_reported_is_taken_up_when_that_is_done_with_it(
+        self, lake: Lake, run: str
+    ) -> None:
+        zombies.mark_stopped(run)
+        self.died(lake, run)
+        assert zombies.mark_dead(lake, zombies.Burial(resume=True, ripe=lambda _, known: not known)) == []
+        assert zombies.mark_dead(lake) == [], "another run on the lake leaves it to the worker"
+        assert self.found(lake).resumed
+
+    def test_a_run_that_ended_while_the_server_was_away_gets_its_state_from_the_lake(
+        self, lake: Lake, run: str
+    ) -> None:
+        self.died(lake, run, outcome=("COMPLETED", "Breach", "1 of 2 limits breached"))
+        assert self.found(lake).mended
+        message = "Found by evenhand: the run ended while the server was away; 1 of 2 limits breached"
+        assert state(run) == ("COMPLETED", message)
+        self.died(lake, run, outcome=("COMPLETED", "Breach", "1 of 2 limits breached"))
+        assert zombies.mark_dead(lake, zombies.Burial(resume=True)) == [], "the server knows it by now"
+        assert dead(lake) == []
+
+    def test_one_that_was_cancelled_is_not_taken_up(self, lake: Lake, run: str) -> None:
+        from prefect.client.orchestration import get_client
+        from prefect.states import Cancelled
+
+        with get_client(sync_client=True) as client:
+            client.set_flow_run_state(UUID(run), Cancelled(), force=True)
+        self.died(lake, run)
+        assert zombies.mark_dead(lake, zombies.Burial(resume=True)) == []
+        assert state(run)[0] == "CANCELLED"
 
 
 class TestPresence:
@@ -209,16 +293,18 @@ class TestLeftovers:
             (lake.root / "tmp" / name).mkdir()
             (lake.root / "locks" / f"{name}.lock").touch()
         with lake.lock("score-1"):
-            assert [path.name for path in zombies.clear_leftovers(lake)] == ["score-2"]
-        assert [path.name for path in zombies.clear_leftovers(lake)] == ["score-1"]
+            assert [path.name for path in leftovers.clear_leftovers(lake)] == ["score-2"]
+        (lake.root / "locks" / "score-1.lock").touch()  # as a killed process leaves it
+        assert [path.name for path in leftovers.clear_leftovers(lake)] == ["score-1"]
+        assert list((lake.root / "locks").glob("score-*")) == []
 
     def test_a_draft_without_a_lock_goes_after_a_day(self, lake: Lake) -> None:
         draft = lake.root / "tmp" / "manifest.json-77"
         draft.write_text("{}")
-        assert zombies.clear_leftovers(lake) == []
+        assert leftovers.clear_leftovers(lake) == []
         long_ago = (datetime.now(UTC) - timedelta(days=2)).timestamp()
         os.utime(draft, (long_ago, long_ago))
-        assert zombies.clear_leftovers(lake) == [draft]
+        assert leftovers.clear_leftovers(lake) == [draft]
         assert not draft.exists()
 
     def test_a_crash_file_stays_until_gc_finds_it_older_than_its_days(self, lake: Lake) -> None:
@@ -227,7 +313,7 @@ class TestLeftovers:
         assert str(file) in said
         long_ago = (datetime.now(UTC) - timedelta(days=2)).timestamp()
         os.utime(file, (long_ago, long_ago))
-        assert zombies.clear_leftovers(lake) == []
+        assert leftovers.clear_leftovers(lake) == []
         assert collect(lake, Keeping(runs=1, days=3)) == []
         assert file.is_file()
         draft = lake.root / "tmp" / "manifest.json-77"  # a file, too

@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -245,6 +246,14 @@ def test_what_is_no_table_is_named(place: Path, content: bytes, told: str) -> No
     source = Source(kind="csv", path=str(place / "loans.csv.gz"))
     with pytest.raises(DataQualityError, match=told):
         delimited.read(source, delimited.header(source))
+
+
+def test_a_header_of_too_many_names_is_refused_soon(place: Path) -> None:
+    source = packed(place, b"," * 4_000_000 + b"\n1\n")
+    began = time.process_time()
+    with pytest.raises(DataQualityError, match=r"has 4,000,001 columns in its first row, and at most 10,000 are read"):
+        delimited.header(source)
+    assert time.process_time() - began < 5
 
 
 def test_a_header_of_one_name_asks_for_the_delimiter(place: Path) -> None:

@@ -1,5 +1,6 @@
 """What is no regular file is refused before it is opened: nothing hangs, and nothing is read without end."""
 
+import json
 import os
 import socket
 import subprocess
@@ -13,8 +14,10 @@ from conftest import REPOSITORY, SPEC, spec_of
 
 from flows.cli.draft.commands import draft
 from flows.cli.draft.questions import Given
+from flows.runs.given import placed
+from schemas.audit.file import SpecFile
 from schemas.audit.model import Model
-from schemas.errors import SpecError
+from schemas.errors import InfrastructureError, SpecError
 from tasks.ingest.hmda.files.opening import opened
 from tasks.ingest.stage import settings_of
 from tasks.ingest.vintages import store
@@ -79,3 +82,21 @@ def test_a_fifo_hangs_no_command(tmp_path: Path, words: list[str]) -> None:
     assert ended.returncode == 2, ended.stderr
     assert "'x' is not a file, but a pipe (FIFO)" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("a\0b", "a name that no file can have"), ("x" * 5000, "a name longer than any file has")],
+    ids=["null", "long"],
+)
+def test_a_name_that_no_file_has_is_refused(place: Path, name: str, told: str) -> None:
+    with pytest.raises(SpecError, match=f"is not a file, but {told}"):
+        settings_of(spec_of(place, source__path=json.dumps(name)))
+    read = placed(SpecFile(spec_of(place, source__path=json.dumps(name)), "x.yaml"), place)  # looks for it, too
+    assert read.spec.source.paths == (str(place / name),)
+
+
+def test_a_lake_of_a_link_to_itself_is_said_to_be(tmp_path: Path) -> None:
+    _loop(tmp_path / "x")
+    with pytest.raises(InfrastructureError, match="symbolic links"):
+        Lake(tmp_path / "x")

@@ -1,5 +1,6 @@
 """Signatures by key files and by commands, and what is refused."""
 
+import os
 import stat
 import sys
 from pathlib import Path
@@ -99,9 +100,22 @@ def test_files_that_are_no_keys_are_named(key: Path, tmp_path: Path, monkeypatch
             signatures.signer(tmp_path / "bad")
         with pytest.raises(SpecError, match="holds no public Ed25519 key"):
             signatures.public_key(tmp_path / "bad")
+    os.mkfifo(tmp_path / "pipe")
+    for odd in (tmp_path / "pipe", Path("/dev/zero"), Path("x" * 5000)):
+        for read in (signatures.required_signer, signatures.trusted):
+            with pytest.raises(SpecError, match="cannot be read"):
+                read(odd)
     with pytest.raises(SpecError, match="cannot be read"):
         signatures.signer(tmp_path / "nothing")
     monkeypatch.delenv(signatures.KEY, raising=False)
     assert signatures.signer() is None
     monkeypatch.setenv(signatures.TRUSTED, str(key.parent))
     assert signatures.trusted() == {signatures.fingerprint(signer(key).public)}
+
+
+def test_a_command_with_an_open_quote_is_named(key: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(signatures.KEY, raising=False)
+    monkeypatch.setenv(signatures.COMMAND, "sign 'x")
+    monkeypatch.setenv(signatures.PUBLIC, f"{key}.pub")
+    with pytest.raises(SpecError, match="is no command: No closing quotation; close its quotes"):
+        signatures.signer()

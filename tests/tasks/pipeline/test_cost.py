@@ -1,8 +1,10 @@
 """What a stage run is said to have cost: its own peak of memory, CPU time of threads and children, its threads."""
 
+import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -44,3 +46,32 @@ def test_cpu_time_has_that_of_ended_children_and_none_of_waiting() -> None:
     subprocess.run([sys.executable, "-c", "import time\nwhile time.process_time() < 0.4: pass"], check=True)
     assert waited < 0.2
     assert cpu_seconds() - before > 0.35
+
+
+LISTED = Path(f"/proc/self/task/{os.getpid()}/children").is_file()
+ASKS = "import time; held = bytearray({mb} * 2**20); print('held', flush=True); time.sleep({seconds})"
+
+
+def started(mb: int, seconds: float) -> "subprocess.Popen[bytes]":
+    """A process of its own that holds so much memory for a while."""
+    words = [sys.executable, "-S", "-E", "-c", ASKS.format(mb=mb, seconds=seconds)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"held\n"
+    return process
+
+
+@pytest.mark.skipif(not LISTED, reason="the system lists no children")
+def test_the_peak_counts_a_process_that_the_stage_starts_and_none_that_was_there_before() -> None:
+    before = started(600, 60)
+    try:
+        with measured() as alone:
+            time.sleep(0.5)
+        with measured() as both, started(300, 0.6) as child:
+            child.wait(timeout=30)
+    finally:
+        before.kill()
+        before.wait(timeout=30)
+        before.stdout.close()  # type: ignore[union-attr]
+    grown = both["peak_memory_mb"] - alone["peak_memory_mb"]
+    assert 280 < grown < 500

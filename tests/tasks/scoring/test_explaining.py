@@ -20,13 +20,14 @@ from sklearn.svm import LinearSVC
 from torch_modules import to_module
 
 from schemas.errors import IntegrityError, SpecError
-from tasks.numerics.attributions import Piecewise, Quadrature
+from tasks.numerics.attributions import Quadrature
 from tasks.numerics.attributions.differences import CLIP, Differences
 from tasks.numerics.attributions.linear import Linear
+from tasks.numerics.attributions.piecewise import Piecewise
 from tasks.numerics.networks.parameters import Network, to_safetensors
 from tasks.scoring import attributors, models
+from tasks.scoring.formats.onnx_graphs import network_of
 from tasks.scoring.models import ModelFile, format_of, read
-from tasks.scoring.onnx_graphs import network_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # and still what users have
 

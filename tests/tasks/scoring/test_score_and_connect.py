@@ -19,8 +19,8 @@ from tasks.numerics.attributions.linear import KIND, Linear
 from tasks.pipeline.specs import validated
 from tasks.plan import plan
 from tasks.proof.plain import call_plainly
-from tasks.scoring.attributors import linear_form
 from tasks.scoring.fitting import fit_of
+from tasks.scoring.linear_forms import linear_form
 from tasks.scoring.models import ModelFile, kept, probabilities, read
 
 UNTIL_CONNECT = 4

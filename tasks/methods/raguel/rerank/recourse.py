@@ -22,9 +22,9 @@ from tasks.numerics.attributions.linear import Linear
 from tasks.numerics.columns import Columns
 from tasks.numerics.encoding import Scale
 from tasks.preprocessing.columns import Inputs, inputs_of
-from tasks.scoring.attributors import linear_form
 from tasks.scoring.decider import Decide, decider
-from tasks.scoring.models import stored
+from tasks.scoring.linear_forms import linear_form
+from tasks.scoring.model_reader.stored import stored
 
 MARGIN = 1e-9
 """Of a score, relatively: a boundary is crossed by so much, or rounding would decide on those who go to it."""

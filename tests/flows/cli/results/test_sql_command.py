@@ -1,5 +1,7 @@
 """``evenhand sql`` as a user runs it: exit codes, messages, and what Ctrl-C leaves."""
 
+import csv
+import io
 import json
 import signal
 import subprocess
@@ -125,3 +127,16 @@ def test_ctrl_c_ends_a_query_and_its_temporary_directory(lake: Path, tmp_path: P
     assert process.returncode == 130
     assert "Traceback" not in said
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-x", "@x", "\tx", "\rx"])
+def test_csv_guards_text_that_a_spreadsheet_would_run_unless_it_is_for_machines(lake: Path, text: str) -> None:
+    query = "SELECT '" + text + "' AS \"=name\", -1.5 AS number, 'a\x1b[2Jb' AS controls"
+    words = ("sql", query, "--lake", str(lake), "--format", "csv")
+    shown = text.replace("\r", "\\x0d")
+    assert evenhand(*words).stdout == f"'=name,number,controls\n'{shown},-1.5,a\\x1b[2Jb\n"
+    raw = evenhand(*words, "--raw").stdout
+    assert list(csv.reader(io.StringIO(raw, newline=""))) == [
+        ["=name", "number", "controls"],
+        [text, "-1.5", "a\x1b[2Jb"],
+    ]

@@ -21,8 +21,8 @@ from tasks.methods.raguel.settings import RaguelSettings
 from tasks.numerics.arrays import Bools, Floats, Ints
 from tasks.numerics.results import Aggregate
 from tasks.preprocessing.groups import Grouped
-from tasks.scoring.attributors import linear_form
 from tasks.scoring.decision_makers import fitted
+from tasks.scoring.linear_forms import linear_form
 from tasks.scoring.models import ModelFile, read
 from tasks.scoring.refitting import refits
 

@@ -104,6 +104,7 @@ def independent(x: Floats) -> Bools:
     length = np.sqrt((x**2).sum(axis=0))
     scaled = x / np.where(length > 0, length, 1.0)
     left = scaled.T @ scaled
+    del scaled
     kept = np.zeros(x.shape[1], np.bool_)
     for j in range(x.shape[1]):
         kept[j] = left[j, j] > COLLINEAR

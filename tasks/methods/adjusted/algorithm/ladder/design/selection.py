@@ -31,6 +31,8 @@ NEW = 1e-4
 """Share of a term's square that has to be left beside the columns."""
 CHUNK = 2048
 """Rows of which terms are held at a time."""
+FACTOR_ROWS = 200_000
+"""Rows of which factors are held a second time."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ def choose(equation: Equation, terms: Terms, most: int, gram: Floats | None = No
         return chosen
     gram = _products(equation, terms) if gram is None else gram
     kept = np.append(equation.kept, np.ones(len(terms.first), np.bool_))
-    gram, columns, p = gram[np.ix_(kept, kept)], equation.x[:, equation.kept], int(equation.kept.sum())
+    gram, columns, p = gram[np.ix_(kept, kept)], _columns(equation.x, equation.kept), int(equation.kept.sum())
     score = _scores(equation, terms)
     beside = np.linalg.solve(gram[:p, :p], gram[:p, p:])
     left, size = gram[p:, p:] - gram[:p, p:].T @ beside, np.diag(gram[p:, p:]).copy()
@@ -158,7 +160,7 @@ def _membership(design: Design, rung: int, group: int | None) -> Equation:
 
 def _equation(design: Design, rows: Bools, x: Floats, y: Floats, *, logit: bool) -> Equation:
     kept, cluster = independent(x), None
-    own = np.ascontiguousarray(x[:, kept])
+    own = np.ascontiguousarray(_columns(x, kept))
     if design.cluster is not None:
         cluster = np.unique(design.cluster[rows], return_inverse=True)[1].astype(np.int32)
     if logit:
@@ -167,6 +169,11 @@ def _equation(design: Design, rows: Bools, x: Floats, y: Floats, *, logit: bool)
             return Equation(rows, x, kept, y - fit.fitted, fit.fitted * (1 - fit.fitted), 1.0, cluster)
     residual = y - own @ np.linalg.solve(own.T @ own, own.T @ y)
     return Equation(rows, x, kept, residual, np.ones(len(y)), float(np.mean(residual**2)), cluster)
+
+
+def _columns(x: Floats, kept: Bools) -> Floats:
+    """Those that are kept; no second array where all are."""
+    return x if kept.all() else x[:, kept]
 
 
 def _products(equation: Equation, terms: Terms) -> Floats:
@@ -183,8 +190,13 @@ def _products(equation: Equation, terms: Terms) -> Floats:
 
 def _scores(equation: Equation, terms: Terms) -> Floats:
     """``(m,)`` sums of term times residual."""
-    factors = terms.factors[:, equation.rows]
-    found: Floats = ((factors * equation.residual) @ factors.T)[terms.first, terms.second]
+    at = np.flatnonzero(equation.rows)
+    sums = np.zeros((len(terms.factors), len(terms.factors)))
+    for start in range(0, len(at), FACTOR_ROWS):
+        part = slice(start, start + FACTOR_ROWS)
+        factors = terms.factors[:, at[part]]
+        sums += (factors * equation.residual[part]) @ factors.T
+    found: Floats = sums[terms.first, terms.second]
     return found
 
 

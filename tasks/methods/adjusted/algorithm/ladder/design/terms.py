@@ -20,6 +20,8 @@ PAIRED = ((0.5, 0.5), (0.75, 0.25))
 """Quantiles at which the hinges of a product begin: those above, and those below."""
 MOST = 400
 """Most terms looked at; of more the products that vary most."""
+AT_ONCE = 8
+"""Terms of which all rows are held."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +53,13 @@ class Terms:
 
     def values(self, rows: Bools | Longs | slice, terms: Ints | slice = slice(None)) -> Floats:
         """``(rows, terms)``."""
-        factors = self.factors[:, rows]
-        found: Floats = (factors[self.first[terms]] * factors[self.second[terms]]).T
-        return found
+        pairs = np.stack([self.first[terms], self.second[terms]])
+        own, places = np.unique(pairs, return_inverse=True)
+        one, two = places.reshape(pairs.shape)
+        factors = self.factors[own][:, rows]
+        found: Floats = factors[one]
+        found *= factors[two]
+        return found.T
 
     def name(self, term: int) -> str:
         """What a term is, in words."""
@@ -140,8 +146,8 @@ def _named(control: Control, side: str, values: Floats, share: float) -> str:
 def _common(terms: Terms) -> Terms:
     """Those that are not 0 in 30 rows or more; of more than 400 those that vary most."""
     count, spread = np.zeros(len(terms.first)), np.zeros(len(terms.first))
-    for start in range(0, len(terms.first), 64):
-        part = np.arange(start, min(start + 64, len(terms.first)), dtype=np.int32)
+    for start in range(0, len(terms.first), AT_ONCE):
+        part = np.arange(start, min(start + AT_ONCE, len(terms.first)), dtype=np.int32)
         values = terms.values(slice(None), part)
         count[part], spread[part] = (values != 0).sum(axis=0), values.std(axis=0)
     fit = (count >= RARE) & (spread > 0)

@@ -1,0 +1,1 @@
+"""Retention of a lake: its settings, and what no kept run needs."""

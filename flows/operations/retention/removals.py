@@ -1,0 +1,237 @@
+"""Retention of a lake: selects the runs to keep, and deletes what no kept run needs.
+
+Protected and signed-off runs stay. So do runs younger than the minimum age that the lake's settings ask for, unless
+somebody gives a reason, which goes into the log.
+
+The list of removals, with reasons and bytes, comes first. Deletion is a second step, which works off a list made while
+nobody else uses the lake. Manifests are deleted before the files that they name, and folders of runs last. So an
+interrupted deletion leaves no run without its files, and the next one finishes it.
+"""
+
+import shutil
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path, PurePath
+
+from flows.runs.index import Run, is_protected, runs_of
+from flows.runs.manifest import former_reports
+from flows.supervision.crash import CRASH_FILES
+from flows.supervision.leftovers import clear_leftovers, leftovers, remove_free_locks, touched
+from flows.supervision.presence import alone
+from schemas.artifact import Partition
+from schemas.errors import IntegrityError
+from schemas.vintages import Vintage, folder_of
+from tasks.lake import log
+from tasks.lake.signatures import signer
+from tasks.lake.store import Lake
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """Rules of retention."""
+
+    runs: int
+    """The newest so many runs of every audit and year, and of each of its partitions."""
+    vintages: int | None = None
+    """The newest so many vintages of every year, dataset and geography; all of them if None."""
+    days: float = 14
+    """What an unfinished run has worked out, for so many days after it last wrote something; crash files too."""
+    younger: float = 0
+    """Runs that ended within so many days stay as well."""
+    minimum_days: float = 0
+    """No younger run goes, whatever the other rules say."""
+    below_minimum: str = ""
+    """Why younger runs may go all the same; goes into the log. Empty: they may not."""
+
+
+@dataclass(frozen=True)
+class Removal:
+    """A file or folder to delete, or deleted."""
+
+    kind: str
+    name: str
+    bytes: int
+    why: str
+    path: Path
+
+
+def removals(lake: Lake, keeping: Keeping) -> list[Removal]:
+    """The removals, in the order of deletion.
+
+    Raises:
+        SpecError: the lake lies on an object store, whose own rules say what it keeps.
+        IntegrityError: a manifest is not the one that was written, or that of a protected run is gone, so that nobody
+            can say what it needs.
+    """
+    runs = runs_of(lake)
+    gone = leaving(lake, runs, keeping)
+    kept = [run for run in runs if run not in gone]
+    whys = {run.run: f"not among the newest {keeping.runs} of its audit and year" for run in gone} | _stopped(lake)
+    return [
+        *(removal for run in whys for removal in _published(lake, run)),
+        *_partitions(lake, kept, gone, keeping.days),
+        *_unfinished(lake, keeping.days),
+        *(_removal("draft", path.name, path, "its writer is gone") for path in leftovers(lake)),
+        *_crash_files(lake, keeping.days),
+        *_counts(lake, keeping.days),
+        *(_vintages(lake, kept, keeping.vintages) if keeping.vintages is not None else ()),
+        *(_removal("run", run, lake.root / "runs" / run, why) for run, why in whys.items()),
+    ]
+
+
+def leaving(lake: Lake, runs: Sequence[Run], keeping: Keeping) -> list[Run]:
+    """The runs that go."""
+    below = [] if keeping.below_minimum else held_back(lake, runs, keeping)
+    return [run for run in _by_rules(lake, runs, keeping) if run not in below]
+
+
+def held_back(lake: Lake, runs: Sequence[Run], keeping: Keeping) -> list[Run]:
+    """The runs that would go but for their age: they are younger than the minimum."""
+    return [run for run in _by_rules(lake, runs, keeping) if _age_days(run) < keeping.minimum_days]
+
+
+def _by_rules(lake: Lake, runs: Sequence[Run], keeping: Keeping) -> list[Run]:
+    """Not among the newest of their audit, year and partition, nor young, protected or signed off."""
+    of_year: dict[tuple[str, int, str], list[Run]] = defaultdict(list)
+    for run in sorted(runs, key=lambda r: (r.finished, r.run), reverse=True):
+        of_year[run.audit, run.year, run.value].append(run)
+    newest = {run.run for group in of_year.values() for run in group[: keeping.runs]}
+    signed = {entry.run for entry in log.entries(lake) if entry.event == "signed off"}
+    stays = newest | signed | {run.run for run in runs if run.protected or _age_days(run) < keeping.younger}
+    return [run for run in runs if run.run not in stays]
+
+
+def _age_days(run: Run) -> float:
+    finished = datetime.fromisoformat(run.finished)
+    return (datetime.now(UTC) - finished).total_seconds() / (24 * 3600)
+
+
+def collect(lake: Lake, keeping: Keeping) -> list[Removal]:
+    """Delete what ``removals`` lists while nobody uses the lake; returns the deleted.
+
+    Raises:
+        InfrastructureError: somebody is at work on the lake.
+        IntegrityError: as ``removals`` says.
+    """
+    with alone(lake):
+        found = removals(lake, keeping)
+        young = {run.run for run in held_back(lake, runs_of(lake), keeping)}
+        for removal in (each for each in found if each.kind == "run"):
+            below = f"; younger than {keeping.minimum_days:g} days: {keeping.below_minimum}"
+            log.append(lake, "removed", signer(), run=removal.name, text=removal.why + below * (removal.name in young))
+        for removal in found:
+            if removal.path.is_dir():
+                (removal.path / "manifest.json").unlink(missing_ok=True)
+        for removal in found:
+            if removal.kind != "draft":
+                _remove(removal.path)
+        clear_leftovers(lake)
+        remove_free_locks(lake)
+    return found
+
+
+def _remove(folder: Path) -> None:
+    """Remove a file or a folder; of a partition first the record without which readers take it for absent."""
+    if folder.is_file():
+        folder.unlink()
+        return
+    (folder / "partition.json").unlink(missing_ok=True)
+    shutil.rmtree(folder)
+
+
+def _stopped(lake: Lake) -> dict[str, str]:
+    """Runs whose removal was begun and not ended: their folder is there without a manifest."""
+    folders = [path for path in sorted((lake.root / "runs").iterdir()) if path.is_dir()]
+    without = [path.name for path in folders if not (path / "manifest.json").is_file()]
+    for run in without:
+        if is_protected(lake, run):  # nothing here removes it, so that somebody else has
+            raise IntegrityError(
+                f"the manifest of the protected run {run} is missing: nobody can say what it needs; restore it from a "
+                f"copy, or remove {lake.root / 'runs' / run} and audit that year again"
+            )
+    return dict.fromkeys(without, "its removal was stopped")
+
+
+def _published(lake: Lake, run: str) -> Iterator[Removal]:
+    """Products of a removed run: its report, also in the place of earlier versions, and its reviewer's pack."""
+    for kind, path in (
+        ("report", lake.root / "reports" / run),
+        ("report", Path(former_reports(lake).where(run))),
+        ("file pack", lake.root / "restricted" / run),
+    ):
+        if path.is_dir():
+            yield _removal(kind, run, path, "its run goes")
+
+
+def _partitions(lake: Lake, kept: Sequence[Run], gone: Sequence[Run], days: float) -> Iterator[Removal]:
+    """Partitions that no kept run names. One that no run ever named may be of a run that is yet to be resumed."""
+    needed, former = _named(kept), _named(gone)
+    for path in sorted((lake.root / "stages").glob("*/*")):
+        stage_and_key = (path.parent.name, path.name)
+        name = "/".join(stage_and_key)
+        if stage_and_key in needed:
+            continue
+        if stage_and_key in former:
+            yield _removal("partition", name, path, "no kept run needs it")
+        elif not (path / "partition.json").is_file():
+            yield _removal("partition", name, path, "its removal was stopped")
+        elif _older(path, days):
+            yield _removal("partition", name, path, f"of a run that was not finished within {days:g} days")
+
+
+def _named(runs: Sequence[Run]) -> frozenset[tuple[str, str]]:
+    partitions: Iterator[Partition] = (p for run in runs for p in run.partitions)
+    return frozenset((p.stage, p.key) for p in partitions)
+
+
+def _unfinished(lake: Lake, days: float) -> Iterator[Removal]:
+    for path in sorted((lake.root / "unfinished").glob("*")):
+        if _older(path, days):
+            yield _removal("unfinished", path.name, path, f"nothing was added for {days:g} days")
+
+
+def _crash_files(lake: Lake, days: float) -> Iterator[Removal]:
+    for path in sorted((lake.root / "tmp").glob(CRASH_FILES)):
+        if _older(path, days):
+            yield _removal("crash file", path.name, path, f"written more than {days:g} days ago")
+
+
+def _counts(lake: Lake, days: float) -> Iterator[Removal]:
+    """Counts and digests of partitions, which are made again where somebody asks."""
+    for path in sorted((lake.root / "parts").glob("*")):
+        if _older(path, days):
+            yield _removal("counts", path.name, path, f"of partitions, counted more than {days:g} days ago")
+
+
+def _vintages(lake: Lake, kept: Sequence[Run], newest: int) -> Iterator[Removal]:
+    """Vintages that later ones have replaced and that no kept run was computed from."""
+    from tasks.ingest.vintages.store import vintages
+
+    read = {folder_of(path) for run in kept for path in _paths(run)}  # the lake may have moved
+    alike: dict[tuple[int, str, str], list[Vintage]] = defaultdict(list)
+    for vintage in sorted(vintages(lake), key=lambda v: (v.frozen, v.added), reverse=True):
+        alike[vintage.year, vintage.dataset, vintage.geography].append(vintage)
+    for group in alike.values():
+        for vintage in group[newest:]:
+            if PurePath(vintage.folder).parts not in read:
+                yield _removal(
+                    "vintage", str(vintage), lake.root / vintage.folder, f"not among the newest {newest} of its kind"
+                )
+
+
+def _paths(run: Run) -> Sequence[str]:
+    source = run.spec["source"]
+    given = source.get("vintage_file") or source.get("path") or ()
+    return (given,) if isinstance(given, str) else given
+
+
+def _older(path: Path, days: float) -> bool:
+    return touched(path) < time.time() - days * 24 * 3600
+
+
+def _removal(kind: str, name: str, path: Path, why: str) -> Removal:
+    files = (f for f in (path, *path.rglob("*")) if f.is_file())
+    return Removal(kind, name, sum(f.stat().st_size for f in files), why, path)

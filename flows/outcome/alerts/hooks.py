@@ -1,0 +1,73 @@
+"""Hook of flows: sends the alerts of an ended flow run, by its state on the server."""
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from flows.outcome.alerts.settings import VARIABLE
+
+if TYPE_CHECKING:
+    from prefect import Flow
+    from prefect.client.schemas.objects import FlowRun, State
+
+    from flows.outcome.run_log import RunLog
+
+log = logging.getLogger("evenhand")
+
+
+def send_alerts(flow: "Flow[Any, Any]", flow_run: "FlowRun", state: "State[Any]") -> None:
+    """Tell how a flow run ended; nothing where EVENHAND_ALERTS is not set. It raises nothing.
+
+    Prefect calls it in the process of the run, and for a crash in the worker that sees that process end.
+    """
+    if not os.environ.get(VARIABLE):
+        return
+    from flows.outcome.alerts.sending import tell
+    from flows.outcome.conclusion import ending_of_state
+    from flows.outcome.subject import subject_of
+    from tasks.lake.store import Lake
+
+    with _on_server(flow, flow_run):
+        try:
+            lake = Lake(flow_run.parameters["lake"])
+            ending = ending_of_state(flow_run, state, lake)
+            if ending is not None:  # a run that died early has not its own name yet
+                tell(lake, replace(ending, subject=subject_of(flow_run.parameters).words))
+        except Exception as error:
+            log.warning("alert not delivered: the ending of %s is not known (%s)", flow_run.name, type(error).__name__)
+
+
+ALERTED: Final[dict[str, Any]] = {key: [send_alerts] for key in ("on_completion", "on_failure", "on_crashed")}
+"""Settings of a flow whose endings are told."""
+
+
+class _Lines(logging.Handler):
+    """Hands lines of the program to the log of a run that has ended."""
+
+    def __init__(self, run: "RunLog") -> None:
+        super().__init__(logging.INFO)
+        self._run = run
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Hand over a line."""
+        self._run.tell(record.levelno, record.getMessage())
+
+
+@contextmanager
+def _on_server(flow: "Flow[Any, Any]", flow_run: "FlowRun") -> Iterator[None]:
+    """Lines of this block are in the run's log on the server, too."""
+    from prefect.logging.loggers import flow_run_logger
+
+    from flows.outcome.run_log import RunLog
+
+    run = RunLog(flow_run_logger(flow_run, flow), (), logging.CRITICAL)
+    lines = _Lines(run)
+    log.addHandler(lines)
+    try:
+        yield
+    finally:
+        log.removeHandler(lines)
+        run.send()

@@ -1,0 +1,108 @@
+"""Artifacts of a run on Prefect's server, from published tables alone: verdict, checks, and how far the run is.
+
+Whatever the server answers, the run goes on: what people are shown never decides how it ends.
+"""
+
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, cast
+from uuid import UUID
+
+from prefect.artifacts import (
+    create_markdown_artifact,
+    create_progress_artifact,
+    create_table_artifact,
+    update_progress_artifact,
+)
+
+from flows.outcome.ending import Ending
+from flows.outcome.words.checks import Checks, Row, shown
+from flows.runs.index import Run
+from schemas.tables.source import read_words
+
+log = logging.getLogger("evenhand")
+
+
+@contextmanager
+def unharmed(told: str) -> Iterator[None]:
+    """Go on where the server cannot be told something, with a line in the log."""
+    try:
+        yield
+    except Exception as error:
+        log.warning("the server was not told %s (%s); the run goes on", told, type(error).__name__)
+
+
+def show_verdict(ending: Ending, run: Run, checks: Checks) -> None:
+    """Show a published run: the verdict as text, and the checks as a table."""
+    rows = [shown(row) for row in checks.rows]
+    with unharmed("the verdict"):
+        create_markdown_artifact(key="verdict", markdown=page(ending, run, rows), description=ending.subject)
+        create_table_artifact(key="checks", table=rows, description=f"limits of {run.run}, the worst first")
+
+
+def page(ending: Ending, run: Run, rows: Sequence[Row]) -> str:
+    """The verdict as Markdown: title, state, checks, what was read, and where the report is."""
+    title = run.spec.get("title") or run.audit
+    lines = [f"# {_cell(title)}, {run.year}: {ending.name}", "", _cell(ending.message), ""]
+    if rows:
+        lines += ["| " + " | ".join(rows[0]) + " |", "| " + " | ".join("---" for _ in rows[0]) + " |"]
+        lines += ["| " + " | ".join(map(_cell, row.values())) + " |" for row in rows]
+    else:
+        lines.append("No figure of this run has a limit.")
+    lines += ["", f"Read: {_cell(read_words(run.read))}"] if run.read else []
+    address = f"[{ending.report}]({ending.report})" if "://" in ending.report else f"`{ending.report}`"
+    return "\n".join([*lines, "", f"Report: {address}", "", f"Run: `{run.run}`", ""])
+
+
+def _cell(text: object) -> str:
+    """A text of the spec or of the data in a line of Markdown, where it forms nothing but text."""
+    plain = " ".join(str(text).split()).replace("&", "&amp;").replace("<", "&lt;").replace("\\", "\\\\")
+    return "".join(f"\\{letter}" if letter in "|`*[]" else letter for letter in plain)
+
+
+@dataclass
+class Progress:
+    """The share of a run that is done."""
+
+    description: str
+    _artifact: UUID | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        with unharmed("how far the run is"):
+            made = create_progress_artifact(progress=0.0, description=self.description)
+            self._artifact = cast("UUID", made)
+
+    def reached(self, share: float) -> None:
+        """Show a share between 0 and 1."""
+        if self._artifact is not None:
+            with unharmed("how far the run is"):
+                update_progress_artifact(self._artifact, 100 * share)
+
+
+class Sheet:
+    """A table that is written anew while the run goes on."""
+
+    def __init__(self, key: str, description: str) -> None:
+        """Show nothing yet."""
+        self._key, self._description = key, description
+        self._artifact: UUID | None = None
+
+    def show(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Show these rows instead of those before."""
+        with unharmed(f"the table of {self._key}"):
+            if self._artifact is None:
+                table = [dict(row) for row in rows]
+                made = create_table_artifact(key=self._key, table=table, description=self._description)
+                self._artifact = cast("UUID", made)
+            else:
+                self._replace(rows)
+
+    def _replace(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        from prefect.client.orchestration import get_client
+        from prefect.client.schemas.actions import ArtifactUpdate
+
+        with get_client(sync_client=True) as client:
+            client.update_artifact(cast("UUID", self._artifact), ArtifactUpdate(data=json.dumps(list(rows))))

@@ -1,0 +1,121 @@
+"""The ending of a run: by what it published, the records of its years, an error, or its state on the server."""
+
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from flows.outcome.ending import Ending, Name
+from flows.outcome.words.checks import Checks, checks_of
+from flows.outcome.words.plain import one_line, without_cells
+from flows.runs.index import Run, run_of
+from flows.runs.manifest import report_of
+from flows.runs.record import exit_code_of
+from flows.supervision.crash import fault_words
+from schemas.errors import DataQualityError, EvenhandError
+from schemas.terms import ExitCode, State
+from tasks.lake.store import Lake
+
+if TYPE_CHECKING:
+    from prefect.client.schemas.objects import FlowRun
+    from prefect.client.schemas.objects import State as FlowState
+
+NAMES = {
+    ExitCode.WITHIN: Name.WITHIN,
+    ExitCode.BREACH: Name.BREACH,
+    ExitCode.USAGE: Name.SPEC,
+    ExitCode.INSUFFICIENT_EVIDENCE: Name.INSUFFICIENT,
+    ExitCode.DATA_QUALITY: Name.DATA_QUALITY,
+    ExitCode.INFRASTRUCTURE: Name.INFRASTRUCTURE,
+    ExitCode.INTEGRITY: Name.INTEGRITY,
+}
+"""Name of the state of a run by the exit code of its command."""
+_DATA_STEP = 'the rows are named in the lake: `evenhand sql "FROM validations WHERE NOT success"`'
+
+
+def ending_of_run(lake: Lake, run: str) -> Ending:
+    """How a published run ended, by its published verdicts.
+
+    Raises:
+        SpecError: the lake holds no such run.
+        IntegrityError: its manifest or its table is not the one that was written.
+    """
+    found = run_of(lake, run)
+    return ending_of_checks(lake, found, checks_of(lake, found))
+
+
+def ending_of_checks(lake: Lake, run: Run, checks: Checks) -> Ending:
+    """The same of checks that were read already."""
+    state = State(run.state)
+    value = (run.spec.get("source") or {}).get("part") or {}
+    subject = " ".join(filter(None, (run.audit, str(run.year), value.get("value", ""))))
+    return Ending(
+        NAMES[exit_code_of(state)], subject, checks.message(state), run=run.run, report=report_address(lake, run.run)
+    )
+
+
+def ending_of_error(error: Exception, subject: str, known: Collection[str] = ()) -> Ending:
+    """How a run ended that an error stopped: what, where and the next step, without values of rows.
+
+    Args:
+        error: what was raised.
+        subject: what the run was about.
+        known: texts that a message may quote (``subject.words_known``).
+    """
+    code = error.exit_code if isinstance(error, EvenhandError) else ExitCode.INFRASTRUCTURE
+    if isinstance(error, EvenhandError | OSError):
+        message = str(error) or type(error).__name__
+    else:
+        message = f"{fault_words(error)}; `evenhand doctor` checks this installation"
+    where = "".join(f"{note}: " for note in getattr(error, "__notes__", ()) if note.startswith("stage "))
+    if isinstance(error, DataQualityError) or where:  # what a stage says of a spec may quote cells, too
+        more = f"; {_DATA_STEP}" if isinstance(error, DataQualityError) and "\n" in message else ""
+        message = without_cells(message, known) + more
+    return Ending(NAMES[code], subject, one_line(where + message))
+
+
+def ending_of_years(summary: Mapping[str, Any], subject: str, known: Collection[str] = ()) -> Ending:
+    """How a back-fill ended, by its summary (``attempts.record.summed_up``): counts, and the most serious year."""
+    code, years = ExitCode(summary["exit_code"]), summary["years"]
+    counts: dict[str, int] = {}
+    for year in years:
+        counts[year["state"]] = counts.get(year["state"], 0) + 1
+    of = "partitions" if any(year.get("value") for year in years) else "years"
+    told = ", ".join(f"{count} {state}" for state, count in counts.items())
+    serious = next((year for year in years if year["exit_code"] == code), None)
+    worst = "" if serious is None or not code else f"; {_year_words(serious, known)}"
+    counted = f"{len(years)} {of if len(years) != 1 else of.removesuffix('s')}"
+    return Ending(NAMES[code], subject, one_line(f"{counted}: {told}{worst}"))
+
+
+def ending_of_state(flow_run: "FlowRun", state: "FlowState[Any]", lake: Lake) -> Ending | None:
+    """How a flow run ended, by its state on the server; None of a state that says nothing to people.
+
+    It is for hooks, which get no more than the state: name and message are those that the flow gave it, a crash is
+    Prefect's own.
+    """
+    known = {name.value: name for name in Name}
+    name = Name.CRASHED if state.is_crashed() else known.get(state.name or "")
+    if name is None and state.is_failed():
+        name = Name.INFRASTRUCTURE  # of Prefect itself, such as parameters that it refuses
+    if name is None:
+        return None
+    runs = [tag.removeprefix("run:") for tag in flow_run.tags if tag.startswith("run:")]
+    run = runs[0] if len(runs) == 1 else ""
+    told = Ending(name, flow_run.name, one_line(state.message or ""), run=run, flow_run=str(flow_run.id))
+    return replace(told, report=report_address(lake, run)) if run else told
+
+
+def report_address(lake: Lake, run: str) -> str:
+    """Where people open a run's report: below EVENHAND_REPORTS_URL, else its path or URI in the lake."""
+    site = os.environ.get("EVENHAND_REPORTS_URL", "").rstrip("/")
+    if site:
+        return f"{site}/{run}/report.html"
+    storage, folder = report_of(lake, run)
+    return storage.where(f"{folder}/report.html")
+
+
+def _year_words(year: Mapping[str, Any], known: Collection[str]) -> str:
+    named = " ".join(filter(None, (str(year["year"]), year.get("value", ""), year.get("stage", ""))))
+    why = without_cells(year["message"], known) if year["message"] else f"run {year['run']}"
+    return f"{named}: {why}"

@@ -1,0 +1,95 @@
+"""Sign-off of a run: who prepared, reviewed, approved, rejected or withdrew it, as an entry of the lake's log.
+
+What is signed is the manifest of the run, and so the run as it is. Where the run stands: ``review``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from flows.runs.manifest import read_manifest
+from flows.runs.trust import persons
+from flows.runs.trust.verification import verify_run
+from schemas.errors import IntegrityError, SpecError, nearest
+from tasks.lake import log
+from tasks.lake.signatures import digest_of, signer
+from tasks.lake.store import Lake
+
+Role = Literal["prepared", "reviewed", "approved", "rejected", "withdrawn"]
+ROLES: tuple[str, ...] = get_args(Role)
+ENDING = ("rejected", "withdrawn")
+"""Roles that take what was signed before back; they need a text."""
+
+
+@dataclass(frozen=True)
+class SignOff:
+    """What somebody signs."""
+
+    by: str
+    role: str
+    text: str = ""
+    key: Path | None = None
+    """Private key; that of the environment if None."""
+
+
+def sign_off(lake: Lake, run: str, said: SignOff) -> log.Entry:
+    """Add a signature to the log.
+
+    Raises:
+        SpecError: no such run or role, no name, or a rule of review is not kept.
+        IntegrityError: an approval, and files of the run are not as they were written, or the log's chain is broken.
+    """
+    digest, by, text = digest_of(read_manifest(lake, run)), persons.name(said.by), persons.text(said.text, "--note")
+    if said.role not in ROLES:
+        raise SpecError(f"--role {said.role!r} is none; {nearest(said.role, ROLES)}")
+    if said.role in ENDING and not text:
+        raise SpecError(f"{said.role} needs a reason; give it with --note")
+    if said.role == "approved":
+        _check_prepared(run, by, signed(log.entries(lake, run), digest))
+        if broken := next(log.problems(lake), None):
+            raise IntegrityError(f"the log of {lake.location} cannot be gone on with: {broken}")
+        verify_run(lake.location, run)
+    who = signer(said.key)
+    return log.append(lake, "signed off", who, run=run, manifest_sha256=digest, by=by, role=said.role, text=text)
+
+
+def signed(found: Sequence[log.Entry], manifest_sha256: str) -> list[log.Entry]:
+    """The signatures of a manifest, in their order; those of an earlier manifest of the run are none of it.
+
+    Args:
+        found: the log's entries about the run.
+        manifest_sha256: of the manifest as it is.
+    """
+    return [entry for entry in found if entry.event == "signed off" and entry.manifest_sha256 == manifest_sha256]
+
+
+def standing(found: Sequence[log.Entry]) -> list[log.Entry]:
+    """The signatures that count: all since the run was prepared anew after the last rejection or withdrawal.
+
+    Where nobody prepared it anew, that rejection or withdrawal alone.
+    """
+    ends = [place for place, entry in enumerate(found) if entry.role in ENDING]
+    if not ends:
+        return list(found)
+    after = list(found[ends[-1] + 1 :])
+    anew = next((place for place, entry in enumerate(after) if entry.role == "prepared"), None)
+    return [found[ends[-1]]] if anew is None else after[anew:]
+
+
+def _check_prepared(run: str, by: str, found: Sequence[log.Entry]) -> None:
+    """An approval needs that somebody else prepared the run, and that nobody rejected or withdrew it since."""
+    counting = standing(found)
+    if counting and counting[0].role in ENDING:
+        raise SpecError(f"{run} was {counting[0].role} after it was prepared; it has to be prepared again first")
+    if not prepared_by_another(by, counting):
+        own = any(entry.role == "prepared" for entry in counting)
+        who = f"was prepared by {by} alone" if own else "was prepared by nobody"
+        raise SpecError(
+            f"{run} {who}: an approval needs `evenhand signoff {run} --role prepared` by another name before it"
+        )
+
+
+def prepared_by_another(by: str, found: Sequence[log.Entry]) -> bool:
+    """Whether some signature says that somebody else prepared the run."""
+    return any(entry.role == "prepared" and not persons.same(entry.by, by) for entry in found)

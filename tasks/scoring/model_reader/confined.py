@@ -1,0 +1,229 @@
+"""Reads a stranger's model in a process of its own, and asks it there for every row.
+
+The process (``__main__`` beside this) has limits, no network where the system allows that, and nothing of this one's
+environment but what Python needs. Whatever a file does to it ends there, and is told. Networks and linear models come
+back as plain arrays, and are asked here.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tasks
+from schemas.errors import InfrastructureError, SpecError
+from tasks.numerics.arrays import Floats
+from tasks.numerics.attributions.linear import Linear
+from tasks.numerics.networks.parameters import Network
+from tasks.scoring.formats.archives import check_archive
+from tasks.scoring.model_reader.exchange import SilentError, exchanged
+from tasks.scoring.model_reader.frames import Frame
+from tasks.scoring.model_reader.limits import ADDRESSES, BATCH, PATIENCE, READING
+from tasks.scoring.models import Facts, ModelFile, Readable, vouched
+
+ROWS_AT_ONCE = {"module": 65_536, "classifier": 16_384}
+"""Powers of two: sums of long rows are rounded in the same way wherever a batch begins."""
+
+KEPT = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "VIRTUAL_ENV")
+"""Variables that the process gets; secrets are in others."""
+OWN = {
+    "JOBLIB_MULTIPROCESSING": "0",
+    "MKL_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
+
+
+NONE = np.zeros((0, 0))
+
+MODELS = 2
+"""Models whose processes are kept for the next stage: one takes seconds to start, and ends when it is not asked."""
+
+
+class UnansweredError(SpecError):
+    """A model that was read does not take the rows that it gets."""
+
+    told: str = ""
+    """What the model's library said, for who knows what the rows are."""
+
+
+def opened(file: ModelFile) -> Readable:
+    """A stranger's model: arrays where it is a network or linear, else one that is asked in its own process.
+
+    Raises:
+        SpecError: The file is not trusted, not known, no model of two classes, or ended the process that read it.
+        InfrastructureError: The library that its format needs is not installed.
+    """
+    found = vouched(file)
+    if found in ("skops", "torchscript"):
+        check_archive(file.content, file.name)
+    model = confined(file, os.getpid())
+    return model if model.arrays is None else model.arrays
+
+
+@lru_cache(MODELS)
+def confined(file: ModelFile, asking: int) -> "Confined":  # noqa: ARG001 a fork of this process asks another
+    """A model in a process of its own, the same for all of the process ``asking`` who ask for the same file.
+
+    Raises:
+        SpecError: It is no model, or ended the process.
+    """
+    return Confined(file)
+
+
+class Confined:
+    """A model in a process of its own, which ends with this object, or when it was not asked for a while."""
+
+    facts: Facts
+    arrays: Network | Linear | None = None
+    """The model itself, where it is no more than arrays; there is no process then."""
+
+    def __init__(self, file: ModelFile) -> None:
+        """Start the process and have it read the file."""
+        self.name, self._file, self._lock = file.name, file, threading.Lock()
+        answer = self._begun()
+        if answer.arrays:
+            self._end()
+            self.arrays = self._made(answer)
+        else:
+            linear = answer.said["linear"]
+            form = None if linear is None else Linear(np.array(linear["coefficients"]), linear["intercept"])
+            self.facts = Facts(**{**answer.said, "names": tuple(answer.said["names"]), "linear": form})
+
+    def probability(self, x: Floats) -> Floats:
+        """``(r,)`` probabilities of the favourable decision for rows ``(r, p)``.
+
+        Raises:
+            SpecError: The model does not take them, or ended the process.
+        """
+        return self._batches("probability", x)
+
+    def logit(self, x: Floats) -> Floats:
+        """``(r,)`` logits: of a module, or of a classifier whose decision function is the log odds."""
+        return self._batches("logit", x)
+
+    def gradient(self, x: Floats) -> Floats:
+        """``(r, p)`` gradients of a module's logit."""
+        return self._batches("gradient", x)
+
+    def _batches(self, asked: str, x: Floats) -> Floats:
+        size = ROWS_AT_ONCE["module" if self.facts.gradient else "classifier"]
+        size = max(len(x), 1) if asked == "gradient" else size  # whoever asks for gradients asks for few at once
+        parts = [self._batch(asked, x[start : start + size]) for start in range(0, len(x), size)]
+        return np.concatenate([np.zeros((0, *x.shape[1:]) if asked == "gradient" else 0), *parts])
+
+    def _batch(self, asked: str, rows: Floats) -> Floats:
+        with self._lock:
+            answer = self._answered(Frame({"asked": asked}, {"rows": np.asarray(rows, np.float64)}))
+        if (kind := answer.said.get("error")) is not None:
+            told = str(answer.said["message"]).rpartition("\n")[2]
+            raise self._refusal(answer.said) if kind else self._unanswered(told)
+        found, wanted = answer.arrays.get("found", NONE), rows.shape if asked == "gradient" else (len(rows),)
+        if found.shape != wanted:
+            raise SpecError(f"{self.name} gives {found.shape} for {len(rows)} rows; expected {wanted}")
+        return found
+
+    def _begun(self) -> Frame:
+        """A new process, once it has read the file, and what it says of it."""
+        self._process = started()
+        self._end = weakref.finalize(self, ended, self._process)
+        said = {"name": self.name, "sha256": self._file.sha256, "output": self._file.output}
+        answer = self._asked(Frame(said, {"content": np.frombuffer(self._file.content, np.uint8)}), READING)
+        if answer.said.get("error") is not None:
+            self._end()
+            raise self._refusal(answer.said)
+        return answer
+
+    def _answered(self, question: Frame) -> Frame:
+        """The answer of the process, or of a new one where it ended because nobody asked it."""
+        if self._process.poll() is None:
+            try:
+                return self._asked(question, BATCH)
+            except SpecError:
+                if self._process.poll() != 0:
+                    raise
+        self._begun()
+        return self._asked(question, BATCH)
+
+    def _asked(self, question: Frame, seconds: int) -> Frame:
+        """What the process answers; it is ended where it does not.
+
+        Raises:
+            SpecError: It ended, said something else than a message, or took too long.
+        """
+        try:
+            return Frame.of(exchanged(self._process, question.packed(), seconds * PATIENCE))
+        except (SilentError, ValueError) as error:
+            code = None if isinstance(error, TimeoutError) else died(self._process)
+            self._end()
+            raise SpecError(f"{self.name} {_fate(code, seconds)}: {_HARM}") from error
+        except BaseException:  # stopped in the middle: the process would answer the next question with this one's
+            self._end()
+            raise
+
+    def _unanswered(self, told: str) -> UnansweredError:
+        error = UnansweredError(f"{self.name} does not take the rows that it gets: {told}; look at its inputs")
+        error.told = told
+        return error
+
+    def _made(self, answer: Frame) -> Network | Linear:
+        said, arrays = answer.said, answer.arrays
+        if "intercept" in said:
+            return Linear(arrays["coefficients"], said["intercept"])
+        weights, biases = (tuple(arrays[f"{at}.{part}"] for at in range(len(arrays) // 2)) for part in "wb")
+        return Network(weights, biases, said["activation"])
+
+    def _refusal(self, said: Mapping[str, Any]) -> Exception:
+        kind, message = said["error"], said["message"]
+        if kind == "MemoryError":
+            needs = f"{self.name} needs more than {ADDRESSES / 1e9:g} GB beside four times its own size"
+            return SpecError(f"{needs}: it is damaged or made to do harm; give a smaller one")
+        if not kind:
+            return SpecError(f"{self.name} cannot be read: {message}; write it again")
+        refusal = InfrastructureError if kind == "InfrastructureError" else SpecError
+        return refusal(message if self.name in message else f"{self.name}: {message}")
+
+
+_HARM = "it is damaged or made to do harm; ask for it again"
+
+
+def _fate(code: int | None, seconds: int) -> str:
+    """What became of the process that reads a model, by its exit code; None of one that did not end."""
+    if code is None or code == -signal.SIGXCPU:
+        return f"took more than {seconds} s in the process that reads it"
+    return "ended the process that reads it " + (f"(signal {-code})" if code < 0 else f"(exit code {code})")
+
+
+def started() -> "subprocess.Popen[bytes]":
+    """A process that reads a model, in which nothing of this one's environment is but what Python needs."""
+    environment = {name: os.environ[name] for name in KEPT if name in os.environ}
+    environment |= {**OWN, "PYTHONPATH": str(Path(tasks.__file__).parents[1])}
+    words = [sys.executable, "-P", "-W", "ignore", "-m", "tasks.scoring.model_reader"]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, env=environment, bufsize=0)  # noqa: S603 our own words
+
+
+def died(process: "subprocess.Popen[bytes]") -> int | None:
+    """How a process ended that says nothing more; None where it did not."""
+    try:
+        return process.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def ended(process: "subprocess.Popen[bytes]") -> None:
+    """End a process, and close what it was talked to by."""
+    process.kill()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+    process.wait()

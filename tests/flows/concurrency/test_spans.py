@@ -1,0 +1,99 @@
+"""Spans of a run by OpenTelemetry's own interface: who is inside whom, how long, and that nothing is made unasked."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lake_of_runs import NEW, lake_of_runs
+from opentelemetry import trace
+from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, Tracer, TracerProvider
+
+from flows.concurrency import spans
+from flows.concurrency.spans import ASKING, Traced, Year, asked, send, trace_run, trace_years
+from flows.runs.index import run_of
+from tasks.lake.store import Lake
+
+
+@dataclass
+class Recorded(TracerProvider, Tracer):
+    """A provider that keeps what is sent."""
+
+    ended: list[tuple[str, str, float, dict[str, Any]]] = field(default_factory=list)
+    """Name, name of the span around it, seconds, attributes."""
+    names: dict[int, str] = field(default_factory=dict)
+
+    def get_tracer(self, *_: Any, **__: Any) -> Tracer:
+        return self
+
+    def start_as_current_span(self, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError
+
+    def start_span(self, name: str, *_: Any, attributes: Any = None, start_time: Any = None, **__: Any) -> Any:
+        number, ended, names = len(self.names) + 1, self.ended, self.names
+        around = names.get(trace.get_current_span().get_span_context().span_id, "")
+        names[number] = name
+
+        class Span(NonRecordingSpan):
+            def end(self, end_time: int | None = None) -> None:
+                ended.append((name, around, ((end_time or 0) - start_time) / 1e9, dict(attributes)))
+
+        return Span(SpanContext(1, number, False, TraceFlags(1)))
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return lake_of_runs(tmp_path / "lake")
+
+
+@pytest.fixture(autouse=True)
+def unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*ASKING, "OTEL_SDK_DISABLED"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def recorded(monkeypatch: pytest.MonkeyPatch) -> Recorded:
+    provider = Recorded()
+    monkeypatch.setattr("opentelemetry.trace._TRACER_PROVIDER", provider)
+    return provider
+
+
+def test_spans_are_inside_each_other_with_their_own_times(recorded: Recorded) -> None:
+    stage = Traced("detect cst", 1002.0, 3.5, {"evenhand.reused": False, "evenhand.rows.in": 500})
+    send(Traced("audit loans", 1000.0, 9.0, {}, (Traced("loans 2024", 1000.0, 8.0, {}, (stage,)),)))
+    assert [each[:3] for each in recorded.ended] == [
+        ("detect cst", "loans 2024", 3.5),
+        ("loans 2024", "audit loans", 8.0),
+        ("audit loans", "", 9.0),
+    ]
+    assert recorded.ended[0][3] == {"evenhand.reused": False, "evenhand.rows.in": 500}
+
+
+def test_nothing_is_made_unless_somebody_asks(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not asked()
+    monkeypatch.setattr(spans, "_tracer", lambda: pytest.fail("nobody asked"))
+    trace_run(lake, ("loans", 2023), NEW, [], 0.0)
+    trace_years(lake, "loans", [])
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    assert asked()
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+    assert not asked()
+
+
+def test_a_trace_that_cannot_be_sent_fails_no_run(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "none-that-is-installed")
+    send(Traced("audit loans", 0.0, 1.0, {}))
+    assert "pip install opentelemetry-sdk" in caplog.text
+
+
+def test_years_are_traced_and_one_without_a_run_has_no_stages(recorded: Recorded, lake: Lake) -> None:
+    began = "2026-01-03T09:59:00+00:00"
+    failed = Year("2022", began, 2.0, "failed", "")
+    trace_years(lake, "loans", [Year("2023", began, 5.0, "breach", run_of(lake, NEW).run), failed])
+    found = {name: (around, seconds, said) for name, around, seconds, said in recorded.ended}
+    assert found["2023"][:2] == ("backfill loans", 5.0)
+    assert found["2022"][2] == {"evenhand.state": "failed", "evenhand.run": ""}
+    assert found["backfill loans"][2] == {"evenhand.years": 2}

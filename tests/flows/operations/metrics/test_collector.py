@@ -1,0 +1,117 @@
+"""Metrics of a lake as Prometheus reads them: figures of runs, what cannot be read, and no exact number of rows."""
+
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lake_of_runs import NEW, OLD, lake_of_runs
+from prometheus_client import CollectorRegistry
+from prometheus_client.parser import text_string_to_metric_families
+
+from flows.operations.metrics.collector import LakeCollector
+from flows.operations.metrics.endpoint import VARIABLE, address, metrics_served
+from flows.outcome.alerts import record
+from flows.outcome.alerts.record import Alert, Outcome
+from flows.outcome.ending import Ending, Name
+from flows.outcome.words.plain import roughly
+from flows.supervision.presence import at_work
+from schemas.errors import InfrastructureError, SpecError
+from tasks.lake.store import Lake
+
+
+def figures(collector: LakeCollector) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for metric in collector.collect()
+        for sample in metric.samples
+    }
+
+
+def of(found: dict[Any, float], name: str, **labels: str) -> float:
+    return found[name, tuple(sorted(labels.items()))]
+
+
+def test_runs_checks_rows_and_stages_are_told(tmp_path: Path) -> None:
+    collector = LakeCollector(lake_of_runs(tmp_path / "lake"))
+    found = figures(collector)
+    assert of(found, "evenhand_runs_total", dataset="loans", state="breach") == 1
+    assert of(found, "evenhand_runs_total", dataset="loans", state="within") == 1
+    assert of(found, "evenhand_run_seconds_count", dataset="loans") == 2
+    assert of(found, "evenhand_last_success_timestamp_seconds", dataset="loans") == 1767434400
+    assert of(found, "evenhand_checks", dataset="loans", year="2023", state="breach") == 12
+    assert of(found, "evenhand_rows_total", stage="publish", fate="in") == 1500
+    assert of(found, "evenhand_stage_seconds_count", stage="publish", method="") == 3
+    assert of(found, "evenhand_stage_expected_seconds", dataset="loans", stage="publish", method="") == 1.0
+    assert not [name for name, labels in found if "evenhand_stage_expected" in name and ("dataset", "cards") in labels]
+    assert of(found, "evenhand_lake_bytes") > 10_000
+    assert 0 < of(found, "evenhand_disk_free_bytes") < of(found, "evenhand_disk_bytes")
+    assert figures(collector).keys() == found.keys(), "a second time, from what is known"
+
+
+def test_alerts_runs_at_work_and_runs_that_cannot_be_read_are_counted(tmp_path: Path) -> None:
+    lake = lake_of_runs(tmp_path / "lake")
+    ending = Ending(Name.BREACH, "loans 2023", "2 of 6 limits breached", run=NEW)
+    record.write(lake, Alert(time=record.now(), rule="breach", to="desk", ending=ending, outcome=Outcome.SENT))
+    manifest = lake.root / "runs" / OLD / "manifest.json"
+    manifest.write_text(manifest.read_text().replace("within", "breach"))
+    with at_work(lake, "command-1"):
+        found = figures(LakeCollector(lake))
+    assert of(found, "evenhand_alerts_total", outcome="sent") == 1
+    assert of(found, "evenhand_runs_at_work") == 1
+    assert of(found, "evenhand_runs_unreadable") == 1
+    assert of(found, "evenhand_run_seconds_count", dataset="loans") == 1, "and the others are told"
+
+
+def test_a_run_of_one_partition_has_no_checks_of_its_own(tmp_path: Path) -> None:
+    lake = lake_of_runs(tmp_path / "lake")
+    import json
+
+    from flows.runs.manifest import digest
+
+    manifest = lake.root / "runs" / NEW / "manifest.json"
+    said = json.loads(manifest.read_text())
+    del said["sha256"]
+    said["partition"] = {"column": "lender_id", "value": "7H6G"}
+    manifest.write_text(json.dumps({**said, "sha256": digest(said)}))
+    collector = LakeCollector(lake)
+    told = " ".join(f"{name}{labels}" for name, labels in figures(collector))
+    assert "7H6G" not in told
+    assert of(figures(collector), "evenhand_checks", dataset="loans", year="2023", state="breach") == 12, "of OLD"
+
+
+@pytest.mark.parametrize(("rows", "told"), [(0, 0), (99, 0), (100, 100), (12_345, 12_000), (12_999, 13_000)])
+def test_rows_are_told_to_two_digits(rows: int, told: int) -> None:
+    assert roughly(rows) == told
+
+
+def test_they_are_served_while_the_worker_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+        monkeypatch.setenv(VARIABLE, f"127.0.0.1:{port}")
+        with pytest.raises(InfrastructureError, match="give a free port"), metrics_served(Lake(tmp_path / "lake")):
+            pass
+    with metrics_served(lake_of_runs(tmp_path / "runs")):
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+            names = {metric.name for metric in text_string_to_metric_families(answer.read().decode())}
+        assert {"evenhand_runs", "evenhand_checks", "evenhand_stage_peak_bytes"} <= names
+    with pytest.raises(OSError, match="refused"):
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10)
+    monkeypatch.delenv(VARIABLE)
+    with metrics_served(Lake(tmp_path / "lake")):
+        pass
+
+
+@pytest.mark.parametrize("said", ["9464", "127.0.0.1:", ":9464", "127.0.0.1:http", "127.0.0.1:0", "127.0.0.1:70000"])
+def test_what_is_no_address_is_refused(said: str) -> None:
+    with pytest.raises(SpecError, match="give HOST:PORT"):
+        address(said)
+
+
+def test_two_lakes_have_registries_of_their_own(tmp_path: Path) -> None:
+    registry = CollectorRegistry()
+    registry.register(LakeCollector(Lake(tmp_path / "lake")))
+    assert {metric.name for metric in registry.collect()} >= {"evenhand_lake_bytes"}

@@ -1,0 +1,179 @@
+"""Where runs stand in their review: which signatures count, what is open and overdue, and what is refused."""
+
+import json
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from conftest import loans
+from sealed_run import RUN, sealed_run
+
+from flows.runs.manifest import digest, read_manifest
+from flows.runs.trust import notes
+from flows.runs.trust.notes import Note
+from flows.runs.trust.review import approved_before, outstanding, review_of, reviews
+from flows.runs.trust.signoff import SignOff, sign_off
+from schemas.errors import IntegrityError, SpecError
+from tasks.lake import log, signatures
+from tasks.lake.store import Lake
+
+LATER = "loans-2024-9999999999"
+
+
+@pytest.fixture(scope="module")
+def sealed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The files of a lake with one run."""
+    place = tmp_path_factory.mktemp("sealed")
+    loans().to_csv(place / "loans.csv", index=False)
+    root = sealed_run(place).root
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def lake(sealed: dict[str, bytes], tmp_path: Path) -> Lake:
+    for name, content in sealed.items():
+        (tmp_path / "lake" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "lake" / name).write_bytes(content)
+    return Lake(tmp_path / "lake")
+
+
+def says(lake: Lake, by: str, role: str, text: str = "", run: str = RUN) -> log.Entry:
+    return sign_off(lake, run, SignOff(by, role, text))
+
+
+def written(lake: Lake, run: str, **changes: object) -> None:
+    """Write the manifest of a run, with other content, and enter it."""
+    content = {**read_manifest(lake, RUN), "run": run, **changes}
+    lake.write_file(f"runs/{run}/manifest.json", json.dumps({**content, "sha256": digest(content)}, indent=1).encode())
+    log.append(lake, "run published", run=run, manifest_sha256=signatures.digest_of(content))
+
+
+def tomorrow() -> str:
+    return (datetime.now(UTC).date() + timedelta(days=1)).isoformat()
+
+
+@pytest.mark.parametrize(
+    ("said", "state", "counting"),
+    [
+        ([], "unsigned", 0),
+        ([("Ann", "prepared")], "prepared", 1),
+        ([("Ann", "prepared"), ("Bob", "reviewed")], "reviewed", 2),
+        ([("Ann", "prepared"), ("Bob", "approved"), ("Cy", "reviewed")], "approved", 3),
+        ([("Ann", "prepared"), ("Bob", "rejected")], "rejected", 1),
+        ([("Ann", "prepared"), ("Bob", "rejected"), ("Cy", "reviewed")], "rejected", 1),
+        ([("Ann", "prepared"), ("Bob", "approved"), ("Bob", "withdrawn"), ("Ann", "prepared")], "prepared", 1),
+    ],
+)
+def test_the_state_is_of_the_signatures_since_the_last_rejection(
+    lake: Lake, said: list[tuple[str, str]], state: str, counting: int
+) -> None:
+    for by, role in said:
+        says(lake, by, role, "a reason")
+    review = review_of(lake, RUN)
+    assert (review.state, len(review.signatures)) == (state, counting)
+    assert [each.state for each in reviews(lake)] == [state]
+    assert outstanding(lake).unsigned == ((RUN,) if state == "unsigned" else ())
+
+
+@pytest.mark.parametrize("name", ["ann  lee", " Ann Lee ", "ANN LEE", "\uff21nn Lee"])
+def test_nobody_approves_what_they_prepared_however_they_write_their_name(lake: Lake, name: str) -> None:
+    says(lake, "Ann Lee", "prepared")
+    with pytest.raises(SpecError, match="alone: an approval needs"):
+        says(lake, name, "approved")
+    assert says(lake, "Bob", "approved").role == "approved"
+
+
+def test_an_approval_after_a_rejection_names_what_happened_last(lake: Lake) -> None:
+    says(lake, "Ann", "prepared")
+    says(lake, "Bob", "rejected", "wrong year")
+    says(lake, "Cy", "reviewed")
+    with pytest.raises(SpecError, match="was rejected after it was prepared"):
+        says(lake, "Bob", "approved")
+
+
+def test_signatures_are_of_the_manifest_as_it_was(lake: Lake) -> None:
+    says(lake, "Ann", "prepared")
+    written(lake, RUN, finished="2026-02-02T00:00:00Z")
+    assert review_of(lake, RUN).state == reviews(lake)[0].state == "unsigned"
+    with pytest.raises(SpecError, match="was prepared by nobody"):
+        says(lake, "Bob", "approved")
+
+
+def test_an_approval_that_nobody_prepared_is_none(lake: Lake) -> None:
+    """Written past the rules, by somebody who can write to the lake."""
+    digest_ = signatures.digest_of(read_manifest(lake, RUN))
+    log.append(lake, "signed off", run=RUN, manifest_sha256=digest_, by="Bob", role="approved")
+    assert review_of(lake, RUN).state == "unsigned"
+
+
+def test_a_broken_chain_stops_an_approval_and_an_altered_signature_is_named(lake: Lake, tmp_path: Path) -> None:
+    signatures.new_key(tmp_path / "key")
+    sign_off(lake, RUN, SignOff("Ann", "prepared", key=tmp_path / "key"))
+    notes.note(lake, RUN, Note("Cy", "after it"))
+    path = lake.root / log.path_of(2)
+    path.write_text(path.read_text().replace("Ann", "Eve"))
+    with pytest.raises(IntegrityError, match=r"entry 2 .* was altered"):
+        review_of(lake, RUN)
+    with pytest.raises(IntegrityError, match=r"cannot be gone on with: .*000002\.json has a signature"):
+        says(lake, "Bob", "approved")
+
+
+def test_a_later_run_starts_unsigned_and_tells_who_approved_the_one_before(lake: Lake) -> None:
+    says(lake, "Ann", "prepared")
+    says(lake, "Bob", "approved")
+    written(lake, LATER, source_sha256="ef" * 32)
+    assert [(each.run, each.state) for each in reviews(lake)] == [(LATER, "unsigned")]
+    told = approved_before(lake, LATER, log.entries(lake))
+    assert told == f"The run before, {RUN}, was approved by Bob, on other data."
+    assert approved_before(lake, RUN, log.entries(lake)) == ""
+    written(lake, LATER)
+    assert approved_before(lake, LATER, log.entries(lake)).endswith("by other code.")
+    log.append(lake, "protected", run=RUN)
+    assert [(each.run, each.state) for each in reviews(lake)] == [(RUN, "approved")]
+
+
+def test_reading_is_entered_once_a_run_a_name_and_a_day(lake: Lake) -> None:
+    assert notes.note_read(lake, RUN, Note("Ann Lee")) is not None
+    assert notes.note_read(lake, RUN, Note("ann lee")) is None
+    assert notes.note_read(lake, RUN, Note("Bob")) is not None
+    assert [entry.by for entry in log.entries(lake, RUN) if entry.event == "read"] == ["Ann Lee", "Bob"]
+
+
+def test_a_remediation_is_open_until_a_run_of_the_audit_shows_it_done(lake: Lake) -> None:
+    made = notes.open_remediation(lake, RUN, Note("Ann", "retrain without postcodes"), "Bob", tomorrow())
+    [found] = outstanding(lake).open
+    assert (found.n, found.owner, found.due, found.overdue()) == (made.n, "Bob", tomorrow(), False)
+    assert found.overdue(date.fromisoformat(tomorrow()) + timedelta(days=1))
+    written(lake, LATER)
+    assert review_of(lake, LATER).open == (found,)
+    with pytest.raises(SpecError, match=rf"--done 99 .* open are {made.n} \(Bob, "):
+        notes.close_remediation(lake, LATER, Note("Bob"), 99)
+    notes.close_remediation(lake, LATER, Note("Bob", "model 7"), made.n)
+    assert outstanding(lake).open == review_of(lake, RUN).open == ()
+    with pytest.raises(SpecError, match="none is open"):
+        notes.close_remediation(lake, LATER, Note("Bob"), made.n)
+
+
+def test_an_overdue_remediation_is_told(lake: Lake) -> None:
+    log.append(lake, "remediation", run=RUN, by="Ann", text="late", owner="Bob", due="2026-01-31")
+    assert [each.owner for each in outstanding(lake).overdue] == ["Bob"]
+    assert [each.due for each in reviews(lake)[0].overdue] == ["2026-01-31"]
+
+
+@pytest.mark.parametrize(
+    ("said", "owner", "due", "message"),
+    [
+        (Note("Ann", "x"), "Bob", "soon", "--due 'soon' is no day"),
+        (Note("Ann", "x"), "Bob", "2020-01-01", "--due 2020-01-01 is over"),
+        (Note("Ann", "x"), " ", "2999-01-01", "--owner is empty"),
+        (Note("Ann", " "), "Bob", "2999-01-01", "the text is empty"),
+        (Note("", "x"), "Bob", "2999-01-01", "--as is empty"),
+        (Note("An\u202en", "x"), "Bob", "2999-01-01", "no page shows"),
+        (Note("A" * 101, "x"), "Bob", "2999-01-01", "101 letters"),
+        (Note("Ann", "x" * 4001), "Bob", "2999-01-01", "4,001 letters"),
+    ],
+)
+def test_what_is_no_name_text_or_day_is_refused(lake: Lake, said: Note, owner: str, due: str, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        notes.open_remediation(lake, RUN, said, owner, due)
+    assert not log.head(lake).n

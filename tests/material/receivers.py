@@ -1,0 +1,134 @@
+"""Receivers of alerts that speak SMTP and HTTP on free loopback ports, and keep every byte that they are sent."""
+
+import json
+import smtplib
+import socketserver
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from email import message_from_bytes
+from email.header import decode_header, make_header
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+
+@dataclass
+class Received:
+    """What a receiver was sent."""
+
+    port: int = 0
+    bodies: list[bytes] = field(default_factory=list)
+    answers: list[int] = field(default_factory=list)
+    """Codes of the next answers, the next one first; then all is well."""
+
+    def subjects(self) -> list[str]:
+        """Of mails, or titles of JSON posts, in the order of their arrival."""
+        return [_subject(body) for body in self.bodies]
+
+    def text(self) -> str:
+        """All that was said, decoded."""
+        return "\n".join(map(_text, self.bodies))
+
+
+def _subject(body: bytes) -> str:
+    if body.startswith(b"{"):
+        return str(json.loads(body)["title"])
+    return str(make_header(decode_header(message_from_bytes(body)["Subject"])))
+
+
+def _text(body: bytes) -> str:
+    if body.startswith(b"{"):
+        return str(json.loads(body)["message"])
+    parts = [part for part in message_from_bytes(body).walk() if not part.is_multipart()]
+    return "\n".join(part.get_payload(decode=True).decode() for part in parts)
+
+
+class _Post(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        received: Received = self.server.received  # type: ignore[attr-defined]
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        code = received.answers.pop(0) if received.answers else 200
+        if code == 200:
+            received.bodies.append(body)
+        self.send_response(code)
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        self.do_POST()
+
+    def log_message(self, *words: Any) -> None:
+        """Say nothing."""
+
+
+class _Mail(socketserver.StreamRequestHandler):
+    """RFC 5321, as much of it as a client without a password uses."""
+
+    def handle(self) -> None:
+        received: Received = self.server.received  # type: ignore[attr-defined]
+        self._say("220 receiver")
+        while line := self.rfile.readline():
+            verb = line[:4].upper().strip()
+            if verb == b"DATA":
+                self._say("354 end with a dot")
+                content = b"".join(iter(self.rfile.readline, b".\r\n"))
+                code = received.answers.pop(0) if received.answers else 250
+                if code == 250:
+                    received.bodies.append(content)
+                self._say(f"{code} done")
+            elif verb == b"QUIT":
+                self._say("221 bye")
+                return
+            else:
+                self._say("250 receiver")
+
+    def _say(self, words: str) -> None:
+        self.wfile.write(f"{words}{smtplib.CRLF}".encode())
+
+
+class _MailServer(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+
+
+@contextmanager
+def _serving(server: Any) -> Iterator[Received]:
+    server.received = Received(port=server.server_address[1])
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield server.received
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@contextmanager
+def web_receiver() -> Iterator[Received]:
+    """An HTTP server."""
+    with _serving(ThreadingHTTPServer(("127.0.0.1", 0), _Post)) as received:
+        yield received
+
+
+@contextmanager
+def mail_receiver() -> Iterator[Received]:
+    """An SMTP server."""
+    with _serving(_MailServer(("127.0.0.1", 0), _Mail)) as received:
+        yield received
+
+
+RULES = """\
+rules:
+  - {when: breach, tell: desk}
+  - {when: [data_quality, integrity, infrastructure, crashed, overdue], tell: [desk, pager]}
+"""
+
+
+def alerts_file(place: Path, mail: Received, web: Received, rules: str = RULES) -> Path:
+    """The file that EVENHAND_ALERTS names: a desk that reads mail, and a pager that is posted to."""
+    place.write_text(
+        f"to:\n  desk: mailto://127.0.0.1:{mail.port}/?from=audit@example.org&to=desk@example.org&mode=insecure\n"
+        f"  pager: json://127.0.0.1:{web.port}/evenhand\n{rules}"
+    )
+    place.chmod(0o600)
+    return place
