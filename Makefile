@@ -6,12 +6,13 @@ STAMP := $(VENV)/.installed
 # of two processes that compute, threads would wait for each other
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --no-loadscope-reorder --durations 20
 
-.PHONY: audit test test-slow check docs lock sbom format clean help
+.PHONY: audit test test-slow test-long check docs lock sbom format clean help
 
 help:
 	@echo "make audit      set up and run the audit of the bundled Boston data"
 	@echo "make test       set up and run ruff, mypy, import-linter and the tests, but for the slow ones"
 	@echo "make test-slow  set up and run the slow tests: full sizes, and moments by the dozen"
+	@echo "make test-long  set up and run the longest tests, which CI leaves out"
 	@echo "make docs       write the data dictionary, the page of settings and the schema of report.json"
 	@echo "make lock       write the locks of all libraries with their hashes (UPGRADE=--upgrade for newer versions)"
 	@echo "make sbom       write sbom.cdx.json, the list of what an installation runs on"
@@ -54,12 +55,15 @@ check: $(STAMP)
 test: $(STAMP)
 	@found=$$(mktemp); trap 'rm -f "$$found"' EXIT; \
 	$(MAKE) --no-print-directory check > "$$found" 2>&1 & checks=$$!; \
-	$(PYTEST) -m "not slow"; tests=$$?; \
+	$(PYTEST) -m "not slow and not long"; tests=$$?; \
 	wait $$checks; checked=$$?; cat "$$found"; exit $$((tests || checked))
 
-# they wait for servers and workers much of the time
 test-slow: $(STAMP)
-	$(PYTEST) --numprocesses 3 -m slow
+	$(PYTEST) -m slow
+
+# what CI has no time for: many minutes each, or a bench on a whole file
+test-long: $(STAMP)
+	$(PYTEST) -m long
 
 docs: $(STAMP)
 	$(BIN)/python -m flows.operations.dictionary > docs/tables.md

@@ -100,7 +100,10 @@ class Deployment:
         folder.mkdir(parents=True, exist_ok=True)
         for each in SERVICES[service].get("secrets", ()):
             source, target = (each["source"], each["target"]) if isinstance(each, dict) else (each, each)
-            (folder / target).write_text(_SECRETS[source])
+            if not (folder / target).exists():  # written once, and whole: an entry point may be reading it
+                draft = folder.with_name(f"{service}-{target}")
+                draft.write_text(_SECRETS[source])
+                draft.replace(folder / target)
         return folder
 
     def words(self, service: str, said: Sequence[str]) -> list[str]:

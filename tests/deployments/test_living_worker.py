@@ -22,7 +22,7 @@ from flows.runs.trust.verification import verify_run
 from flows.supervision.leftovers import holders
 from tasks.lake.store import Lake
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 _CHEAP = """\
 methods:

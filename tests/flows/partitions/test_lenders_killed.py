@@ -70,7 +70,7 @@ def survives(path, place, server, *where):
     return lake
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_killed_worker_costs_one_more_attempt_and_changes_no_table(written, tmp_path, server):
     path, expected = written
     assert digests(survives(path, tmp_path, server, "--workers", "2")) == expected

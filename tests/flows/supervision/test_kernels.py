@@ -96,7 +96,7 @@ def test_the_index_of_a_kernel_is_found_by_its_code() -> None:
     assert (found.source_file, found.is_compiled()) == (__file__, True)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_audit_after_the_set_up_compiles_nothing(tmp_path: Path) -> None:
     home = copied(tmp_path / "code")
     compiled = kept(home)

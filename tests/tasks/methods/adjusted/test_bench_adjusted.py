@@ -64,7 +64,7 @@ def test_the_applications_of_texas_are_named_where_they_are_missing(tmp_path):
     assert (gone.returncode, "hmda_tx_2022_sample.csv.gz in it" in gone.stderr) == (5, True)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_whole_ladder_of_texas_is_timed():
     if not (SHARED / bench.TEXAS_FILE).is_file():
         pytest.skip("the applications of Texas are not there")
