@@ -51,9 +51,9 @@ class Measured(Deployment):
         """Address; the port is that of the site, which does not run here."""
         return f"127.0.0.1:{self.places.site}"
 
-    def environment(self, service: str) -> dict[str, str]:
+    def container(self, service: str) -> dict[str, str]:
         """With the variable that compose.yaml leaves to the operator."""
-        return {**super().environment(service), VARIABLE: self.metrics}
+        return {**super().container(service), VARIABLE: self.metrics}
 
 
 @pytest.fixture
