@@ -214,5 +214,10 @@ def recorded(lake: Lake) -> Iterator[Presence]:
             continue  # it is being written or removed this moment
 
 
+def was_stopped(lake: Lake, run: str) -> bool:
+    """Whether a run left because it was asked to, which is no death."""
+    return any(presence.run == run and presence.stopped for presence in recorded(lake))
+
+
 def _home(lake: Lake) -> Path:
     return lake.storage.local / "locks" / "alive"

@@ -21,18 +21,22 @@ log = logging.getLogger("evenhand")
 def send_alerts(flow: "Flow[Any, Any]", flow_run: "FlowRun", state: "State[Any]") -> None:
     """Tell how a flow run ended; nothing where EVENHAND_ALERTS is not set. It raises nothing.
 
-    Prefect calls it in the process of the run, and for a crash in the worker that sees that process end.
+    Prefect calls it in the process of the run, and for a crash in the worker that sees that process end: so does that
+    of a run that left because its worker was asked to, which is told to nobody.
     """
     if not os.environ.get(VARIABLE):
         return
     from flows.outcome.alerts.sending import tell
     from flows.outcome.conclusion import ending_of_state
     from flows.outcome.subject import subject_of
+    from flows.supervision.presence import was_stopped
     from tasks.lake.store import Lake
 
     with _on_server(flow, flow_run):
         try:
             lake = Lake(flow_run.parameters["lake"])
+            if state.is_crashed() and was_stopped(lake, str(flow_run.id)):
+                return
             ending = ending_of_state(flow_run, state, lake)
             if ending is not None:  # a run that died early has not its own name yet
                 tell(lake, replace(ending, subject=subject_of(flow_run.parameters).words))

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from conftest import REPOSITORY
@@ -15,11 +16,13 @@ from receivers import RULES, Received, alerts_file, mail_receiver, web_receiver
 from small_lake import small_lake
 
 from flows.outcome.alerts import delivery, record
+from flows.outcome.alerts.hooks import send_alerts
 from flows.outcome.alerts.record import Outcome
 from flows.outcome.alerts.sending import send_again, send_digests, tell
 from flows.outcome.alerts.settings import read_alerts
 from flows.outcome.conclusion import ending_of_error
 from flows.outcome.ending import Ending, Name
+from flows.supervision.presence import leave_stopped
 from schemas.errors import SpecError
 from tasks.lake.store import Lake
 from tasks.lake.views import open_views
@@ -196,3 +199,17 @@ def test_what_a_stage_says_of_a_spec_quotes_no_cell() -> None:
         Name.SPEC,
         "stage ingest: no row of 'approved' holds any of ['yes']; known: …",
     )
+
+
+def test_a_run_that_left_as_it_was_asked_to_is_no_crash(file: Path, lake: Lake, mail: Received, web: Received) -> None:
+    from prefect.client.schemas.objects import FlowRun
+    from prefect.states import Crashed
+
+    from flows.audit import audit
+
+    runs = [FlowRun(flow_id=uuid4(), parameters={"spec": "loans.yaml", "lake": lake.location}) for _ in range(2)]
+    leave_stopped(lake, str(runs[0].id))
+    for run in runs:
+        send_alerts(audit, run, Crashed(message="Process exited with status code 143"))
+    assert {each.ending.flow_run for each in record.alerts(lake)} == {str(runs[1].id)}
+    assert len(mail.bodies) == len(web.bodies) == 1
