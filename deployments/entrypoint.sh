@@ -11,7 +11,7 @@ for folder in /run/secrets "${CREDENTIALS_DIRECTORY:-/run/secrets}"; do
         name=${file##*/}
         case "$name" in
             *[!A-Z0-9_]*) continue ;; # a key or certificate, whose path is a setting
-            EVENHAND_* | PREFECT_* | AWS_* | AZURE_* | GOOGLE_*) ;;
+            EVENHAND_* | PREFECT_* | AWS_* | AZURE_* | GOOGLE_* | OTEL_EXPORTER_OTLP_HEADERS) ;;
             *) continue ;; # nothing else is ours to set, PATH least of all
         esac
         value=$(cat "$file") || value=

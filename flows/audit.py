@@ -7,8 +7,8 @@ of a result does not prove that the files exist.
 
 import hashlib
 import time
-from collections.abc import Collection, Mapping
-from concurrent.futures import BrokenExecutor
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, replace
 from functools import partial
@@ -23,17 +23,17 @@ from flows.concurrency import graph
 from flows.concurrency.call import Given, StageCall
 from flows.concurrency.durations import expected_seconds, share_done
 from flows.concurrency.schedule import Running, Schedule
-from flows.concurrency.spans import trace_run
+from flows.concurrency.spans import RunTrace, traced_run
 from flows.concurrency.workers import Workers, default_jobs, workers, worthwhile
 from flows.outcome.alerts.hooks import ALERTED
 from flows.outcome.announcement import announced
 from flows.outcome.artifacts import Progress, show_verdict
-from flows.outcome.conclusion import ending_of_checks
+from flows.outcome.conclusion import ending_of_checks, ending_of_error
 from flows.outcome.ending import Ending
 from flows.outcome.run_log import tell_run
 from flows.outcome.state import concluded
-from flows.outcome.subject import Subject, run_name
-from flows.outcome.told_errors import InOwnWords, in_own_words, in_plain_words
+from flows.outcome.subject import Subject, run_name, subject_of
+from flows.outcome.told_errors import InOwnWords, in_own_words, in_plain_words, may_pass
 from flows.outcome.words.checks import checks_of, words_of
 from flows.outcome.words.plain import stage_words
 from flows.partitions.lenders.part_spec import spec_to_audit
@@ -41,9 +41,11 @@ from flows.partitions.sufficiency import check_ended
 from flows.runs.given import given_spec
 from flows.runs.index import run_of
 from flows.runs.record import publish, published_read
+from flows.supervision.failures import Ended, note_failure
 from flows.supervision.presence import in_stage
 from flows.supervision.processes.leaving import end_if_leaving
 from schemas.artifact import Partition
+from schemas.errors import TooLittleEvidenceError
 from schemas.tables.source import read_words
 from schemas.tables.verdicts import state_of_row
 from schemas.terms import State
@@ -93,26 +95,45 @@ def audit(
     Returns:
         The run id, and the partition of every stage in order.
     """
-    began, computed = time.time(), _computed_here()
-    planned = plan(spec_to_audit(given_spec(spec), Lake(lake)))
-    if until:
-        planned = replace(planned, steps=tuple(graph.until(planned.steps, until)))
-    done = [_told(each, computed) for each in _executed(planned, lake, jobs or default_jobs(), force=force)]
-    names = [step.name for step in planned.steps]
-    trace_run(Lake(lake), (planned.spec.name, planned.spec.year), planned.run, [*zip(names, done, strict=True)], began)
-    raise_if_stopped()
-    if not until:
-        publish(Lake(lake), planned, done)
-        tell_run(f"read {read_words(published_read(Lake(lake), done))}")
+    with _followed(spec, Lake(lake)) as trace:
+        planned = plan(spec_to_audit(given_spec(spec), Lake(lake)))
+        trace.run = planned.run
+        if until:
+            planned = replace(planned, steps=tuple(graph.until(planned.steps, until)))
+        done = _executed(planned, lake, jobs or default_jobs(), trace, force=force)
+        raise_if_stopped()
+        if not until:
+            publish(Lake(lake), planned, done)
+            tell_run(f"read {read_words(published_read(Lake(lake), done))}")
     return {"run": planned.run, "partitions": [partition.model_dump(mode="json") for partition in done]}
 
 
-def _executed(planned: Plan, lake: str, jobs: int, *, force: bool) -> list[Partition]:
-    if jobs == 1:
-        return _one_by_one(planned, lake, _Course(planned, expected_seconds(Lake(lake), planned, 0)), force=force)
-    seconds = expected_seconds(Lake(lake), planned, len(held(Lake(lake), planned.steps)))
-    telling = _Course(planned, seconds)
-    if worthwhile(jobs, seconds) == 1:
+@contextmanager
+def _followed(spec: dict[str, Any] | str, lake: Lake) -> Iterator[RunTrace]:
+    """Trace the run; one that fails is recorded in the lake, where no run tells of it."""
+    about = subject_of({"spec": spec})
+    try:
+        with traced_run(lake, about.name, about.year) as trace:
+            yield trace
+    except TooLittleEvidenceError:
+        raise  # which is no failure
+    except Exception as error:
+        if not stop_requested():
+            note_failure(lake, about.name, about.year, Ended.FAILED, ending_of_error(error, about.words).name)
+        raise
+
+
+def _executed(planned: Plan, lake: str, jobs: int, trace: RunTrace, *, force: bool) -> list[Partition]:
+    computed = _computed_here()
+    alone = jobs == 1
+    seconds = expected_seconds(Lake(lake), planned, 0 if alone else len(held(Lake(lake), planned.steps)))
+    telling = _Course(planned, seconds, lambda name, partition: trace.done.append((name, _told(partition, computed))))
+    return [_told(each, computed) for each in _all_steps(planned, lake, jobs, telling, force=force)]
+
+
+def _all_steps(planned: Plan, lake: str, jobs: int, telling: "_Course", *, force: bool) -> list[Partition]:
+    seconds = telling.seconds
+    if jobs == 1 or worthwhile(jobs, seconds) == 1:
         return _one_by_one(planned, lake, telling, force=force)
     return _side_by_side(planned, lake, telling, jobs, force=force)
 
@@ -128,7 +149,7 @@ def _one_by_one(planned: Plan, lake: str, telling: "_Course", *, force: bool) ->
         done.append(_execute(step, inputs(step, done), lake))
         _tell_ended(step.name, stage_words(done[-1], time.perf_counter() - clock, Lake(lake)))
         check_ended(Lake(lake), planned, done[-1], force=force)
-        telling.ended(number - 1)
+        telling.ended(number - 1, done[-1])
     return done
 
 
@@ -151,7 +172,7 @@ def _side_by_side(planned: Plan, lake: str, telling: "_Course", jobs: int, *, fo
         said = stage_words(partition, time.perf_counter() - clocks.pop(at), Lake(lake))
         _tell_ended(planned.steps[at].name, said, at + 1)
         check_ended(Lake(lake), planned, partition, jobs=jobs, force=force)
-        telling.ended(at)
+        telling.ended(at, partition)
 
     with workers(jobs) as processes:
         before = _pool.set(processes)
@@ -168,15 +189,17 @@ _pool: ContextVar[Workers | None] = ContextVar("workers", default=None)
 class _Course(Progress):
     """How far the audit is: the share of the expected seconds that is done, of stages where none are known."""
 
-    def __init__(self, planned: Plan, seconds: list[float | None]) -> None:
-        """Nothing is done yet."""
+    def __init__(self, planned: Plan, seconds: list[float | None], tell: Callable[[str, Partition], None]) -> None:
+        """Nothing is done yet; ``tell`` is told the name and partition of each step that ends."""
         super().__init__(f"stages of {planned.run}")
-        self.seconds = seconds
+        self.seconds, self._tell = seconds, tell
+        self._names = [step.name for step in planned.steps]
         self._done: set[int] = set()
 
-    def ended(self, at: int) -> None:
+    def ended(self, at: int, partition: Partition) -> None:
         """Count the step at a place as done."""
         self._done.add(at)
+        self._tell(self._names[at], partition)
         self.reached(share_done(self.seconds, self._done))
 
 
@@ -190,15 +213,8 @@ def _stage_key(_: TaskRunContext, parameters: dict[str, Any]) -> str | None:
 
 
 def _is_transient(_: Any, __: Any, state: Any) -> bool:
-    """Whether a retry could help: an operating system's error may be a passing fault of a network drive.
-
-    A stage's process that was killed may find more memory, beside other stages or none.
-    """
-    error = state.result(raise_on_failure=False)
-    passing = (OSError, BrokenExecutor)
-    return not stop_requested() and (
-        isinstance(error, passing) or isinstance(getattr(error, "__cause__", None), passing)
-    )
+    """Whether a retry could help: not where the process was asked to stop, nor after a fault that stays."""
+    return not stop_requested() and may_pass(state.result(raise_on_failure=False))
 
 
 @task(

@@ -127,10 +127,12 @@ def backfill(
     stepped(of, len(ended), total)
     page.show(ended, keys, total)
     at_once = int(settings.get("workers") or 1)
-    with shared_cores(at_once * jobs, one=read.by is not None):
-        _all(asked, settings, lake, tell)
-    records = [ended[key] for key in sorted(ended)]
-    trace_years(Lake(lake), read.name, (_traced(record) for record in records))
+    try:
+        with shared_cores(at_once * jobs, one=read.by is not None):
+            _all(asked, settings, lake, tell)
+    finally:
+        records = [ended[key] for key in sorted(ended)]
+        trace_years(Lake(lake), read.name, (_traced(record) for record in records))
     if any(record.state is YearState.FAILED for record in records):
         raise YearsFailedError(records)
     return summed_up(records)

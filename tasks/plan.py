@@ -25,10 +25,11 @@ from tasks.feasibility_graph import stage as connect
 from tasks.ingest import stage as ingest
 from tasks.lake.store import Lake
 from tasks.metrics import stage as measure
+from tasks.metrics.compare import stage as compare
 from tasks.metrics.publish import stage as publish
 from tasks.pipeline import registry
 from tasks.pipeline.lineage.digests import code_digest, versions
-from tasks.pipeline.method import DECLARATION, Method
+from tasks.pipeline.method import DECLARATION, MITIGATIONS, Method
 from tasks.pipeline.registry import METHODS
 from tasks.pipeline.stage import Stage
 from tasks.preprocessing import stage as preprocess
@@ -47,6 +48,7 @@ STAGES: dict[str, Stage] = {
         generate.generate,
         *(stage for method in METHODS.values() for stage, _ in method.own_stages()),
         detect.detect,
+        compare.compare,
         measure.measure,
         publish.publish,
         report.report,
@@ -103,6 +105,7 @@ def plan(spec: AuditSpec) -> Plan:
         *_wanted(spec, asked),
         *(step for method in asked for step in _own(spec, method)),
         *(_detection(spec, method) for method in asked),
+        *_comparison(spec),
         Step("measure", measure.measure, measure.settings_of(spec), declarations),
         Step("publish", publish.publish, publish.settings_of(spec), declarations, given=publish.given(spec)),
         Step("report", report.report, report_settings(spec, run, reading.source_sha256, code), declarations),
@@ -140,6 +143,15 @@ def _own(spec: AuditSpec, method: Method) -> Iterator[Step]:
         settings = settings_of(spec)
         if settings is not None:
             yield Step(stage.name, stage, settings)
+
+
+def _comparison(spec: AuditSpec) -> Iterator[Step]:
+    """The stage that compares mitigations, where the spec names some; methods that offer them are part of its key."""
+    settings = compare.settings_of(spec)
+    if settings is not None:
+        offering = dict.fromkeys(registry.mitigations()[name] for name in settings.names)
+        modules = tuple(METHODS[name].path_of(module) for name in offering for module in (DECLARATION, MITIGATIONS))
+        yield Step("compare", compare.compare, settings, modules)
 
 
 def _detection(spec: AuditSpec, method: Method) -> Step:

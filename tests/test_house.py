@@ -24,11 +24,11 @@ WHOLE = (
 """Files of every method."""
 BESIDE = {
     *("__init__.py", "__pycache__", "method.py", "settings.py", "measures.py", "problem.py", "tables.py"),
-    "report.yaml",
+    *("report.yaml", "mitigations.py"),
 }
 ROOMS = {"algorithm", "bench", "reproduction"}
 
-MOST_ENTRIES = {"tasks": 15, "flows": 14, "tasks/reporting": 13}
+MOST_ENTRIES = {"tasks": 16, "flows": 14, "tasks/reporting": 13}
 """Where there may be more than 12."""
 MOST_LINES = 320
 
@@ -46,6 +46,7 @@ RECORDED = {
     "refit_generators": "tasks.methods.gcfn.refit_generators",
     "rerank": "tasks.methods.raguel.rerank",
     "detect": "tasks.detection",
+    "compare": "tasks.metrics.compare",
     "measure": "tasks.metrics",
     "publish": "tasks.metrics.publish",
     "report": "tasks.reporting",

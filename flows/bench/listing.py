@@ -7,7 +7,7 @@ from tasks.proof.benches import Bench
 
 OVERHEAD = "overhead"
 """The benchmark that takes an audit spec, and neither data nor a limit on rows."""
-BENCHES = (OVERHEAD, "audit", "scale", *NAMES, "ingest", "twin", "verdicts", "published", "cost")
+BENCHES = (OVERHEAD, "audit", "scale", *NAMES, "ingest", "twin", "verdicts", "published", "cost", "operations", "serve")
 
 
 def bench_of(name: str) -> Bench:

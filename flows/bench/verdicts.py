@@ -5,7 +5,7 @@ to breach that keeps the limit (familywise), and how many groups beyond it were 
 measure how often its 95 % interval holds the truth. Effects are about the applicants drawn, the ratio of approvals is
 about the population; the truth of states is the population's.
 
-Scope: scenarios, sizes and targets. Repetitions: ``planted``.
+Scope: scenarios, sizes and targets. Repetitions: ``work.planted``.
 """
 
 import logging
@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from flows.bench.planted.audit import judge_lender
-from flows.bench.planted.file import verdict_rows
-from flows.bench.planted.repeated import HARMED, Plan, Shares, Spread, processes, repeat
+from flows.bench.work.planted.audit import judge_lender
+from flows.bench.work.planted.file import verdict_rows
+from flows.bench.work.planted.repeated import HARMED, Plan, Shares, Spread, processes, repeat
 from schemas.audit.limits import Limits, Verdicts
 from schemas.terms import State, Theory
 from tasks.ingest.synthetic.algorithm.planted_lenders import Lender, Scenario, at_limit, draw

@@ -13,6 +13,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "init": "Draft an audit spec from a table.",
         "show": "Print the first page of a run.",
         "report": "Make the files of a run's report anew, or open it.",
+        "serve": "Serve the lake as pages: read, note and sign.",
     },
     "Years": {
         "plan": "Print what a back-fill would run, and its cost.",

@@ -19,6 +19,7 @@ from flows.cli.operations.alerts import alerts_app
 from flows.cli.operations.alerts import app as overdue_app
 from flows.cli.operations.commands import app as operations_app
 from flows.cli.operations.schedules import schedules_app
+from flows.cli.operations.serve import app as serve_app
 from flows.cli.options import (
     ByValueOption,
     JobsOption,
@@ -29,7 +30,8 @@ from flows.cli.options import (
     overrides,
     year_of,
 )
-from flows.cli.proof import app as measuring_app
+from flows.cli.proof.bench import app as measuring_app
+from flows.cli.proof.reproduce import app as reproducing_app
 from flows.cli.results.findings import app as findings_app
 from flows.cli.results.league import app as league_app
 from flows.cli.results.measures import app as measures_app
@@ -66,12 +68,14 @@ for part in (
     *(draft_app, runs_app, measures_app, findings_app, verdicts_app, sql_app, stages_app, report_app, trust_app),
     *(
         review_app,
+        serve_app,
         plan_app,
         backfill_app,
         status_app,
         trend_app,
         league_app,
         measuring_app,
+        reproducing_app,
         operations_app,
         overdue_app,
     ),
@@ -126,7 +130,7 @@ def audit(
 ) -> None:
     """Run one audit; print a summary, the run id and the path of the report. A finished audit is not run again."""
     from flows.launch.audit import run_audit, run_until
-    from flows.runs.first_page import first_page, left_out
+    from flows.runs.first_page.content import first_page, left_out
     from tasks.lake.store import Lake
 
     if not (as_json or quiet):

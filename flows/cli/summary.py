@@ -27,7 +27,7 @@ def print_audit(
         summary: of the audit; its state decides the exit code, whatever is withheld from the report.
         verbose: print the tables of all groups and methods, too.
     """
-    from flows.runs import decision
+    from flows.runs.first_page import lines as decision
 
     width = min(console.width, decision.MOST_COLUMNS)
     shown = {**report, "state": summary.state}

@@ -1,5 +1,8 @@
 """Spans of OpenTelemetry for a run: run, year, stage. They are made when it has ended, from the records in the lake.
 
+A run that failed or was stopped has the stages that ended before, and the status ERROR. One that was killed is traced
+by the worker that finds it.
+
 Stages run in processes of their own, which need neither an SDK nor a parent's context for that. Nothing is sent, and no
 SDK is loaded, unless the usual ``OTEL_*`` variables or the process itself configure one.
 """
@@ -8,16 +11,21 @@ import logging
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final
 
+from flows.outcome.conclusion import NAMES
+from flows.outcome.subject import subject_of
 from flows.outcome.words.plain import roughly
 from flows.runs.manifest import read_manifest
+from flows.supervision.zombies import Marked
 from schemas.artifact import Partition
-from schemas.errors import EvenhandError
+from schemas.errors import EvenhandError, TooLittleEvidenceError
+from schemas.terms import ExitCode
 from tasks.lake.store import Lake
 
 if TYPE_CHECKING:
@@ -27,6 +35,8 @@ log = logging.getLogger("evenhand")
 
 ASKING: Final = ("OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 """Variables by which somebody asks for traces."""
+_FAILED: Final = ("failed", "interrupted")
+"""States of a year that was not audited."""
 _FLUSH_MILLISECONDS = 5000
 _OTLP = {"http/protobuf": "otlp_proto_http", "grpc": "otlp_proto_grpc"}
 """Protocol -> the exporter's entry point."""
@@ -46,6 +56,8 @@ class Traced:
     seconds: float
     attributes: dict[str, Value]
     inside: tuple["Traced", ...] = ()
+    failed: str = ""
+    """In which state it failed, such as ``Data quality``; empty where it did not. Messages may quote a spec."""
 
 
 @dataclass(frozen=True)
@@ -78,21 +90,63 @@ def send(span: Traced) -> None:
         log.warning("the trace was not sent: %s: %s", type(error).__name__, error)
 
 
-def trace_run(lake: Lake, about: tuple[str, int], run: str, done: Steps, began: float) -> None:
-    """Trace a run of one audit and year, once its stages have ended.
+@dataclass
+class RunTrace:
+    """A run of one audit and year, as far as it has come."""
 
-    Args:
-        lake: of the audit.
-        about: its name and year.
-        run: the run's id.
-        done: names of the steps, each with its partition.
-        began: when the run did, in seconds since 1970.
-    """
-    if asked():
-        (name, year), took = about, time.time() - began
-        said: dict[str, Value] = {"evenhand.run": run}
-        inside = Traced(f"{name} {year}", began, took, said, tuple(_stages(lake, done, began)))
-        send(Traced(f"audit {name}", began, took, said, (inside,)))
+    name: str
+    year: str
+    run: str = ""
+    """Its id, once it is known."""
+    done: list[tuple[str, Partition]] = field(default_factory=list)
+    """Names of the steps that ended, each with its partition."""
+
+
+@contextmanager
+def traced_run(lake: Lake, name: str, year: str) -> Iterator[RunTrace]:
+    """Trace what the block runs once it has ended, in order or not; the block fills in how far it has come."""
+    trace, began = RunTrace(name, year), time.time()
+    try:
+        yield trace
+    except TooLittleEvidenceError:
+        _trace_run(lake, trace, began, "")  # which is no failure
+        raise
+    except BaseException as error:
+        _trace_run(lake, trace, began, _failed_by(error))
+        raise
+    _trace_run(lake, trace, began, "")
+
+
+def _failed_by(error: BaseException) -> str:
+    """The name of the state by which a run ends that an error stopped."""
+    if isinstance(error, Exception):
+        return NAMES[error.exit_code if isinstance(error, EvenhandError) else ExitCode.INFRASTRUCTURE].value
+    return "Stopped"
+
+
+def _trace_run(lake: Lake, trace: RunTrace, began: float, failed: str) -> None:
+    if not asked():
+        return
+    try:
+        stages = tuple(_stages(lake, trace.done, began))
+    except Exception as error:  # the run's own error is the one to be told
+        log.warning("the stages of %s are not traced: %s", trace.run, type(error).__name__)
+        stages = ()
+    took = time.time() - began
+    said: dict[str, Value] = {"evenhand.run": trace.run, "evenhand.state": failed or "completed"}
+    inside = Traced(f"{trace.name} {trace.year}", began, took, said, stages, failed)
+    send(Traced(f"audit {trace.name}", began, took, said, (inside,), failed))
+
+
+def trace_dead(marked: Marked) -> None:
+    """Trace a run whose process died, once somebody found it; when it died nobody knows but that it was before now."""
+    if asked() and marked.began and not (marked.stopped or marked.mended):
+        subject = subject_of(marked.parameters)
+        began = datetime.fromisoformat(marked.began).timestamp()
+        took, dead = time.time() - began, "Crashed"
+        said: dict[str, Value] = {"evenhand.state": dead, "evenhand.stage": marked.stage}
+        inside = Traced(subject.words, began, took, said, failed=dead)
+        send(Traced(f"{marked.flow} {subject.name}", began, took, said, (inside,), dead))
 
 
 def trace_years(lake: Lake, name: str, years: Iterable[Year]) -> None:
@@ -116,7 +170,9 @@ def _year(lake: Lake, year: Year) -> Traced:
             inside = tuple(_stages(lake, done, began))
     except (EvenhandError, KeyError):
         log.debug("the stages of %s are not traced", year.run)  # `evenhand verify` tells of it; or an earlier version
-    return Traced(year.name, began, year.seconds, {"evenhand.state": year.state, "evenhand.run": year.run}, inside)
+    said: dict[str, Value] = {"evenhand.state": year.state, "evenhand.run": year.run}
+    failed = year.state if year.state in _FAILED else ""
+    return Traced(year.name, began, year.seconds, said, inside, failed)
 
 
 def _stages(lake: Lake, done: Steps, began: float) -> Iterator[Traced]:
@@ -142,10 +198,12 @@ def _bytes(lake: Lake, path: str) -> int:
 
 
 def _emit(tracer: "Tracer", span: Traced) -> None:
-    from opentelemetry.trace import use_span
+    from opentelemetry.trace import Status, StatusCode, use_span
 
     began, ended = int(span.began * 1e9), int((span.began + span.seconds) * 1e9)
     made = tracer.start_span(span.name, attributes=span.attributes, start_time=began)
+    if span.failed:
+        made.set_status(Status(StatusCode.ERROR, span.failed))
     with use_span(made, end_on_exit=False):
         for each in span.inside:
             _emit(tracer, each)

@@ -34,7 +34,7 @@ class Ended:
 
     partition: Partition | None
     error: Exception | None = None
-    cause: OSError | None = None
+    cause: OSError | MemoryError | None = None
     """Of the error, where a retry may help."""
 
 
@@ -69,8 +69,9 @@ def computed(at: int, call: StageCall) -> Ended:
     try:
         return Ended(call.run())
     except Exception as error:
-        cause = error if isinstance(error, OSError) else error.__cause__
-        return Ended(None, portable(error), cause if isinstance(cause, OSError) else None)
+        passing = (OSError, MemoryError)
+        cause = error if isinstance(error, passing) else error.__cause__
+        return Ended(None, portable(error), cause if isinstance(cause, passing) else None)
     finally:
         relay_to(None)
 

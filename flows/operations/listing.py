@@ -10,6 +10,7 @@ from typing import Any
 
 from schemas.errors import IntegrityError
 from schemas.terms import State, Theory
+from tasks.lake import log
 from tasks.lake.storage import mapping_of
 from tasks.lake.store import Lake
 
@@ -37,7 +38,7 @@ class Listed:
 def listed(
     lake: Lake, audit: str | None = None, year: int | None = None, state: State | None = None, limit: int | None = None
 ) -> list[Listed]:
-    """The runs that fit, newest first, at most ``limit``.
+    """The runs that fit, at most ``limit``, the last published first: by the lake's log, as clocks are set back.
 
     Raises:
         IntegrityError: a manifest cannot be read.
@@ -47,12 +48,13 @@ def listed(
         for told, written in _manifests(lake)
         if audit in (None, told["dataset"]) and year in (None, told["year"]) and state in (None, told["state"])
     ]
-    found.sort(key=lambda each: (each[0]["finished"], each[1]), reverse=True)
+    numbers = log.published(lake)
+    found.sort(key=lambda each: (numbers.get(each[0]["run"], 0), each[0]["finished"], each[1]), reverse=True)
     return [_listed(lake, told) for told, _ in found[:limit]]
 
 
 def _manifests(lake: Lake) -> Iterator[tuple[dict[str, Any], int]]:
-    """Each manifest with the time of its file, which orders runs of one second."""
+    """Each manifest with the time of its file, which orders runs of one second that no log has."""
     for path in lake.storage.glob("runs/*/manifest.json"):
         try:
             told = mapping_of(lake.storage.read(path))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Final
+from typing import Final, Protocol
 
 from pydantic import ValidationError
 
@@ -94,7 +94,7 @@ def due(lake: Lake, spec: AuditSpec, rule: Expected | None = None, now: datetime
         raise SpecError(message, ("expected",))
     years = spec.source.vintage is not None or any(YEAR in path for path in spec.source.paths)
     year = None if years else spec.year
-    return _held_against(asked, spec.name, year, runs_of(lake, spec.name, year), now or datetime.now(UTC))
+    return held_against(asked, spec.name, year, runs_of(lake, spec.name, year), now or datetime.now(UTC))
 
 
 def due_of_lake(lake: Lake, now: datetime | None = None) -> list[Due]:
@@ -111,7 +111,7 @@ def due_of_lake(lake: Lake, now: datetime | None = None) -> list[Due]:
         said = max(runs, key=lambda run: run.finished).spec.get("expected")
         if said:
             rule = Expected.model_validate(said)
-            found.append(_held_against(rule, audit, None, runs, now or datetime.now(UTC)))
+            found.append(held_against(rule, audit, None, runs, now or datetime.now(UTC)))
     return found
 
 
@@ -139,7 +139,28 @@ def heartbeat() -> str:
     return ""
 
 
-def _held_against(rule: Expected, audit: str, year: int | None, runs: Sequence[Run], now: datetime) -> Due:
+class Finished(Protocol):
+    """A run, as far as it is told here."""
+
+    @property
+    def run(self) -> str:
+        """Its id."""
+
+    @property
+    def finished(self) -> str:
+        """When it was finished."""
+
+
+def held_against(rule: Expected, audit: str, year: int | None, runs: Sequence[Finished], now: datetime) -> Due:
+    """The runs of an audit against its rule.
+
+    Args:
+        rule: by which a run is due.
+        audit: its name.
+        year: of which the runs are; None of every year.
+        runs: in any order.
+        now: the time by which dates are counted.
+    """
     grace, one = timedelta(days=rule.days), timedelta(days=1)
     since = _beginning(rule.every, now.astimezone(UTC).date() - grace)
     following = _beginning(rule.every, since + _LONGEST[rule.every])

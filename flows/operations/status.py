@@ -14,7 +14,7 @@ from flows.partitions.attempts.record import OF_VERDICT, Attempt, YearState
 from flows.partitions.lenders.part_spec import spec_today
 from flows.partitions.lenders.records import years_by_partition
 from flows.partitions.standing import StageState, Stand, stands, told
-from flows.runs.index import Run, run_of, standing
+from flows.runs.index import Run, numbered, run_of, standing
 from flows.runs.naming import audit_and_year, run_ids
 from schemas.audit.spec import AuditSpec
 from schemas.errors import EvenhandError
@@ -24,6 +24,8 @@ from tasks.pipeline.specs import validated
 from tasks.plan import plan
 
 UNFINISHED = (YearState.RUNNING, YearState.FAILED, YearState.INTERRUPTED)
+BARRED = "not to be audited again as things are"
+"""What the reason of a year begins with that today's data or code cannot audit."""
 _SECONDS = len("2026-01-01T00:00:00")
 """Times are compared by seconds, whatever way their zone is written."""
 
@@ -48,14 +50,16 @@ class Standing:
     """That the stages of the run took, or the last attempt."""
 
 
-def status(lake: Lake) -> list[Standing]:
-    """Every audit and year of a lake, in order."""
+def status(lake: Lake, audit: str | None = None) -> list[Standing]:
+    """Every audit and year of a lake, or the years of one audit, in order."""
     runs: dict[tuple[str, int], list[Run]] = defaultdict(list)
     by_partition = set(years_by_partition(lake))  # operations.partition_status tells of these
-    of_years = [name for name in run_ids(lake) if audit_and_year(name) not in {(a, str(y)) for a, y in by_partition}]
-    for run in (run_of(lake, name) for name in of_years):
+    parted = {(name, str(year)) for name, year in by_partition}
+    named = {name: audit_and_year(name) for name in run_ids(lake)}
+    of_years = [name for name, of in named.items() if of not in parted and audit in (None, of[0])]
+    for run in numbered(lake, [run_of(lake, name) for name in of_years]):
         runs[run.audit, run.year].append(run)
-    tried = {(a.audit, a.year) for a in attempts(lake)} - by_partition
+    tried = {(a.audit, a.year) for a in attempts(lake, audit)} - by_partition
     return [_standing(lake, *key, standing(runs[key])) for key in sorted({*runs, *tried})]
 
 
@@ -87,7 +91,14 @@ def _says_more(last: Attempt, run: Run | None) -> bool:
     if run is None:
         return True
     came_to_nothing = last.state in UNFINISHED or (last.run != run.run and not run.protected)
-    return came_to_nothing and last.began[:_SECONDS] >= run.finished[:_SECONDS]
+    return came_to_nothing and _began_after(last, run)
+
+
+def _began_after(attempt: Attempt, run: Run) -> bool:
+    """By the lake's log, as clocks are set back; by the clock where an earlier version wrote one of the two."""
+    if attempt.after is not None and run.number:
+        return attempt.after >= run.number
+    return attempt.began[:_SECONDS] >= run.finished[:_SECONDS]
 
 
 def _today(run: Run, lake: Lake, last: Attempt | None) -> tuple[tuple[Stand, ...], str]:
@@ -99,7 +110,7 @@ def _today(run: Run, lake: Lake, last: Attempt | None) -> tuple[tuple[Stand, ...
         spec = validated(AuditSpec, run.spec)
         found = stands(plan(spec_today(spec, run.year, lake)), lake, run, last)
     except ValidationError:
-        return done, "not to be audited again as things are: its spec is not one of this version"
+        return done, f"{BARRED}: its spec is not one of this version"
     except EvenhandError as error:
-        return done, f"not to be audited again as things are: {error}"
+        return done, f"{BARRED}: {error}"
     return found, next((s.reason for s in found if s.state is not StageState.OK), "")

@@ -30,7 +30,7 @@ NAMES = {
     ExitCode.INTEGRITY: Name.INTEGRITY,
 }
 """Name of the state of a run by the exit code of its command."""
-_DATA_STEP = 'the rows are named in the lake: `evenhand sql "FROM validations WHERE NOT success"`'
+_DATA_STEP = "`evenhand audit SPEC` at a terminal names the rows"
 
 
 def ending_of_run(lake: Lake, run: str) -> Ending:
@@ -96,6 +96,8 @@ def ending_of_state(flow_run: "FlowRun", state: "FlowState[Any]", lake: Lake) ->
     """
     known = {name.value: name for name in Name}
     name = Name.CRASHED if state.is_crashed() else known.get(state.name or "")
+    if state.is_cancelling():  # hooks of a run that somebody cancels get this one
+        name = Name.CANCELLED
     if name is None and state.is_failed():
         name = Name.INFRASTRUCTURE  # of Prefect itself, such as parameters that it refuses
     if name is None:

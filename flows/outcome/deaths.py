@@ -7,6 +7,8 @@ import logging
 
 from flows.outcome.alerts.sending import tell
 from flows.outcome.ending import Ending, Name
+from flows.outcome.subject import subject_of
+from flows.supervision.failures import Ended, note_failure
 from flows.supervision.zombies import Burial, Marked, mark_dead
 from tasks.lake.store import Lake
 
@@ -16,12 +18,17 @@ log = logging.getLogger("evenhand")
 def see_to_dead(lake: Lake, burial: Burial | None = None) -> list[Marked]:
     """Mark the runs on a lake whose process is gone, and tell of each; returns what was marked.
 
-    One that left because it was asked to is no fault, and one that had ended was told by its own process.
+    One that left because it was asked to is no fault, and one that had ended was told by its own process. Of an audit
+    the lake keeps a record for metrics; the years of a back-fill have their own.
     """
     found = mark_dead(lake, burial)
     for marked in found:
         if not (marked.stopped or marked.mended):
-            tell(lake, ending_of(marked))
+            ending = ending_of(marked)
+            if marked.flow == "audit":
+                subject = subject_of(marked.parameters)
+                note_failure(lake, subject.name, subject.year, Ended.INTERRUPTED, ending.name)
+            tell(lake, ending)
     return found
 
 

@@ -16,6 +16,8 @@ class Name(StrEnum):
     INTEGRITY = "Integrity"
     CRASHED = "Crashed"
     """Its process is gone; no code of a command says so."""
+    CANCELLED = "Cancelled"
+    """Somebody cancelled it on the server."""
     OVERDUE = "Overdue"
     """No run came."""
 

@@ -36,6 +36,11 @@ class Subject:
         years = (self.years,) if isinstance(self.years, str) else self.years
         return (f"dataset:{self.name}", *(f"year:{year}" for year in years))
 
+    @property
+    def year(self) -> str:
+        """The year in words, or the years."""
+        return self._years()
+
     def _years(self) -> str:
         if isinstance(self.years, str) or len(self.years) < 2:
             return self.years if isinstance(self.years, str) else "".join(map(str, self.years))

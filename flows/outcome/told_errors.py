@@ -1,6 +1,7 @@
 """What Prefect is told of a task's error: it logs and keeps an error's words, and these may hold cells of a table."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -9,14 +10,25 @@ from flows.outcome.run_log import texts_known
 
 T = TypeVar("T")
 
+_PASSING = (OSError, BrokenExecutor, MemoryError)
+"""A fault of a network drive may pass; a stage that died or had no memory may find more, beside others or none."""
+
 
 class ToldError(Exception):
     """An error in words that a server may have."""
 
-    def __init__(self, message: str, error: Exception | None = None) -> None:
-        """Keep the error itself for the flow; None where nobody asks for it."""
+    def __init__(self, message: str, error: Exception | None = None, *, passing: bool = False) -> None:
+        """Keep the error itself for the flow, None where nobody asks for it, and whether another try may help."""
         super().__init__(message)
         self.error = error
+        self.passing = passing
+
+
+def may_pass(error: object) -> bool:
+    """Whether another try of a task may help, by its error."""
+    if isinstance(error, ToldError):
+        return error.passing
+    return isinstance(error, _PASSING) or isinstance(getattr(error, "__cause__", None), _PASSING)
 
 
 @contextmanager
@@ -34,7 +46,9 @@ def in_plain_words(*, kept: bool = True) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OSError) or isinstance(error.__cause__, OSError):
             raise  # a retry may help, and its words name files
-        told = ToldError(ending_of_error(error, "", texts_known()).message, error if kept else None)
+        told = ToldError(
+            ending_of_error(error, "", texts_known()).message, error if kept else None, passing=may_pass(error)
+        )
     else:
         return
     raise told from None

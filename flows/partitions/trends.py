@@ -27,7 +27,7 @@ from tasks.reporting.trends import monitoring
 from tasks.reporting.trends import restatement as restating
 from tasks.reporting.trends import trend as trending
 from tasks.reporting.trends.monitoring import Followed
-from tasks.reporting.trends.page import LIMITS, trend_page, written
+from tasks.reporting.trends.page import LIMITS, paged, span_of, trend_section, written
 from tasks.reporting.trends.restatement import SOURCE, Edition
 from tasks.reporting.trends.sequence import chapter
 from tasks.reporting.trends.trend import YearResult
@@ -51,8 +51,34 @@ class Made:
     """The same as a table."""
 
 
+@dataclass(frozen=True)
+class Trend:
+    """An audit over years, before a page is made of it."""
+
+    table: pa.Table
+    section: Section
+    span: str
+    followed: Followed
+    monitoring: pa.Table
+
+
 def make_trend(audit: str, years: Sequence[int], lake: Lake, value: str = ALL) -> Made:
+    """The trend of an audit over years, or of one partition of it, with its page; errors as of ``trend_of``."""
+    found = trend_of(audit, years, lake, value)
+    more = {"monitoring": found.monitoring.to_pylist()}
+    made = _written(lake, _folder(audit, value), "trend", found.table, paged(found.section, found.span), more)
+    return replace(made, followed=found.followed, monitoring=found.monitoring)
+
+
+def trend_of(audit: str, years: Sequence[int], lake: Lake, value: str = ALL, measure: str = "") -> Trend:
     """The trend of an audit over years, or of one partition of it, with the restatements of these years.
+
+    Args:
+        audit: its name.
+        years: in order.
+        lake: that holds the runs.
+        value: of the partition.
+        measure: alone to be shown, with what compares it; every one of the headline if empty.
 
     Raises:
         SpecError: no year has a run.
@@ -64,18 +90,23 @@ def make_trend(audit: str, years: Sequence[int], lake: Lake, value: str = ALL) -
             f"the lake {lake.location} has no run of {_named(audit, value)} in these years; `evenhand backfill` makes "
             "them"
         )
-    results = [_result(lake, audit, year, run, value) for year, run in runs.items()]
+    results = [_only(_result(lake, audit, year, run, value), measure) for year, run in runs.items()]
     table, rule = trending.trend(audit, results), rule_of(known[-1].spec)
     seen = followed(lake, runs, rule)
-    monitored = monitoring.table(audit, seen, rule)
     sections = [_section(lake, *pair) for year in years if (pair := editions(lake, audit, year, value))]
     said = known[-1].spec
     references = {p["name"]: p["reference"] for run in known for p in run.spec["protected"]}
     hmda = any(run.spec["source"]["kind"] == "hmda" for run in known)
-    years_of = chapter(seen, rule)
-    content = trend_page(_titled(said["title"] or audit, value), results, references, hmda, sections, years_of)
-    made = _written(lake, _folder(audit, value), "trend", table, content, {"monitoring": monitored.to_pylist()})
-    return replace(made, followed=seen, monitoring=monitored)
+    title = _titled(said["title"] or audit, value)
+    content = trend_section(title, results, references, hmda, sections, chapter(seen, rule))
+    return Trend(table, content, span_of(results), seen, monitoring.table(audit, seen, rule))
+
+
+def _only(year: YearResult, measure: str) -> YearResult:
+    """A year with one measure alone, and with what compares it."""
+    if not measure:
+        return year
+    return replace(year, measures=tuple(m for m in year.measures if m.measure.startswith(measure)))
 
 
 def make_restatement(audit: str, year: int, lake: Lake) -> Made:

@@ -30,6 +30,7 @@ from schemas.terms import State
 from tasks.ingest.registry import check_columns
 from tasks.lake.store import Lake
 from tasks.metrics.limits import check_limits
+from tasks.pipeline.lineage.memory import telling_short_memory
 from tasks.plan import Inputs, Plan, Step, held, plan, walk
 
 
@@ -42,7 +43,7 @@ def audit_year(spec: AuditSpec, year: int, lake: Lake, force: bool = False, jobs
     Raises:
         EvenhandError: as ``spec_of_year`` and the stages say; it is recorded first.
     """
-    with recorded(lake, spec.name, year) as recorder:
+    with recorded(lake, spec.name, year) as recorder, telling_short_memory(f"{spec.name} {year}"):
         standing = last_run(lake, spec.name, year)
         if standing is not None and standing.protected and not force:
             _leave_alone(recorder, standing, lake)
@@ -67,7 +68,10 @@ def audit_partition(
     Raises:
         EvenhandError: as ``spec_of_part`` and the stages say; it is recorded first.
     """
-    with recorded(lake, spec.name, year, listed.value, rows=listed.rows, conditions=conditions) as recorder:
+    with (
+        recorded(lake, spec.name, year, listed.value, rows=listed.rows, conditions=conditions) as recorder,
+        telling_short_memory(f"{spec.name} {year} {listed.value}"),
+    ):
         standing = last_run(lake, spec.name, year, listed.value)
         if standing is not None and standing.protected and not force:
             _leave_alone(recorder, standing, lake)

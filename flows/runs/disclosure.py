@@ -9,7 +9,8 @@ from typing import Any
 
 from flows.runs.index import Run, published_runs, run_of, shares_rows
 from schemas.artifact import Artifact, Partition
-from schemas.audit.spec import AuditSpec, Earlier
+from schemas.audit.limits import Earlier
+from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
 from schemas.tables.publication import GONE, HANDED_ON, PUBLICATION, PUBLICATION_BESIDE, earlier
 from schemas.terms import EVERYBODY

@@ -45,8 +45,8 @@ class Run:
     read: Mapping[str, Any] | None = None
     """What was read, as published; an earlier version did not keep it."""
     number: int = 0
-    """Of its entry in the lake's log, where several runs were read together: the order of runs. 0 of an earlier version
-    that kept no log."""
+    """Of its entry in the lake's log: the order of runs. 0 of an earlier version that kept no log, and of a run that
+    was read by itself."""
 
     @property
     def vintage(self) -> str:
@@ -103,8 +103,8 @@ def runs_of(lake: Lake, audit: str | None = None, year: int | None = None, value
 
 
 def numbered(lake: Lake, runs: Sequence[Run]) -> list[Run]:
-    """Runs with their numbers in the log; one alone needs none."""
-    numbers = log.published(lake) if len(runs) > 1 else {}
+    """Runs with their numbers in the log."""
+    numbers = log.published(lake) if runs else {}
     return [replace(run, number=numbers.get(run.run, 0)) for run in runs]
 
 

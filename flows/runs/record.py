@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from flows.runs.disclosure import counted, of_earlier, remarks, taken, withheld_groups
 from flows.runs.index import published_beside
 from flows.runs.manifest import digest, read_manifest, record_of, report_named, report_of
+from flows.runs.summary import NAMED, summary_path, write_summary
 from flows.runs.trust.certificate import certify, is_certified
 from schemas.artifact import Partition
 from schemas.audit.partition import unsampled
@@ -154,6 +155,8 @@ def is_published(lake: Lake, run: str) -> bool:
     if not is_certified(lake, run):
         return False
     named = dict(manifest.get("records", {}))
+    if NAMED in manifest:
+        named[summary_path(run)] = manifest[NAMED]
     for partition in manifest["partitions"]:
         named |= partition["files"]
     storage, folder = report_named(lake, run, manifest)
@@ -243,6 +246,7 @@ def _manifest(lake: Lake, planned: Plan, done: Sequence[Partition], state: State
         "lineage": [lake.lineage(p) for p in done],
         "steps": [{"name": s.name, "reused": p.reused} for s, p in zip(planned.steps, done, strict=True)],
     }
+    content[NAMED] = write_summary(lake, content)
     sealed = {**content, "sha256": digest(content)}
     lake.write_file(
         f"runs/{planned.run}/manifest.json",

@@ -6,7 +6,7 @@ Files made later belong to no manifest and never lie in the run's folder: ``file
 import hashlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
@@ -79,16 +79,21 @@ def read_anew(lake: Lake, run: str) -> tuple[list[pa.Table], ReportSettings]:
     return stage.read(lake, given), settings
 
 
-def signed_of(lake: Lake, run: str) -> Signed:
+def signed_of(lake: Lake, run: str, checked: Sequence[log.Entry] | None = None) -> Signed:
     """What people signed of a run until now, as its first page says it.
+
+    Args:
+        lake: that holds it.
+        run: its id.
+        checked: all entries of the log, by whoever checked its chain; both is done here if None.
 
     Raises:
         SpecError: no such run.
         IntegrityError: the log's chain is broken, or a signature is not one of its entry.
     """
-    every = log.entries(lake)
+    every = log.entries(lake) if checked is None else checked
     found = review_of(lake, run, every)
-    if found.signatures and (broken := next(log.problems(lake), None)):
+    if checked is None and found.signatures and (broken := next(log.problems(lake), None)):
         raise IntegrityError(f"the log of {lake.location} is not to be shown: {broken}")
     before = "" if found.state == "approved" else approved_before(lake, run, every)
     head = f"{(last := found.signatures[-1]).n}:{log.digest_at(lake, last.n)}" if found.signatures else ""

@@ -65,6 +65,7 @@ _METHODS = (
     """{
       fgce: {cost: path, max_edges: 1, ablations: false, size_matched_draws: 0, resolves: 0, k: 2},
       cec: {training: {folds: 2, epochs: 1, hidden: [8, 4], ablation: false, mitigations: []}},
+      raguel: {source: mace, blocks: 4, block_counts: [2], tolerances: [0.5], probes: 5, asked: 5},
     }""",
     f"{{fgce: null, raguel: {{steps: false, {_FEW}}}}}",
 )

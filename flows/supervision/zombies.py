@@ -5,8 +5,8 @@ limits. ``presence`` finds dead runs; this module reports them through Prefect's
 resumes the run of a deployment by scheduling it, at most twice after a death. Files that dead runs left: ``leftovers``.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -43,6 +43,14 @@ class Marked:
     """Whether it left because it was asked to, which is no fault."""
     mended: bool = False
     """Whether it had ended, and only the server was not told."""
+    flow: str = ""
+    """Name of its flow: audit, backfill or watch."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Of the flow run."""
+    began: str = ""
+    """When its process did, UTC; empty of a run that never began."""
+    stage: str = ""
+    """At which it died."""
 
 
 def _at_once(_: Presence, __: bool) -> bool:
@@ -130,7 +138,7 @@ def _marked(client: "SyncPrefectClient", run: "FlowRun", presence: Presence, bur
         return _crash(client, run, "it was asked to stop, and left after its stage", burial, stopped=True)
     seen = burial.remembered(presence)
     why = f"{presence} is gone: killed, or its machine stopped" + (f"; {seen}" if seen else "")
-    return _crash(client, run, why, burial)
+    return replace(_crash(client, run, why, burial), began=presence.started, stage=presence.stage)
 
 
 def _mend(client: "SyncPrefectClient", run: "FlowRun", presence: Presence) -> Marked:
@@ -149,8 +157,17 @@ def _crash(client: "SyncPrefectClient", run: "FlowRun", why: str, burial: Burial
     from prefect.states import Crashed, Failed, Scheduled
 
     client.set_flow_run_state(run.id, Crashed(message=f"Found by evenhand: {why}."), force=True)
+    known = Marked(
+        run.name,
+        str(run.id),
+        why,
+        resumed=False,
+        stopped=stopped,
+        flow=client.read_flow(run.flow_id).name,
+        parameters=run.parameters,
+    )
     if not (burial.resume and _of_deployment(run)):
-        return Marked(run.name, str(run.id), why, resumed=False, stopped=stopped)
+        return known
     before = _deaths(client, run)
     state: State[Any]
     if stopped:
@@ -162,7 +179,7 @@ def _crash(client: "SyncPrefectClient", run: "FlowRun", why: str, burial: Burial
         state = Failed(name=GIVEN_UP, message=why)
     client.set_flow_run_state(run.id, state, force=True)
     resumed = state.is_scheduled()
-    return Marked(run.name, str(run.id), why, resumed, given_up=not resumed, stopped=stopped)
+    return replace(known, why=why, resumed=resumed, given_up=not resumed)
 
 
 def _deaths(client: "SyncPrefectClient", run: "FlowRun") -> int:

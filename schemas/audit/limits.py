@@ -1,4 +1,4 @@
-"""Parts ``verdicts``, ``thresholds``, ``bootstrap`` and ``expected``: how states are judged, and when a run is due.
+"""Parts ``verdicts``, ``thresholds``, ``bootstrap``, ``disclosure`` and ``expected``: limits, levels, days.
 
 The defaults are choices of this project (docs/verdicts.md): no statute or examiner's manual gives such a number.
 """
@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from schemas.artifact import Artifact
 from schemas.bounds import Strict
 from schemas.terms import Theory
 
@@ -213,3 +214,31 @@ class Expected(Strict):
     def days(self) -> int:
         """Whole days after the end of the period in which the run may come."""
         return int(self.by.split()[0])
+
+
+class Earlier(Strict):
+    """An earlier run that is published, and what it hands on to later runs over the same rows."""
+
+    run: str = Field(min_length=1)
+    tables: tuple[Artifact, ...] = Field((), description="looked up in the lake when an audit starts")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, raw: Any) -> Any:
+        """A run id alone will do."""
+        return {"run": raw} if isinstance(raw, str) else raw
+
+
+class Disclosure(Strict):
+    """What is withheld from everything published."""
+
+    profile: Literal["internal", "public", "strict", "official"] = Field(
+        "strict",
+        description="internal: nothing withheld or rounded, not to be published; public: n below 5 withheld; strict: "
+        "counts up to 7 withheld, the rest rounded to 5; official: counts up to 10 withheld, the rest rounded to 10",
+    )
+    beside: tuple[Earlier, ...] = Field(
+        (),
+        description="ids of earlier published runs over the same rows, beside those that the lake holds as protected: "
+        "what follows from their numbers and from this run's together is withheld",
+    )

@@ -97,6 +97,11 @@ class Methods:
         """The names of the methods that the audit runs."""
         return tuple(name for name, settings in self.by_name.items() if settings is not None)
 
+    def train(self) -> bool:
+        """Whether a method of the audit trains models of its own."""
+        every = (settings for settings in self.by_name.values() if settings is not None)
+        return any(getattr(settings, name, None) is not None for settings in every for name in settings.trained)
+
     def only(self, name: str, settings: MethodSettings) -> "Methods":
         """One method alone, with these settings."""
         return Methods(dict.fromkeys(self.by_name) | {name: settings})

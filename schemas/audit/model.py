@@ -1,4 +1,4 @@
-"""The part ``model`` of the spec: the model that is audited beside the lender's own decisions.
+"""Parts ``model`` and ``leakage``: the model that is audited beside the lender's own decisions, and what it may know.
 
 The model is fitted to these decisions, or given as a rule in the spec or as a file.
 """
@@ -115,3 +115,11 @@ class Model(Strict):
     def taken_as(self) -> TakenAs:
         """As what the model takes its inputs; a rule takes columns by name."""
         return "encoded" if self.file is None else self.file.inputs
+
+
+class Leakage(Strict):
+    """Columns that may tell the decision by themselves."""
+
+    allow: tuple[str, ...] = Field(
+        (), description="features that are known before the decision, however well they tell it; others stop the audit"
+    )

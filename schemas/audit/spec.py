@@ -9,13 +9,12 @@ from typing import Any, ClassVar, Final, Literal, Self
 
 from pydantic import Field, ValidationInfo, model_validator
 
-from schemas.artifact import Artifact
 from schemas.audit import hmda
 from schemas.audit.causal import CausalGraph
 from schemas.audit.column import ColumnSpec
-from schemas.audit.limits import Bootstrap, Expected, Threshold, Verdicts
+from schemas.audit.limits import Bootstrap, Disclosure, Expected, Threshold, Verdicts
 from schemas.audit.methods import Methods, known_in
-from schemas.audit.model import Model
+from schemas.audit.model import Leakage, Model
 from schemas.audit.partition import ALL, By, Growth, Sampling, Size
 from schemas.audit.source import Code, KeptRefusals, Source
 from schemas.bounds import Seed, Strict
@@ -107,34 +106,6 @@ class Explain(Strict):
         return {"decision_makers": ["model"], "factuals": "false_negatives", "candidate_score": 0.6, **own}
 
 
-class Earlier(Strict):
-    """An earlier run that is published, and what it hands on to later runs over the same rows."""
-
-    run: str = Field(min_length=1)
-    tables: tuple[Artifact, ...] = Field((), description="looked up in the lake when an audit starts")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _named(cls, raw: Any) -> Any:
-        """A run id alone will do."""
-        return {"run": raw} if isinstance(raw, str) else raw
-
-
-class Disclosure(Strict):
-    """What is withheld from everything published."""
-
-    profile: Literal["internal", "public", "strict", "official"] = Field(
-        "strict",
-        description="internal: nothing withheld or rounded, not to be published; public: n below 5 withheld; strict: "
-        "counts up to 7 withheld, the rest rounded to 5; official: counts up to 10 withheld, the rest rounded to 10",
-    )
-    beside: tuple[Earlier, ...] = Field(
-        (),
-        description="ids of earlier published runs over the same rows, beside those that the lake holds as protected: "
-        "what follows from their numbers and from this run's together is withheld",
-    )
-
-
 class AuditSpec(Strict):
     """One audit. data/audits/*.yaml are the examples."""
 
@@ -152,9 +123,11 @@ class AuditSpec(Strict):
     columns: dict[str, ColumnSpec] = Field(min_length=1)
     missing: Literal["exclude", "impute"] = "exclude"
     refusals: KeptRefusals = KeptRefusals()
+    leakage: Leakage = Leakage()
     model: Model = Model()
     explain: Explain = Explain()
     causal_graph: CausalGraph = CausalGraph()
+    compare: tuple[str, ...] = ()
     methods: Methods
     """By the defaults where the spec says nothing."""
     thresholds: tuple[Threshold, ...] = ()
@@ -188,6 +161,7 @@ class AuditSpec(Strict):
     @model_validator(mode="after")
     def _refers_to_itself(self) -> Self:
         of_columns = (*self._of_names(), *self._of_by(), *self._of_rule(), *self._of_directions(), *self._of_actions())
+        of_columns = (*of_columns, *self._of_leakage())
         raise_together([*of_columns, *self._of_verdicts(), *self._of_graph(), *self.methods.faults()])
         return self
 
@@ -236,6 +210,12 @@ class AuditSpec(Strict):
             elif said != "none" and self.columns[name].type is Kind.NOMINAL:
                 message = f"{name!r} is nominal and so has no up or down; give it `order`, or say none"
                 yield SpecError(message, ("verdicts", "direction", name))
+
+    def _of_leakage(self) -> Iterator[SpecError]:
+        for position, name in enumerate(self.leakage.allow):
+            if name not in self.features():
+                message = f"{name!r} is no feature of this audit; {nearest(name, list(self.features()))}"
+                yield SpecError(message, ("leakage", "allow", position))
 
     def _of_actions(self) -> Iterator[SpecError]:
         """Actions of HMDA on the wrong side of the decision."""

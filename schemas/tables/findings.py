@@ -53,6 +53,28 @@ FINDINGS = Table(
     restricted=True,
 )
 
+COMPARED_MITIGATIONS = Table(
+    "compared_mitigations",
+    "Mitigations trained on the same five folds (`compare` of the spec): means of their figures on held-out rows, of a "
+    "group and the reference group together.",
+    (
+        *(PROTECTED_ATTRIBUTE, GROUP),
+        Column("mitigation", "string", "its name in the spec; unconstrained is the net without any"),
+        Column(
+            "figure",
+            "string",
+            "what is measured; gaps are between the group and the reference group",
+            codes=("auc", "f1", "balanced_accuracy", "positive_rate", "eo_gap", "sp_gap"),
+        ),
+        Column("position", "int32", "place of the figure in their order, from 0", minimum=0),
+        Column("value", "double", "mean over the folds; null where some fold has none", True, 0.0, 1.0),
+        Column("deviation", "double", "standard deviation over the folds", True, 0.0),
+        Column("reason", "string", "why there is no value; empty where there is one"),
+    ),
+    key=("protected_attribute", "group", "mitigation", "figure"),
+    restricted=True,
+)
+
 EVIDENCE = Table(
     "evidence",
     "The rows behind a finding. Restricted: never in a report.",

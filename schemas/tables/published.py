@@ -14,9 +14,10 @@ from schemas.tables.counterfactuals import (
     MEDIATOR_EFFECTS,
 )
 from schemas.tables.feasibility import FEASIBILITY_FACTS
+from schemas.tables.findings import COMPARED_MITIGATIONS
 from schemas.tables.measures import MEASURES
 from schemas.tables.publication import published
-from schemas.tables.source import DECISION_DIRECTION, SOURCE_READ
+from schemas.tables.source import DECISION_DIRECTION, LEAKAGE, SOURCE_READ
 from schemas.tables.validations import VALIDATIONS
 from schemas.tables.verdicts import AGREEMENT, VERDICTS
 
@@ -24,11 +25,13 @@ PUBLISHED_MEASURES = published(MEASURES)
 PUBLISHED_VERDICTS = published(VERDICTS)
 PUBLISHED_AGREEMENT = published(AGREEMENT)
 PUBLISHED_DECISION_DIRECTION = published(DECISION_DIRECTION)
+PUBLISHED_COMPARED_MITIGATIONS = published(COMPARED_MITIGATIONS)
 PUBLISHED_SOURCE_READ = published(SOURCE_READ)
 
 FACTS = (
     *(ENCODINGS, MODEL_METRICS, FEASIBILITY_FACTS, CAUSAL_CHECKS, CAUSAL_EFFECTS, MEDIATOR_EFFECTS),
-    *(GENERATOR_CHECKS, GENERATOR_HISTORY, DECISION_DIRECTION, SOURCE_READ, VALIDATIONS),
+    *(GENERATOR_CHECKS, GENERATOR_HISTORY, DECISION_DIRECTION, LEAKAGE, COMPARED_MITIGATIONS),
+    *(SOURCE_READ, VALIDATIONS),
 )
 """Raw tables that are published column by column."""
 PUBLISHED_FACTS = tuple(published(each) for each in FACTS)

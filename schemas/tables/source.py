@@ -38,6 +38,22 @@ DECISION_DIRECTION = Table(
 )
 
 
+LEAKAGE = Table(
+    "leakage",
+    "Columns that may be known only after the decision: being filled in tells it with an AUC of 0.7 or more, or their "
+    "values, or being the most common one, with 0.9. No row where none does, or no model is fitted to the decisions.",
+    (
+        Column("feature", "string", "name of the column"),
+        Column("tells", "string", "what of it tells the decision", codes=("filled_in", "value", "most_common")),
+        Column("n", "int64", "applications that were looked at", minimum=0),
+        Column("auc", "double", "area under the ROC curve, in whichever direction", True, 0.5, 1.0),
+        Column("allowed", "bool", "whether the spec says that it may"),
+    ),
+    key=("feature", "tells"),
+    restricted=True,
+)
+
+
 def told(row: Mapping[str, Any]) -> dict[str, Any]:
     """The row for the manifest, with the first 12 digits of the digest."""
     return {**row, "sha256": row["sha256"][:12]}

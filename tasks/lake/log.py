@@ -106,6 +106,12 @@ def head(lake: Lake) -> Head:
     return Head(n=numbers[-1], sha256=hashlib.sha256(content).hexdigest())
 
 
+def last_number(lake: Lake) -> int:
+    """The number of the last entry, unread; 0 of an empty log."""
+    numbers = _numbers(lake)
+    return numbers[-1] if numbers else 0
+
+
 def append(lake: Lake, event: Event, signer: Signer | None = None, **said: Any) -> Entry:
     """Add an entry; whoever adds one at the same moment gets a number of their own.
 
@@ -163,13 +169,15 @@ def entries(lake: Lake, run: str | None = None) -> list[Entry]:
 def published(lake: Lake) -> dict[str, int]:
     """Run -> number of the last entry that tells of its being published: the order of runs, whatever clocks said.
 
-    Entries never change, so that each is read once by a process. One that cannot be read is told by who verifies.
+    A run that was there before the log has none, as its entry says nothing of when it was published. Entries never
+    change, so that each is read once by a process. One that cannot be read is told by who verifies.
     """
     known = _published.setdefault(lake.location, {})
     for n in _numbers(lake):
         if n not in known:
             said = _said(lake, n)
-            known[n] = str(said.get("run", "")) if said.get("event") == "run published" else ""
+            ours = said.get("event") == "run published" and said.get("text") != BEFORE_THE_LOG
+            known[n] = str(said.get("run", "")) if ours else ""
     return {run: n for n, run in sorted(known.items()) if run}
 
 

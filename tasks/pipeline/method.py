@@ -26,6 +26,9 @@ REPORT = "report.yaml"
 PROBLEM = "problem"
 """A module of the folders of methods that need more of a problem than others do."""
 
+MITIGATIONS = "mitigations"
+"""A module of the folders of methods that offer mitigations."""
+
 
 @dataclass(frozen=True)
 class Judged:
@@ -74,6 +77,9 @@ class Method:
     comparable: frozenset[str] = frozenset()
     """Measures whose meaning does not depend on the number of rows, so that partitions of any size can be held beside
     each other; the others only where they were taken at one size."""
+    mitigations: tuple[str, ...] = ()
+    """Mitigations that an audit can compare (``compare`` of the spec); its module ``mitigations`` trains them by
+    ``mitigate(name, fold, seed)``."""
     grows: str = ""
     """Why the others depend on the number of rows, as a sentence without its full stop."""
 

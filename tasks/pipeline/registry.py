@@ -82,6 +82,11 @@ def asked_for(spec: AuditSpec) -> list[Method]:
     return [METHODS[name] for name in spec.methods.running()]
 
 
+def mitigations() -> dict[str, str]:
+    """The mitigations that an audit can compare, and the method that offers each."""
+    return {name: method.name for method in METHODS.values() for name in method.mitigations}
+
+
 def not_asked(spec: AuditSpec) -> list[str]:
     """A sentence that names the methods that an audit does not run, each with its reason; none where all run."""
     off = [method for name, method in METHODS.items() if name not in spec.methods.running()]

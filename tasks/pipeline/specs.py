@@ -9,8 +9,8 @@ from schemas.audit import file
 from schemas.audit.faults import Check
 from schemas.audit.methods import context
 from schemas.audit.spec import AuditSpec
-from schemas.errors import Location, SpecError
-from tasks.pipeline.registry import asked_for, known_settings
+from schemas.errors import Location, SpecError, nearest
+from tasks.pipeline.registry import asked_for, known_settings, mitigations
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -26,7 +26,7 @@ def read_spec(
     Raises:
         SpecError: all faults at once, each with file and line.
     """
-    return file.read_spec(text, name, known_settings(), overrides, (_of_methods, *also))
+    return file.read_spec(text, name, known_settings(), overrides, (_of_methods, _of_mitigations, *also))
 
 
 def checked(values: Any, name: str, also: Sequence[Check] = ()) -> AuditSpec:
@@ -35,7 +35,7 @@ def checked(values: Any, name: str, also: Sequence[Check] = ()) -> AuditSpec:
     Raises:
         SpecError: all faults at once.
     """
-    return file.checked(values, name, known_settings(), (_of_methods, *also))
+    return file.checked(values, name, known_settings(), (_of_methods, _of_mitigations, *also))
 
 
 def validated(kind: type[_Model], values: Any) -> _Model:
@@ -53,3 +53,14 @@ def _of_methods(spec: AuditSpec, doubtful: Collection[Location]) -> Iterator[Spe
     for method in asked_for(spec):
         if not any(place[0] in _READ or place[:2] in (("methods",), ("methods", method.name)) for place in doubtful):
             yield from method.faults(spec)
+
+
+def _of_mitigations(spec: AuditSpec, doubtful: Collection[Location]) -> Iterator[SpecError]:
+    """Names of mitigations that no method offers, or that are there twice."""
+    known = list(mitigations())
+    for position, name in enumerate(spec.compare if ("compare",) not in doubtful else ()):
+        if name not in known:
+            message = f"no mitigation {name!r}; {nearest(name, known)} (there are {', '.join(known)})"
+            yield SpecError(message, ("compare", position))
+        elif name in spec.compare[:position]:
+            yield SpecError(f"{name!r} is named twice; once will do", ("compare", position))

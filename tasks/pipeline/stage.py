@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from schemas.artifact import Artifact, Partition
 from schemas.audit.spec import StageSettings
-from schemas.errors import EvenhandError, InfrastructureError, SuiteError
+from schemas.errors import SuiteError
 from schemas.table import Table
 from schemas.tables.applications import MEMBERSHIPS, REFUSAL_COUNTS, REFUSALS
 from schemas.terms import Refusal
@@ -27,6 +27,7 @@ from tasks.lake.drafts import Drafts, Written, drafts
 from tasks.lake.store import Lake
 from tasks.pipeline.lineage.cost import cpu_seconds, measured
 from tasks.pipeline.lineage.digests import code_digest, versions
+from tasks.pipeline.lineage.memory import telling_short_memory
 from tasks.pipeline.lineage.refusals import Keeping, counts, kept, rows_counted, without
 from tasks.pipeline.scratch import Scratch
 from tasks.pipeline.stop_request import raise_if_stopped
@@ -112,7 +113,8 @@ class Stage:
         rows = lake.storage.local / "tmp" / f"{self.name}-{key}-rows"
         with lake.lock(f"{self.name}-{key}"), drafts(rows) as growing:
             scratch = Scratch(lake, self.name, key)
-            found = lake.find(self.name, key) or self._compute(lake, key, inputs, settings, (scratch, growing))
+            with telling_short_memory(f"stage {self.name}"):
+                found = lake.find(self.name, key) or self._compute(lake, key, inputs, settings, (scratch, growing))
             if self.resumable:
                 scratch.clear()
             return found
@@ -125,7 +127,7 @@ class Stage:
             scratch, growing = places
             own: dict[str, Any] = {"scratch": scratch} if self.resumable else {}
             own |= {"drafts": growing} if self.streams else {}
-            produced = self._called(tables, settings=settings, **own)
+            produced = self.function(*tables, settings=settings, **own)
             raise_if_stopped()
             rows_in = produced.rows_in if produced.rows_in is not None else tables[0].num_rows
             before = cpu_seconds()
@@ -146,16 +148,6 @@ class Stage:
         return lake.publish(
             self.name, key, {**content, "refusals": refusals, "validations": results}, produced.files, record
         )
-
-    def _called(self, tables: Sequence[pa.Table], **named: Any) -> Produced:
-        try:
-            return self.function(*tables, **named)
-        except EvenhandError:
-            raise
-        except MemoryError as error:
-            raise InfrastructureError(
-                f"stage {self.name} ran out of memory; narrow source.keep, or give it more"
-            ) from error
 
 
 def _one_thread_of_linear_algebra() -> None:

@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from schemas.audit.column import ColumnSpec
+from schemas.audit.model import Leakage
 from schemas.audit.partition import Growth
 from schemas.audit.source import KeptRefusals
 from schemas.audit.spec import AuditSpec, StageSettings
@@ -27,12 +28,12 @@ from schemas.tables.applications import (
     MISSINGNESS,
     REFUSALS,
 )
-from schemas.tables.source import DECISION_DIRECTION
+from schemas.tables.source import DECISION_DIRECTION, LEAKAGE
 from schemas.terms import Kind, Refusal
 from tasks.numerics import encoding
 from tasks.pipeline.lineage.refusals import Keeping
 from tasks.pipeline.stage import Produced, stage
-from tasks.preprocessing import direction
+from tasks.preprocessing import direction, leakage
 from tasks.preprocessing.algorithm import missingness_tests
 from tasks.preprocessing.columns import columns_of, encoded
 
@@ -50,19 +51,28 @@ class PreprocessSettings(StageSettings):
     directions: dict[str, int]
     codes_decide: bool
     refusals: KeptRefusals
+    leakage: Leakage
+    fitted: bool
+    """Whether a model is fitted to the decisions, which a column known only after them would tell it."""
     seed: int
 
 
-@stage(reads=(APPLICATIONS, MEMBERSHIPS), writes=(FEATURES, APPLICANTS, ENCODINGS, MISSINGNESS, DECISION_DIRECTION))
+WRITTEN = (FEATURES, APPLICANTS, ENCODINGS, MISSINGNESS, DECISION_DIRECTION, LEAKAGE)
+
+
+@stage(reads=(APPLICATIONS, MEMBERSHIPS), writes=WRITTEN)
 def preprocess(applications: pa.Table, memberships: pa.Table, *, settings: PreprocessSettings) -> Produced:
     """Features in [0, 1], how they were made, and whether what is missing tells the decision.
 
     Raises:
-        DataQualityError: no complete row is left, or a binary column has more than two values.
+        DataQualityError: no complete row is left, a binary column has more than two values, or a column alone tells the
+            decision that a model is fitted to.
     """
     features = {n: c for n, c in settings.columns.items() if c.used}
     frame = applications.to_pandas()
     refusals, lacking = REFUSALS.empty(), _lacking(frame, list(features))
+    looked_at = features if settings.fitted else {}
+    leaks = leakage.check(frame, looked_at, settings.leakage.allow)
     right_way = direction.check(frame, features, None if settings.codes_decide else settings.directions)
     if settings.missing == "exclude":
         complete = frame[list(features)].notna().all(axis=1)
@@ -88,6 +98,7 @@ def preprocess(applications: pa.Table, memberships: pa.Table, *, settings: Prepr
         ENCODINGS.name: encodings,
         MISSINGNESS.name: lacking,
         DECISION_DIRECTION.name: right_way,
+        LEAKAGE.name: leaks,
     }
     declared = {
         FEATURES.name: FEATURES.extended(Column(n, "double", "encoded feature", False, 0.0, 1.0) for n in names),
@@ -219,4 +230,5 @@ def _implausible(values: pd.Series, column: ColumnSpec) -> int:
 
 def settings_of(spec: AuditSpec) -> PreprocessSettings:
     """The stage's settings."""
-    return PreprocessSettings.of(spec, directions=spec.directions(), codes_decide=spec.codes_decide)
+    fitted = spec.model.kind not in ("none", "rule", "file") or bool(spec.compare) or spec.methods.train()
+    return PreprocessSettings.of(spec, directions=spec.directions(), codes_decide=spec.codes_decide, fitted=fitted)

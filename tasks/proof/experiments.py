@@ -9,15 +9,31 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, Self
 
 from schemas.audit.spec import AuditSpec
 from tasks.proof import published
+from tasks.proof.drawings import Drawing
 from tasks.proof.lines import Cell, Figure, Line, Value, compare
 from tasks.proof.specs import paper_spec
 
-Compared = tuple[list[Figure], Mapping[Cell, Value]]
-"""The figures of a data set, in their order, and what our code obtained."""
+
+class Compared(NamedTuple):
+    """What a data set gave."""
+
+    figures: list[Figure]
+    """In their order."""
+    found: Mapping[Cell, Value]
+    """What our code obtained."""
+    drawings: tuple[Drawing, ...] = ()
+    """Of figures for which the paper prints no numbers."""
+
+
+class Reproduced(NamedTuple):
+    """A data set of a paper, compared and drawn."""
+
+    lines: list[Line]
+    drawings: tuple[Drawing, ...]
 
 
 @dataclass(frozen=True)
@@ -51,13 +67,24 @@ class Paper(ABC):
     """The method, by its paper's acronym."""
     experiments: ClassVar[Mapping[str, Experiment]]
     """By data set, in the order in which they are run."""
+    quick: ClassVar[Mapping[str, Any]] = {}
+    """Fields with which all data sets together take about a minute of one core."""
+
+    known_baselines: ClassVar[tuple[str, ...]] = ()
+    """Systems that the paper compares itself with; a field ``baseline`` chooses some of them."""
+
+    @classmethod
+    def in_a_minute(cls) -> Self:
+        """The experiments at the size of ``--quick``."""
+        return cls(**cls.quick)
 
     @abstractmethod
     def compared(self, dataset: str, data: Path, said: Mapping[str, Any]) -> Compared:
         """Runs the experiment on a data set; ``said`` is the file of published figures."""
 
-    def lines(self, dataset: str, data: Path) -> list[Line]:
-        """Runs a data set and returns a line for each figure of the paper, of the reference, and beside them."""
+    def run(self, dataset: str, data: Path) -> Reproduced:
+        """Runs a data set; a line for each figure of the paper, of the reference, and beside them, and the drawings."""
         said = published.read(self.name)
-        figures, found = self.compared(dataset, data, said)
-        return compare(dataset, figures, found, published.remarks(said, dataset, self.experiments[dataset].groups))
+        figures, found, drawings = self.compared(dataset, data, said)
+        remarks = published.remarks(said, dataset, self.experiments[dataset].groups)
+        return Reproduced(compare(dataset, figures, found, remarks), drawings)

@@ -19,6 +19,9 @@ ALL = "all"
 
 FOUR_DECIMALS = 1e-4
 
+NOT_RUN = "not run"
+"""Stands for a cell that our code does not fill; a reason can follow it, after a colon. Such a cell has no verdict."""
+
 CONFIRMED = "the reference has what we have"
 """Why the paper may print otherwise."""
 
@@ -71,6 +74,8 @@ class Remark:
     """What we then must have, to four decimals; None: anything."""
     verdict: Verdict
     why: str
+    between: tuple[float, float] | None = None
+    """Least and greatest value that it explains; None: any. Beyond them a figure differs all the same."""
 
     def fits(self, figure: Figure, ours: Value) -> bool:
         """Whether it is about this figure."""
@@ -81,6 +86,7 @@ class Remark:
             and self.group in ("", cell.group)
             and self.at in (None, cell.at)
             and (self.ours is None or (isinstance(ours, float) and abs(ours - self.ours) < FOUR_DECIMALS))
+            and (self.between is None or (isinstance(ours, float) and self.between[0] <= ours <= self.between[1]))
         )
 
 
@@ -121,6 +127,8 @@ def _line(dataset: str, figure: Figure, ours: Value | None, confirmed: set[Cell]
     remark = next((r for r in remarks if r.fits(figure, ours)), None)
     if remark:
         return Line(dataset, figure, ours, remark.verdict, remark.why)
+    if isinstance(ours, str) and ours.startswith(NOT_RUN):
+        return Line(dataset, figure, ours, Verdict.INFORMATION)
     return Line(dataset, figure, ours, Verdict.DIFFERS)
 
 

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tasks.proof.lines import NOT_RUN as NOT_RUN
 from tasks.proof.lines import Cell, Figure, Remark, Value, Verdict
 from tasks.proof.specs import shipped
 
@@ -20,8 +21,8 @@ ASKED = "asked"
 BESIDE = "beside"
 """Source of cells that are shown beside figures and that nobody prints."""
 
-NOT_PRINTED, NOT_RUN = "not printed", "not run"
-"""Stand for a figure that no table prints, and for a cell that our code does not fill."""
+NOT_PRINTED = "not printed"
+"""Stands for a figure that no table prints."""
 
 
 def read(paper: str) -> Mapping[str, Any]:
@@ -76,6 +77,7 @@ def remarks(said: Mapping[str, Any], dataset: str, groups: Sequence[str] = ()) -
             at=place(each["at"]) if "at" in each else None,
             ours=each.get("ours"),
             verdict=Verdict(each["verdict"]),
+            between=(each["between"][0], each["between"][1]) if "between" in each else None,
             why=each["why"],
         )
         for each in said.get("remark", [])

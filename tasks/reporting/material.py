@@ -13,14 +13,13 @@ import pyarrow as pa
 
 from schemas.audit.causal import CausalGraph
 from schemas.audit.column import ColumnSpec
-from schemas.audit.limits import Bootstrap, Threshold, Verdicts
+from schemas.audit.limits import Bootstrap, Disclosure, Threshold, Verdicts
 from schemas.audit.methods import Methods, MethodSettings
 from schemas.audit.model import Model
 from schemas.audit.partition import ALL, SAMPLED, Growth, Part, unsampled
 from schemas.audit.source import Source
 from schemas.audit.spec import (
     Decision,
-    Disclosure,
     Explain,
     Protected,
     StageSettings,

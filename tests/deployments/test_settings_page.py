@@ -13,7 +13,7 @@ from deployed import COMPOSE, DEPLOYMENTS, SERVICES
 from flows.operations.doctor.settings import SERVER, SETTINGS, SITE, WORKER, misspelt, page
 
 NAME = re.compile(
-    r"(?<![\w$])(?:EVENHAND|PREFECT|NUMBA|OMP|OPENBLAS|AWS|XDG|DO_NOT)_[A-Z0-9]+(?:_[A-Z0-9]+)*(?![\w*{/-])|PIP_(?:EXTRA|FIND)_\w+"
+    r"(?<![\w$])(?:EVENHAND|PREFECT|OTEL|NUMBA|OMP|OPENBLAS|AWS|XDG|DO_NOT)_[A-Z0-9]+(?:_[A-Z0-9]+)*(?![\w*{/-])|PIP_(?:EXTRA|FIND)_\w+"
 )
 OWN_AFFAIR = {
     *("PREFECT_UI_ENABLED", "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS"),

@@ -113,7 +113,7 @@ def test_the_server_is_set_up_as_in_its_container() -> None:
 
 def test_every_timer_has_its_service_and_comes_back_after_an_outage() -> None:
     timers = sorted(UNITS.glob("*.timer"))
-    assert [timer.stem for timer in timers] == ["evenhand-gc", "evenhand-overdue"]
+    assert [timer.stem for timer in timers] == ["evenhand-alerts", "evenhand-gc", "evenhand-overdue"]
     for timer in timers:
         said = RawConfigParser()
         said.read(timer)

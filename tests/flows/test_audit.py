@@ -25,6 +25,8 @@ from openpyxl import load_workbook
 from told_runs import Told, told_runs
 
 from flows.outcome.words.plain import about
+from flows.supervision.failures import paths, read_failure
+from tasks.lake.store import Lake
 
 STAGES = (
     "ingest",
@@ -228,7 +230,10 @@ def endings(
     )
     raised = ["BreachError", "IntegrityError", "DataQualityError", "InfrastructureError", "SpecError"]
     assert done.stdout.split() == raised, done.stderr
-    ended = {name: told_runs(server, Path(call["lake"]))[-1] for name, call in zip(specs, calls, strict=True)}
+    lakes = {name: Lake(call["lake"]) for name, call in zip(specs, calls, strict=True)}
+    noted = {name: [read_failure(lake, path).name for path in paths(lake)] for name, lake in lakes.items()}
+    assert noted == {name: [] if name in ("breach", "insufficient evidence") else [name.capitalize()] for name in specs}
+    ended = {name: told_runs(server, lake.root)[-1] for name, lake in lakes.items()}
     return ended, " ".join(done.stderr.split())
 
 

@@ -1,8 +1,11 @@
 """The command with stages side by side: the same bytes at any number of jobs and threads, Ctrl-C, and --until."""
 
 import json
+import os
+import signal
 from pathlib import Path
 
+import psutil
 import pytest
 from conftest import environment, evenhand, evenhand_process
 from stopping import AIM, LIMIT, MESSAGE, spec_of_all_methods, started
@@ -44,6 +47,23 @@ def test_ctrl_c_ends_the_command_and_its_workers_with_one_line(tmp_path: Path, s
     assert "Traceback" not in ended.said
     assert ended.left == []
     assert ended.seconds < LIMIT, f"the aim is {AIM} s"
+
+
+@pytest.mark.long
+def test_a_stage_whose_process_is_killed_is_computed_again(place: Path, server: str) -> None:
+    words = ["audit", str(place / "loans.yaml"), "--lake", str(place / "lake"), "--jobs", "2"]
+    running = started(words, environment(server), place / "said.txt")
+    running.until_said(r"^\d+ of \d+ (generate|ablate|adjust) begins")
+    os.kill(_computing(running.process), signal.SIGKILL)
+    assert running.process.wait(timeout=900) in (0, 1, 3), running.said()
+    assert digests(place / "lake")
+    assert Lake(place / "lake").storage.glob("runs/*/manifest.json")
+
+
+def _computing(command: psutil.Process) -> int:
+    """A process of stages: the server that they are forked from is its parent, and no child of anybody else."""
+    forked = [each for each in command.children(recursive=True) if "forkserver" in " ".join(each.cmdline())]
+    return next(each.pid for each in forked if each.ppid() != command.pid)
 
 
 def test_until_a_stage_no_report_is_made_and_nothing_is_judged(place: Path, server: str) -> None:

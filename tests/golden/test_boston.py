@@ -8,7 +8,7 @@ import pytest
 from conftest import REPOSITORY, SHARED
 from jsonschema import Draft202012Validator
 
-from flows.runs.decision import summary
+from flows.runs.first_page.lines import summary
 from schemas.report import schema
 from tasks.pipeline.registry import METHODS
 from tasks.pipeline.specs import read_spec

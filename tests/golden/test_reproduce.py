@@ -29,6 +29,13 @@ def verdicts(figures, ours, remarks=()):
     return [line.verdict for line in compare("german", figures, {} if ours is None else {CELL: ours}, remarks)]
 
 
+def test_a_remark_with_bounds_explains_nothing_beyond_them():
+    paper = said(0.5, reference=False)
+    bounded = remark(between=(0.6, 0.8))
+    assert verdicts([paper], 0.7, [bounded]) == [Verdict.INFORMATION]
+    assert verdicts([paper], 0.9, [bounded]) == [Verdict.DIFFERS]
+
+
 def remark(**more):
     fields = {"group": "male", "at": None, "ours": None, "verdict": Verdict.INFORMATION, "why": "known"}
     return Remark(frozenset(["Table IX"]), frozenset(["kauc"]), **{**fields, **more})
@@ -109,10 +116,12 @@ def test_published_tables_are_whole():
     for name, experiment in EXPERIMENTS.items():
         figures = list(printed.figures(tables, name, experiment.groups))
         assert len(figures) == len({(f.source, f.cell) for f in figures}) == 170
+        figures += printed.of_systems(tables, name)
+        assert len(figures) == len({(f.source, f.cell) for f in figures})
         for remarked in published.remarks(tables, name, experiment.groups):
-            assert any(f.source in remarked.sources and f.cell.quantity in remarked.quantities for f in figures), (
-                remarked
-            )
+            if remarked.sources != {published.BESIDE}:
+                known = remarked.between[0] if remarked.between else remarked.ours
+                assert any(remarked.fits(f, f.value if known is None else float(known)) for f in figures), remarked
     point = Cell("dauc_saturation", "male", (0.1,))
     (figure,) = (f for f in printed.figures(tables, "german", ("female", "male")) if f.cell == point)
     assert math.isnan(figure.value)

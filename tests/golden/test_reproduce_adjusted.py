@@ -23,7 +23,7 @@ def lines_of(dataset: str) -> list:
     needed = [*EXPERIMENTS[dataset].files(SHARED)]
     if not all(file.is_file() for file in needed):
         pytest.skip(f"{needed[0]} is not there")
-    return Experiments().lines(dataset, SHARED)
+    return Experiments().run(dataset, SHARED).lines
 
 
 @pytest.mark.parametrize("dataset", COUNTS)
@@ -41,7 +41,7 @@ def test_files_are_those_that_are_needed():
 
 
 def test_villages_are_not_judged_without_their_file(tmp_path):
-    lines = Experiments().lines("darfur", tmp_path)
+    lines = Experiments().run("darfur", tmp_path).lines
     assert Counter((line.verdict, line.why, line.obtained) for line in lines) == {
         (Verdict.INFORMATION, NO_FILE, None): len(lines)
     }

@@ -7,15 +7,16 @@ import numpy as np
 import pytest
 from conftest import SHARED
 
-from flows.reproduce.run import reproduce
+from flows.reproduce.run import Asked, reproduce
 from flows.reproduce.show import summary
 from schemas.errors import InfrastructureError, SpecError
 from tasks.ingest.synthetic.algorithm.consistent_lending import SyntheticLending
-from tasks.methods.cec.algorithm.training import folds
+from tasks.methods.cec.algorithm.training import folds, frontier
 from tasks.methods.cec.algorithm.training.held_out import Bridge
 from tasks.methods.cec.algorithm.training.mitigations import Split
 from tasks.methods.cec.reproduction import baselines, lending, obtained, printed
 from tasks.methods.cec.reproduction.experiments import EXPERIMENTS, Experiments
+from tasks.methods.cec.reproduction.obtained import Course
 from tasks.methods.cec.reproduction.printed import BASELINES
 from tasks.numerics.attributions import of_network
 from tasks.numerics.networks.net import build
@@ -45,18 +46,32 @@ def test_a_table_has_tolerances_for_the_models_that_are_judged():
 def test_every_figure_has_a_tolerance_or_a_reason(dataset):
     said = published.read("cec")
     figures = list(published.figures(said, dataset))
-    judged = [figure for figure in figures if figure.tolerance]
+    judged = [figure for figure in figures if figure.tolerance or figure.source == published.ASKED]
     told = {Cell(quantity, "told") for quantity in (*printed.QUANTITIES, *printed.UNPRINTED)}
     figures += published.beside(figures, told)
     assert len(told) == sum(figure.value == published.NOT_PRINTED for figure in figures)
-    assert {figure.cell.group for figure in figures} >= set(BASELINES) == set(baselines.MITIGATION_OF)
+    assert {figure.cell.group for figure in figures} >= set(printed.COLUMNS)
+    assert set(BASELINES) == set(baselines.MITIGATION_OF)
     remarks = published.remarks(said, dataset)
     for figure in figures:
         reasons = [remark for remark in remarks if remark.fits(figure, NOT_RUN)]
         assert bool(reasons) != (figure in judged), figure
         assert all(remark.verdict is Verdict.INFORMATION for remark in reasons)
-    assert {(f.cell.quantity, f.tolerance) for f in judged} <= {("cec", 0.06), ("regime_b_percent", 8), ("cec", 0.02)}
-    assert {figure.cell.group for figure in judged} <= {"unconstrained", "CEC model", "pred", "full"}
+    of_paper = [figure for figure in judged if figure.source != published.ASKED]
+    tolerances = {("cec", 0.06), ("regime_b_percent", 8), ("cec", 0.02), ("non_dominated_percent", 0.5)}
+    assert {(figure.cell.quantity, figure.tolerance) for figure in of_paper} <= tolerances
+    assert {figure.cell.group for figure in of_paper} <= {"unconstrained", "CEC model", "pred", "full"}
+    assert all(figure.at_most != figure.at_least for figure in judged if figure.source == published.ASKED)
+
+
+def test_every_table_and_figure_of_the_paper_is_named_once_with_its_status():
+    said = published.read("cec")
+    tables = {each["what"] for each in said["table"]}
+    assert sorted(name for name in tables if name.startswith("Table")) == [f"Table {n}" for n in (1, 2, 3, 4)]
+    figures = {each["what"]: each for each in said["figure"]}
+    assert list(figures) == [f"Figure {n}" for n in range(1, 8)]
+    assert all(("reason" in each) == (each["status"] == "cannot") for each in figures.values())
+    assert all(("drawn_by" in each) == (each["status"] == "drawn") for each in figures.values())
 
 
 @pytest.fixture(scope="module")
@@ -111,19 +126,19 @@ def test_score_is_that_of_plain_loops(bridge, fold):
 
 
 def test_cells_are_means_over_folds_by_the_names_of_both_tables(bridge):
-    told = obtained.outcomes(bridge.rows, obtained.variants(whole=False), 2)
+    told = obtained.outcomes(bridge.rows, obtained.variants(whole=False), Course(2))
     assert [(outcome.fold, outcome.variant.name) for outcome in told] == [
         (0, "pred"),
         (0, "full"),
         (1, "pred"),
         (1, "full"),
     ]
-    found = obtained.cells(told)
+    found = obtained.cells(obtained.by_model(told))
     mean = np.mean([told[1].consistency["cec"], told[3].consistency["cec"]])
     assert found[Cell("cec", "full")] == found[Cell("cec", "CEC model")] == pytest.approx(mean)
     collapsed = told[0].performance.collapsed + told[2].performance.collapsed
     assert found[Cell("collapsed_folds", "unconstrained")] == collapsed
-    suffixed = obtained.cells(told, ", again")
+    suffixed = obtained.cells(obtained.by_model(told, ", again"))
     assert Cell("cec", "CEC model, again") in suffixed
     assert Cell("cec", "CEC model") not in suffixed
 
@@ -138,18 +153,20 @@ def test_baselines_are_told_of_as_far_as_they_can_be(bridge):
             decided = baselines.MITIGATION_OF[column](split, obtained.SETTINGS).predicted
             right = (decided & label[held]).sum()
             hits.setdefault(column, []).append(2 * right / (decided.sum() + label[held].sum()))
-    found = baselines.cells(bridge.rows, ("Hardt", "adversarial", "DIR"), 2)
+    found = baselines.cells(baselines.told(bridge.rows, ("Hardt", "adversarial", "DIR"), Course(2)))
     for column, f1 in hits.items():
         assert found[Cell("f1", column)] == pytest.approx(np.mean(f1))
     assert 0 < found[Cell("cec", "adversarial")] < 1
     assert found[Cell("auc", "Hardt")] == baselines.NO_SCORES
     assert found[Cell("cec", "Hardt")] == found[Cell("regime_b_percent", "Hardt")] == baselines.NO_LOGIT
     assert Cell("cec_floor", "Hardt") not in found
-    assert {found[Cell(quantity, "DIR")] for quantity in printed.QUANTITIES} == {baselines.NO_MODEL}
+    assert all(0 <= found[Cell(quantity, "DIR")] <= 100 for quantity in printed.QUANTITIES)
 
 
 def test_what_a_fold_lacks_has_no_mean(bridge):
-    net = obtained.Told(obtained.outcomes(bridge.rows, obtained.variants(whole=False), 1)[0].performance, {"cec": 0.2})
+    net = obtained.Told(
+        obtained.outcomes(bridge.rows, obtained.variants(whole=False), Course())[0].performance, {"cec": 0.2}
+    )
     found = obtained.means([net, replace(net, consistency={})])
     assert found["f1"] == net.performance.f1
     assert "cec" not in found
@@ -183,24 +200,49 @@ def test_german_credit_has_integer_codes_and_gender_from_the_personal_status():
 
 
 @here
-def test_one_fold_of_german_credit_is_within_tolerance():
-    lines = Experiments(baselines=False).lines("german", SHARED)
-    counts = Counter(line.verdict for line in lines)
-    assert (counts[Verdict.AGREES], counts[Verdict.DIFFERS]) == (8, 0)
-    by = {line.figure.cell: line for line in lines}
-    for model in BASELINES:
-        line = by[Cell("cec", model)]
+@pytest.mark.slow
+def test_one_fold_of_german_credit_is_within_tolerance(monkeypatch):
+    """Trained as an audit trains, with 9 nets of the 36 of Figure 6: what they do not tell is told to differ."""
+    part = frontier.lambda_grid((0.1, 0.5, 1.0))
+    monkeypatch.setattr(frontier, "lambda_grid", lambda: part)
+    done = Experiments(baseline=("DIR",), sparing=True).run("german", SHARED)
+    counts = Counter(line.verdict for line in done.lines)
+    assert counts[Verdict.AGREES] == 15
+    differing = [line.figure.cell.group for line in done.lines if line.verdict is Verdict.DIFFERS]
+    assert differing == ["lambda_EO 2", "lambda_EO 5", "lambda_EO 10"]
+    by = {(line.figure.source, line.figure.cell): line for line in done.lines}
+    for model in BASELINES[1:]:
+        line = by["Table 2", Cell("cec", model)]
         assert (line.obtained, line.verdict, bool(line.why)) == (NOT_RUN, Verdict.INFORMATION, True)
     for model in ("unconstrained", "CEC model", "unconstrained, one-hot"):
-        assert 0.2 < by[Cell("cec_floor", model)].obtained < 0.3
-        assert by[Cell("collapsed_folds", model)].figure.value == published.NOT_PRINTED
-    assert "printed figures, 58: agrees 8, differs 0, information 50" in summary(lines)
+        assert 0.2 < by[published.BESIDE, Cell("cec_floor", model)].obtained < 0.3
+        assert by[published.BESIDE, Cell("collapsed_folds", model)].figure.value == published.NOT_PRINTED
+    assert by["Table 2", Cell("sp_gap", "DIR")].obtained < by["Table 2", Cell("sp_gap", "unconstrained")].obtained
+    drawn = {each["drawn_by"] for each in published.read("cec")["figure"] if each["status"] == "drawn"}
+    assert drawn <= {drawing.name for drawing in done.drawings}
+
+
+@here
+@pytest.mark.long
+@pytest.mark.parametrize("dataset", EXPERIMENTS)
+def test_the_quick_form_has_nothing_that_differs(dataset):
+    lines = Experiments.in_a_minute().run(dataset, SHARED).lines
+    assert [line for line in lines if line.verdict is Verdict.DIFFERS] == []
+
+
+@here
+@pytest.mark.long
+def test_the_remover_on_all_folds_of_german_credit_is_as_in_the_trial():
+    """AUC, F1, SP and CEC of a trial within 0.02, regime B within 3 points."""
+    rows, _ = lending.of_spec(paper_spec("german-credit-gender.yaml", {"source.path": str(GERMAN)}))
+    found = baselines.cells(baselines.told(rows, ("DIR",), Course(5)))
+    trial = {"auc": 0.787, "f1": 0.834, "sp_gap": 0.042, "cec": 0.587}
+    assert {name: found[Cell(name, "DIR")] for name in trial} == pytest.approx(trial, abs=0.02)
+    assert found[Cell("regime_b_percent", "DIR")] == pytest.approx(66.5, abs=3)
 
 
 def test_folds_and_files(tmp_path):
     with pytest.raises(SpecError, match="reproduce cst takes no --folds; reproduce cec does"):
-        reproduce("cst", tmp_path, folds=2)
-    with pytest.raises(SpecError, match="reproduce fgce takes no --baselines"):
-        reproduce("fgce", tmp_path, baselines=True)
+        reproduce(Asked("cst", size={"folds": 2}), tmp_path)
     with pytest.raises(InfrastructureError, match=r"with data/german_credit/german\.data\.gz in it"):
-        reproduce("cec", tmp_path, ["german"])
+        reproduce(Asked("cec", ["german"]), tmp_path)

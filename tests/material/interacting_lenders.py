@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logit
 
-from flows.bench.planted.audit import LOGGED, columns
 from flows.bench.verdicts import LENDER, only
+from flows.bench.work.planted.audit import LOGGED, columns
 from tasks.ingest.synthetic.algorithm.planted_lenders import Scenario, at_limit, draw
 from tasks.methods.adjusted.algorithm.ladder.applications import Applications, Block, Control
 from tasks.methods.adjusted.algorithm.ladder.rungs import climb

@@ -9,8 +9,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,7 @@ class Server:
             "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
             "DO_NOT_TRACK": "1",
             "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
+            "PREFECT_SERVER_CONCURRENCY_INITIAL_DEPLOYMENT_LEASE_DURATION": "30",  # the least: a lost one shows soon
             "PREFECT_SERVER_UI_ENABLED": "false",
         }
         return kept | own | {"PYTHONPATH": str(REPOSITORY), "PATH": f"{Path(sys.executable).parent}:{kept['PATH']}"}
@@ -74,10 +75,26 @@ class Server:
             self.process.kill()
             self.process.wait()
 
+    def run(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        """A command of ours with this server."""
+        environment = {**self.environment(), "PREFECT_API_URL": self.api}
+        done = [sys.executable, "-m", "flows.cli", *words]
+        return subprocess.run(
+            done, env=environment, cwd=REPOSITORY, capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
+
+    def end(self) -> None:
+        """End it, and all workers with what they started."""
+        for process in self.started:
+            with suppress(psutil.Error):
+                for each in [process, *process.children(recursive=True)]:
+                    each.kill()
+        self.kill()
+
     def worker(self, lake: Path, **said: str) -> "subprocess.Popen[bytes]":
         """`evenhand worker`, which has taken no run yet."""
         environment = {**self.environment(), "PREFECT_API_URL": self.api, "EVENHAND_JOBS": "1", **said}
-        environment["PREFECT_WORKER_WEBSERVER_PORT"] = str(_free_port())
+        environment["PREFECT_WORKER_WEBSERVER_PORT"] = str(free_port())
         environment["PREFECT_WORKER_QUERY_SECONDS"] = "1"
         with (self.home / "worker.log").open("ab") as log:
             words = [sys.executable, "-m", "flows.cli", "worker", "--lake", str(lake)]
@@ -98,7 +115,8 @@ def _heed() -> None:
         signal.signal(each, signal.SIG_DFL)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of loopback that nobody has."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -133,6 +151,12 @@ class Deployed:
         """The messages of all states that it had."""
         return [state.message or "" for state in self.client.read_flow_run_states(run)]
 
+    def resume_pool(self) -> None:
+        """Let workers take runs again, as ``prefect work-pool resume`` does."""
+        from prefect.client.schemas.actions import WorkPoolUpdate
+
+        self.client.update_work_pool(POOL, WorkPoolUpdate(is_paused=False))
+
     def over(self, run: UUID) -> tuple[str, str, str] | None:
         """Its state, once it is no other any more; a crash may be taken up again."""
         found = self.state(run)
@@ -159,3 +183,19 @@ def deployed(server: Server, entrypoint: str) -> Iterator[Deployed]:
             concurrency_limit=1,
         )
         yield Deployed(client, deployment)
+
+
+def limit_memory(pids: Iterable[int], limited: set[int]) -> None:
+    """Let processes have no more memory than they have now, as `ulimit -v` does; each once."""
+    for pid in set(pids) - limited:
+        with suppress(psutil.Error):
+            process = psutil.Process(pid)
+            process.rlimit(psutil.RLIMIT_AS, (process.memory_info().vms, psutil.RLIM_INFINITY))
+            limited.add(pid)
+
+
+def lift_limit(pids: Iterable[int]) -> None:
+    """Let processes have memory again, as when a stage that failed has given back what it held."""
+    for pid in pids:
+        with suppress(psutil.Error):
+            psutil.Process(pid).rlimit(psutil.RLIMIT_AS, (psutil.RLIM_INFINITY, psutil.RLIM_INFINITY))

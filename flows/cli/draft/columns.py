@@ -16,6 +16,7 @@ from flows.cli.draft.decision import Sides
 from flows.cli.draft.table import Table
 from schemas.tables.applications import APPLICATIONS
 from schemas.tables.counterfactuals import COUNTERFACTUALS
+from tasks.preprocessing.algorithm.leakage import STOPS, auc
 
 AFTER: Final = "known after the decision"
 DIFFERENCE: Final = 0.5
@@ -176,10 +177,20 @@ def _tells(table: Table, name: str, split: Split) -> str:
     return f"{AFTER}, as it seems: by itself it tells {right:.0%} of the decisions" if share > _TELLS else ""
 
 
+def _ranks(table: Table, name: str, split: Split) -> str:
+    """A number that ranks the decisions as well as an audit's check of its columns refuses."""
+    decided = split.favourable | split.unfavourable
+    numbers = pd.to_numeric(table.frame[name], errors="coerce").to_numpy(dtype=float)
+    known = decided & np.isfinite(numbers)
+    area = auc(numbers[known], split.favourable[known])
+    return f"{AFTER}, as it seems: by itself it tells the decision with an AUC of {area:.2f}" if area >= STOPS else ""
+
+
 _Rule = Callable[[Table, str, Split], str]
 _RULES: tuple[_Rule, ...] = (
     *(_own_name, _attribute, _named_after, _filled_after, _constant, _sparse, _date, _identifier, _place, _text),
     _tells,
+    _ranks,
 )
 """Why a column is no feature: the first reason that holds."""
 

@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,12 +29,18 @@ def worker(
     lake: LakeOption = "data/lake",
     pool: Annotated[str, typer.Option(help="Work pool to take runs from.")] = "evenhand",
     limit: Annotated[int, typer.Option(min=1, help="Runs at once.")] = 1,
+    drain: Annotated[
+        bool,
+        typer.Option("--drain", help="Pause the pool, wait until no run of it is at work, and end: before an upgrade."),
+    ] = False,
 ) -> None:
     """Be a Prefect worker that waits for work, and take up again the runs of the lake whose process dies.
 
     Of several late runs of a deployment it first cancels all but the newest. On SIGTERM it takes no new run, and those
     at work have EVENHAND_GRACE seconds (90) to end the stage that they compute; the next worker goes on from there.
     With EVENHAND_METRICS=HOST:PORT it serves metrics for Prometheus.
+
+    With --drain it is no worker: it stops all workers of the pool from taking runs, and waits for those at work.
     """
     from flows.operations.metrics.endpoint import metrics_served
     from flows.operations.worker.serving import Serving, at_home, serve
@@ -45,34 +53,60 @@ def worker(
     for name, value in at_home().items():
         os.environ.setdefault(name, value)
     prepare_environment(opened.storage.local)
+    if drain:
+        _drain(opened, pool)
+        return
     with metrics_served(opened):
         _take_up_again(opened)
         raise typer.Exit(serve(opened, Serving(pool, limit)))
 
 
 def _take_up_again(lake: "Lake") -> None:
-    from httpx import HTTPError
-
+    from flows.concurrency.spans import trace_dead
     from flows.operations.schedules.late_runs import cancel_superseded
     from flows.operations.worker.watcher import words_of
     from flows.outcome.deaths import see_to_dead
     from flows.supervision.leftovers import clear_leftovers
     from flows.supervision.zombies import Burial
 
-    try:
+    with _server_answering():
         found = see_to_dead(lake, Burial(resume=True))
         replaced = cancel_superseded(lake)
-    except HTTPError as error:
-        raise InfrastructureError(
-            f"the Prefect server at {os.environ['PREFECT_API_URL']} does not answer ({error}); start it, or mend "
-            "PREFECT_API_URL and PREFECT_API_AUTH_STRING"
-        ) from error
     for marked in found:
+        trace_dead(marked)
         sys.stderr.write(f"{words_of(marked)}\n")
     for each in replaced:
         sys.stderr.write(f"late run {each.run} was cancelled: {each.message}\n")
     for draft in clear_leftovers(lake):
         sys.stderr.write(f"removed the unfinished draft {draft.name}\n")
+
+
+def _drain(lake: "Lake", pool: str) -> None:
+    from flows.operations.worker.draining import drain
+
+    with _server_answering():
+        count = drain(lake, pool, lambda line: sys.stderr.write(f"{line}\n"))
+    waited = f" after {count} had ended" if count else ""
+    console.print(
+        f"drained: no run of the pool {pool} is at work{waited}, and no worker takes one until "
+        f"`prefect work-pool resume {pool}`",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+@contextmanager
+def _server_answering() -> Iterator[None]:
+    """Say of a server that does not answer what to mend."""
+    from httpx import HTTPError
+
+    try:
+        yield
+    except HTTPError as error:
+        raise InfrastructureError(
+            f"the Prefect server at {os.environ['PREFECT_API_URL']} does not answer ({error}); start it, or mend "
+            "PREFECT_API_URL and PREFECT_API_AUTH_STRING"
+        ) from error
 
 
 @app.command(epilog="Example: evenhand gc --keep 4 --lake /srv/evenhand/lake, and the same with --yes")

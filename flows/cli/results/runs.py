@@ -61,8 +61,8 @@ def runs(
 @app.command(epilog="Example: evenhand show, or: evenhand show boston1990@1990")
 def show(run: LatestArgument = None, lake: LakeOption = "data/lake", as_json: JsonOption = False) -> None:
     """Print the first page of a run: what was found by question, what to do next, what it cannot tell."""
-    from flows.runs.decision import summary
-    from flows.runs.first_page import first_page, left_out, remarks
+    from flows.runs.first_page.content import first_page, left_out, remarks
+    from flows.runs.first_page.lines import summary
     from flows.runs.naming import opened
 
     there, name = opened(lake, run)

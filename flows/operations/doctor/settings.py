@@ -11,7 +11,7 @@ from typing import Final
 from schemas.errors import nearest
 
 COMMAND, SERVER, WORKER, SITE, CHORES, IMAGE = "command", "server", "worker", "site", "chores", "image"
-"""Who reads a variable: any command, a role of a deployment, its timers (`overdue`, `gc`), or its set-up."""
+"""Who reads a variable: any command, a role of a deployment, its timers (`overdue`, `gc`, `alerts`), or its set-up."""
 _RUNS: Final = (COMMAND, WORKER)
 _CLIENTS: Final = (COMMAND, WORKER, CHORES)
 
@@ -98,6 +98,15 @@ PREFECT_SERVER: Final = (
     ),
     Setting("PREFECT_SERVER_UI_API_URL", "none", (SERVER,), "where a browser reaches the API"),
 )
+TRACES: Final = (
+    Setting("OTEL_TRACES_EXPORTER", "`otlp` where an endpoint is named", _RUNS, "exporter of spans; `none` sends none"),
+    Setting("OTEL_EXPORTER_OTLP_ENDPOINT", "none: nothing is sent", _RUNS, "of the receiver, for Prefect's own, too"),
+    Setting("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "none", _RUNS, "of the receiver of spans alone"),
+    Setting("OTEL_EXPORTER_OTLP_PROTOCOL", "that of the exporter installed", _RUNS, "`http/protobuf` or `grpc`"),
+    Setting("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "none", _RUNS, "the same, of spans alone"),
+    Setting("OTEL_EXPORTER_OTLP_HEADERS", "none", _RUNS, "`key=value` pairs by which a receiver knows us", secret=True),
+    Setting("OTEL_SDK_DISABLED", "`false`", _RUNS, "`true`: no span is made"),
+)
 LIBRARIES: Final = (
     Setting("NUMBA_CACHE_DIR", "beside the code", (*_RUNS, IMAGE), "compiled kernels; has to be writable"),
     Setting("NUMBA_NUM_THREADS", "cores", _RUNS, "threads of compiled kernels, and the most that a stage takes"),
@@ -120,6 +129,14 @@ SET_UP: Final = (
     Setting("EVENHAND_INCOMING", "none", (IMAGE,), "directory of the files to audit (`compose.yaml`)"),
     Setting("EVENHAND_WORKER_MEMORY", "`8g`", (IMAGE,), "what the worker's container may take (`compose.yaml`)"),
     Setting(
+        "PREFECT_INTEGRATIONS_KUBERNETES_WORKER_API_AUTH_STRING_SECRET_NAME",
+        "none",
+        (IMAGE,),
+        "of a dispatcher of jobs: the secret that they name in place of the server's password",
+    ),
+    Setting("PREFECT_INTEGRATIONS_KUBERNETES_WORKER_API_AUTH_STRING_SECRET_KEY", "none", (IMAGE,), "its key"),
+    Setting("PREFECT_INTEGRATIONS_KUBERNETES_OBSERVER_NAMESPACES", "all", (IMAGE,), "of a dispatcher: where jobs are"),
+    Setting(
         "PIP_EXTRA_INDEX_URL", "none", (IMAGE,), "index of PyTorch's builds for processors, when the image is built"
     ),
     Setting("PIP_FIND_LINKS", "none", (IMAGE,), "folder of wheels in its place"),
@@ -130,6 +147,7 @@ GROUPS: Final[Mapping[str, tuple[Setting, ...]]] = {
     "Keys": SIGNING,
     "Prefect, for whoever asks a server": PREFECT_CLIENT,
     "Prefect's server": PREFECT_SERVER,
+    "Traces": TRACES,
     "Libraries": LIBRARIES,
     "Image and containers": SET_UP,
 }
@@ -141,7 +159,8 @@ Written by `make docs`; do not edit. Every environment variable that Evenhand, i
 with the default where nothing is set. Options of a command win over variables.
 
 Roles: `command` is any command of a shell. `server`, `worker` and `site` are processes of a deployment,
-`chores` its timers (`evenhand overdue`, `evenhand gc`). `image` is what builds or starts containers.
+`chores` its timers (`evenhand overdue`, `evenhand alerts send`, `evenhand gc`). `image` is what builds or starts
+containers.
 `evenhand doctor --role server|worker|site` checks the settings of a role, and names a variable that is misspelt.
 
 A secret is a file, not a variable of a container: `deployments/entrypoint.sh` reads the files of `/run/secrets` and of

@@ -8,15 +8,17 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
 from prometheus_client.registry import Collector
 
 from flows.operations.metrics.run_figures import RunFigures, StageFigures, run_figures
 from flows.outcome.alerts.record import alerts
-from flows.partitions.attempts.reading import attempts
-from flows.partitions.attempts.record import YearState
+from flows.partitions.attempts.reading import as_it_stands, attempts, interrupted
+from flows.partitions.attempts.record import Attempt, YearState
 from flows.runs.naming import run_ids
+from flows.supervision.failures import Failure, paths, read_failure
 from flows.supervision.presence import alive
 from schemas.errors import EvenhandError
 from tasks.lake.store import Lake
@@ -34,6 +36,8 @@ class LakeCollector(Collector):
     lake: Lake
     known: dict[str, RunFigures | None] = field(default_factory=dict)
     """Of each run that was read; None of one that could not be."""
+    failed: dict[str, Failure | None] = field(default_factory=dict)
+    """Of each record of a failed audit, by its path; None of one that cannot be read."""
     size: tuple[float, int] = (float("-inf"), 0)
     """When the lake was measured, by a monotonic clock, and its bytes."""
 
@@ -65,10 +69,19 @@ class LakeCollector(Collector):
         return sorted((each for each in self.known.values() if each is not None), key=lambda each: each.finished)
 
     def _without_run(self) -> Counter[tuple[str, str]]:
-        """Audit and state of attempts of back-fills that came to no run."""
-        return Counter(
-            (each.audit, each.state.value) for each in attempts(self.lake) if each.state in _ENDED_WITHOUT_RUN
-        )
+        """Audit and state of audits, and of attempts of back-fills, that came to no run."""
+        years = ((each.audit, each.state.value) for each in _by_now(self.lake) if each.state in _ENDED_WITHOUT_RUN)
+        return Counter(years) + Counter((each.audit, each.state.value) for each in self._failures())
+
+    def _failures(self) -> list[Failure]:
+        there = set(paths(self.lake))
+        self.failed = {path: failure for path, failure in self.failed.items() if path in there}
+        for path in there - self.failed.keys():
+            try:
+                self.failed[path] = read_failure(self.lake, path)
+            except EvenhandError:
+                self.failed[path] = None
+        return [each for each in self.failed.values() if each is not None]
 
     def _of_disk(self) -> Iterator[Metric]:
         measured, size = self.size
@@ -80,6 +93,14 @@ class LakeCollector(Collector):
         yield _gauge("evenhand_lake_bytes", "Size of the lake's files on this machine.", size)
         yield _gauge("evenhand_disk_free_bytes", "Free on the disk of the lake.", disk.free)
         yield _gauge("evenhand_disk_bytes", "Size of the disk of the lake.", disk.total)
+
+
+def _by_now(lake: Lake) -> Iterator[Attempt]:
+    """The attempts of years as they stand: one that says it runs is over where a later one began, or nobody works."""
+    for _, mine in groupby(attempts(lake), key=lambda each: (each.audit, each.year)):
+        *earlier, last = mine
+        yield from (each if each.ended else interrupted(each) for each in earlier)
+        yield as_it_stands(lake, last)
 
 
 def _of_runs(runs: Sequence[RunFigures], without: Counter[tuple[str, str]]) -> Iterator[Metric]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
 
-from flows.runs.index import Run, is_protected, runs_of
+from flows.runs.index import Run, in_order, is_protected, runs_of
 from flows.runs.manifest import former_reports
 from flows.supervision.crash import CRASH_FILES
 from flows.supervision.leftovers import clear_leftovers, leftovers, remove_free_locks, touched
@@ -96,7 +96,7 @@ def held_back(lake: Lake, runs: Sequence[Run], keeping: Keeping) -> list[Run]:
 def _by_rules(lake: Lake, runs: Sequence[Run], keeping: Keeping) -> list[Run]:
     """Not among the newest of their audit, year and partition, nor young, protected or signed off."""
     of_year: dict[tuple[str, int, str], list[Run]] = defaultdict(list)
-    for run in sorted(runs, key=lambda r: (r.finished, r.run), reverse=True):
+    for run in sorted(runs, key=in_order, reverse=True):
         of_year[run.audit, run.year, run.value].append(run)
     newest = {run.run for group in of_year.values() for run in group[: keeping.runs]}
     signed = {entry.run for entry in log.entries(lake) if entry.event == "signed off"}

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 LATE = timedelta(minutes=10)
 """A worker that waits takes a run within seconds; after this it is overdue."""
+_AHEAD = timedelta(days=99)
+"""Prefect's server plans no run that is more than 100 days ahead."""
 PAUSED = "paused"
 _MOST = 200
 """Deployments, and runs of one, that are read: as many as the server gives at once."""
@@ -95,6 +97,7 @@ def _of(client: "SyncPrefectClient", deployment: "DeploymentResponse", now: date
     flow = client.read_flow(deployment.flow_id).name
     for schedule in deployment.schedules:
         active = schedule.active and not deployment.paused
+        date = _date(schedule, now) if active else None
         waiting = _waiting(runs, schedule, alone=len(deployment.schedules) == 1)
         cron, zone = _words(schedule)
         given = deployment.parameters
@@ -104,10 +107,10 @@ def _of(client: "SyncPrefectClient", deployment: "DeploymentResponse", now: date
             when=cron,
             zone=zone,
             active=active,
-            next=next((_said(date, zone) for date in waiting if date >= now), ""),
+            next=next((_said(each, zone) for each in (*waiting, *([date] if date else [])) if each >= now), ""),
             last=_said(begun.start_time, zone) if begun and begun.start_time else "",
             state=(begun.state_name or "") if begun else "",
-            overdue=_overdue(waiting, now, zone) if active else "",
+            overdue=_overdue(waiting, date, now, zone) if active else "",
             spec=str(given["spec"]) if isinstance(given.get("spec"), str) else "",
             lake=str(given.get("lake", "")),
         )
@@ -129,9 +132,22 @@ def _waiting(runs: "Sequence[FlowRun]", schedule: "DeploymentSchedule", *, alone
     return sorted(run.expected_start_time for run in mine if run.expected_start_time)
 
 
-def _overdue(waiting: Sequence[datetime], now: datetime, zone: str) -> str:
+def _date(schedule: "DeploymentSchedule", now: datetime) -> datetime | None:
+    """The next date of a schedule by its cron words; None of an interval, or where none will come."""
+    from zoneinfo import ZoneInfo
+
+    from cronsim import CronSim
+
+    cron, zone = _words(schedule)
+    if not getattr(schedule.schedule, "cron", None):
+        return None
+    return next(CronSim(cron, now.astimezone(ZoneInfo(zone))), None)
+
+
+def _overdue(waiting: Sequence[datetime], date: datetime | None, now: datetime, zone: str) -> str:
     if not waiting:
-        return "the server has planned no run: evenhand doctor"
+        ahead = date is not None and date > now + _AHEAD
+        return "" if ahead else "the server has planned no run: evenhand doctor"
     if waiting[0] < now - LATE:
         return f"the run of {_said(waiting[0], zone)} has not begun"
     return ""

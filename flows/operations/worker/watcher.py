@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from httpx import HTTPError
 
+from flows.concurrency.spans import trace_dead
 from flows.operations.worker.memory import Memory
 from flows.outcome.deaths import see_to_dead
 from flows.supervision.leftovers import clear_leftovers
@@ -90,6 +91,8 @@ class Watcher:
                 return []
             self.asked = time.monotonic()
             found = see_to_dead(self.lake, Burial(resume=True, ripe=self._ripe, remembered=self.memory.words))
+            for marked in found:
+                trace_dead(marked)
             for draft in clear_leftovers(self.lake) if gone else ():
                 log.warning("removed the unfinished draft %s", draft.name)
         return found

@@ -21,8 +21,8 @@ log = logging.getLogger("evenhand")
 def send_alerts(flow: "Flow[Any, Any]", flow_run: "FlowRun", state: "State[Any]") -> None:
     """Tell how a flow run ended; nothing where EVENHAND_ALERTS is not set. It raises nothing.
 
-    Prefect calls it in the process of the run, and for a crash in the worker that sees that process end: so does that
-    of a run that left because its worker was asked to, which is told to nobody.
+    Prefect calls it in the process of the run, and for a crash or a cancellation in the worker that ends that process
+    or sees it end: so does that of a run that left because its worker was asked to, which is told to nobody.
     """
     if not os.environ.get(VARIABLE):
         return
@@ -44,7 +44,8 @@ def send_alerts(flow: "Flow[Any, Any]", flow_run: "FlowRun", state: "State[Any]"
             log.warning("alert not delivered: the ending of %s is not known (%s)", flow_run.name, type(error).__name__)
 
 
-ALERTED: Final[dict[str, Any]] = {key: [send_alerts] for key in ("on_completion", "on_failure", "on_crashed")}
+_ENDINGS: Final = ("on_completion", "on_failure", "on_crashed", "on_cancellation")
+ALERTED: Final[dict[str, Any]] = {key: [send_alerts] for key in _ENDINGS}
 """Settings of a flow whose endings are told."""
 
 

@@ -16,12 +16,14 @@ STEPS: Mapping[Name, str] = {
     "--role prepared --note TEXT`.",
     Name.INSUFFICIENT: "`evenhand verdicts RUN`; then fewer groups, more rows, or a sign-off that accepts it.",
     Name.SPEC: "Mend the spec where the message says; `evenhand plan SPEC` lists the stages of a sound one.",
-    Name.DATA_QUALITY: '`evenhand sql "FROM validations WHERE NOT success"`; a corrected file is a new vintage.',
+    Name.DATA_QUALITY: "`evenhand audit SPEC` at a terminal prints the whole message, with the rows; a corrected file "
+    "is a new vintage.",
     Name.INFRASTRUCTURE: "`evenhand doctor` and `evenhand status` name disk, memory or server; mend it and run again: "
     "finished stages are kept.",
     Name.INTEGRITY: "Stop the worker. `evenhand verify RUN` and `evenhand log verify` name the files; restore them.",
     Name.CRASHED: "Nothing if a worker takes the run up again. Else run it again: finished stages are kept. Twice at "
     "one stage: `evenhand status --json` has its memory.",
+    Name.CANCELLED: "Nothing if you know who cancelled it. Else run it again: finished stages are kept.",
     Name.OVERDUE: "`evenhand schedules`; then look for a server or worker that is down, a paused schedule, or a file "
     "that did not come.",
 }

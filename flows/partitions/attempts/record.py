@@ -76,6 +76,8 @@ class Attempt(BaseModel):
     computed: int = 0
     """Stages that were not in the lake before."""
     began: str
+    after: int | None = None
+    """Number of the last entry of the lake's log when it began; None in records of earlier versions."""
     seconds: float | None = None
     exit_code: int | None = None
     pid: int

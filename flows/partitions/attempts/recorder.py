@@ -16,6 +16,7 @@ from flows.partitions.attempts.record import Attempt, YearState
 from flows.supervision.crash import report_crash
 from schemas.errors import EvenhandError, TooFewError
 from schemas.terms import ExitCode
+from tasks.lake.log import last_number
 from tasks.lake.store import Lake
 
 
@@ -37,6 +38,7 @@ class Recorder:
             attempt=before.attempt + 1 if before else 1,
             state=YearState.RUNNING,
             began=datetime.now(UTC).isoformat(timespec="seconds"),
+            after=last_number(lake),
             pid=os.getpid(),
             host=socket.gethostname(),
         )

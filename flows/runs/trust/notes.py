@@ -65,6 +65,15 @@ def note_read(lake: Lake, run: str, said: Note) -> log.Entry | None:
         return _append(lake, run, said, "read", persons.text(said.text, "the text"))
 
 
+def note_view(lake: Lake, run: str, said: Note) -> log.Entry:
+    """Enter that somebody was shown rows of persons, each time; the text says which page.
+
+    Raises:
+        SpecError: no such run, no name, or no text.
+    """
+    return _append(lake, run, said, "read", _text(said))
+
+
 def open_remediation(lake: Lake, run: str, said: Note, owner: str, due: str) -> log.Entry:
     """Enter what has to be remedied, by whom, and until when.
 

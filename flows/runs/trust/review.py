@@ -156,6 +156,11 @@ def _difference(lake: Lake, run: str, before: str) -> str:
     return "by another spec" if one["spec"] != other["spec"] else "by other code"
 
 
+def state_of(found: Sequence[log.Entry], manifest_sha256: str) -> str:
+    """The state of a run by the entries about it; their signatures were looked at before."""
+    return _state(standing(signed(found, manifest_sha256)))
+
+
 def _review(run: str, found: Sequence[log.Entry], manifest_sha256: str, open_: tuple[Remediation, ...]) -> Review:
     counting = standing(signed(found, manifest_sha256))
     for entry in counting:

@@ -12,6 +12,7 @@ from typing import Any
 
 from flows.runs.index import mark_of
 from flows.runs.manifest import made_later, read_manifest, record_of, report_named
+from flows.runs.summary import NAMED, summary_path
 from flows.runs.trust import certificate
 from flows.runs.trust.signed import NOTHING_ASKED, Demand, Signed
 from schemas.artifact import Partition
@@ -46,6 +47,7 @@ def verify_run(
     unsealed = [p for p in partitions if record_of(p) not in records]
     wanted = {a.path: a.sha256 for p in partitions for a in p.tables} | records
     wanted |= {path: digest for p in partitions for path, digest in p.files.items()}
+    wanted |= {summary_path(run): manifest[NAMED]} if NAMED in manifest else {}
     problems = [problem for path, digest in sorted(wanted.items()) if (problem := _problem(lake, path, digest))]
     problems += [str(lake.altered(record_of(p))) for p in unsealed if not _says(lake, p)]
     problems += _altered_report(lake, run, manifest)
@@ -144,6 +146,7 @@ def _unnamed(lake: Lake, run: str, partitions: list[Partition], manifest: Mappin
     known = {f"reports/{run}/{name}" for name in manifest["exported"]}
     known |= {f"runs/{run}/manifest.json", mark_of(run), made_later(run)}
     known |= {certificate.signature_path(run), certificate.logged_path(run)}
+    known |= {summary_path(run)} if NAMED in manifest else set()
     for folder in (f"runs/{run}", f"reports/{run}"):
         yield from (path for path in lake.storage.below(folder) if path not in known)
     for partition in partitions:

@@ -33,5 +33,6 @@ METHOD = Method(
     asked="sampled",
     judged=(Judged(Theory.REASONS, "cec_above_own_group", refitted=True),),
     covering=frozenset({"cec_above_own_group"}),
+    mitigations=("unconstrained", "dir", "correlation_remover", "hardt", "agarwal", "adversarial", "lagrangian", "cec"),
     grows="with fewer rows the matched applicants are less alike, and the model learns from fewer",
 )

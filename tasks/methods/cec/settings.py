@@ -52,7 +52,7 @@ class CecTraining(MethodSettings):
     )
     mitigations: tuple[Mitigation, ...] = Field(
         ("threshold_optimizer", "adversarial", "grid_search", "disparate_impact_remover"),
-        description="mitigations of a kept library that stand beside the nets, trained on the same rows; "
+        description="mitigations that stand beside the nets, trained on the same rows; "
         "exponentiated_gradient takes longer than all others together, and has to be named",
     )
     fits: int = Field(10, ge=2, le=1000, description="most nets that a reduction fits: grid_search and the gradient")

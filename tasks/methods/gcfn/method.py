@@ -35,5 +35,6 @@ METHOD = Method(
     },
     asked="sampled",
     judged=(Judged(Theory.TOTAL, "share_changed", "beside"),),
+    mitigations=("gcfn", "cfua", "cfan", "hscic", "mcevae", "dcevae", "advae"),
     grows="with fewer rows the generators learn less, and are more often not sure",
 )

@@ -8,10 +8,10 @@ from tasks.methods.raguel.settings import RaguelSettings
 from tasks.pipeline.planned import COMPARED, Form, Values, share, whole, without_interval
 
 _QUANTILES: Values = (0.1, 0.25, 0.5, 0.75, 0.9)
-_RANKED = ("list", "blocks")
 _THRESHOLDS = ("demographic_parity", "equalised_odds")
 _FIXED = "has an interval that holds offers and ranks fixed"
 _HELD = "has no interval while methods.raguel.refits is 0"
+_OTHER_SOURCE = "has no interval while methods.raguel.source is not exact"
 _OVER: Values = ("mean_block", "least_block")
 _MODEL = ("model",)
 """A model alone can be asked whether an offer helps."""
@@ -22,15 +22,22 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
     asked = spec.methods.of(RaguelSettings)
     if asked is None:
         return
-    orders = (*_RANKED, "any") if asked.reach == "any" else _RANKED
+    first = "list" if asked.order == "raguel" else asked.order
+    orders = (first, "blocks", "any") if asked.reach == "any" else (first, "blocks")
     yield Form("recourse_cost", beside=COMPARED)
-    yield whole(Form("recourse_cost_reference_over_group"), "" if asked.refits else _HELD)
+    yield whole(Form("recourse_cost_reference_over_group"), _no_interval(asked))
     yield share("unreached_share")
     yield share("recourse_not_confirmed_share", makers=_MODEL)
     yield share("list_share")
     yield from _of_lists(asked, orders)
     yield from _of_offers(orders, tuple(spec.features()))
     yield from _of_cells(asked)
+
+
+def _no_interval(asked: RaguelSettings) -> str:
+    if not asked.refits:
+        return _HELD
+    return "" if asked.source == "exact" else _OTHER_SOURCE
 
 
 def _of_lists(asked: RaguelSettings, orders: tuple[str, ...]) -> Iterator[Form]:

@@ -1,11 +1,11 @@
-"""What RAGUEL alone needs of a problem: places in the list of Algorithm 1, as the arrays that findings are made of."""
+"""What RAGUEL alone needs of a problem: places in the whole list, as the arrays that findings are made of."""
 
 import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
 
 from tasks.methods.raguel.algorithm.detection import Ranks
-from tasks.methods.raguel.tables import RERANKED
+from tasks.methods.raguel.tables import RERANKED, WHOLE
 from tasks.pipeline.given import ProblemTables
 
 
@@ -15,7 +15,7 @@ def own(given: ProblemTables, maker: str, attribute: str) -> Ranks | None:
     if not reranked.num_rows:
         return None
     made = (pc.field("decision_maker") == maker) & (pc.field("protected_attribute") == attribute)
-    ranked = reranked.filter(made & (pc.field("order") == "list")).to_pandas()
+    ranked = reranked.filter(made & pc.field("order").isin(WHOLE)).to_pandas()
     at = pd.Series(np.arange(len(given.ids)), index=given.ids)
     ranked = ranked.assign(row=at.loc[ranked["row_id"]].to_numpy()).sort_values("row")
     candidate = ranked["candidate"].map(at).fillna(-1)

@@ -28,6 +28,15 @@ class RaguelSettings(MethodSettings):
     listed: Literal["unfavourable", "all"] = Field(
         "unfavourable", description="who is ranked: those decided on unfavourably, or all (the paper's Table 6 fits it)"
     )
+    source: Literal["exact", "ar", "mace", "nearest"] = Field(
+        "exact",
+        description="which system finds counterfactual points of a linear model: the least weighted distance, "
+        "actionable recourse, the optimum of MACE, or the place of the nearest favoured applicant",
+    )
+    order: Literal["raguel", "fair_star", "foeir"] = Field(
+        "raguel",
+        description="which system ranks the whole list: Algorithm 1 with offers; FA*IR or FoEiR, which offer nothing",
+    )
     rule: Literal["improve", "strict"] = Field(
         "improve",
         description="an offer counts if the ratio of costs is then at least 1 - delta (strict), or also if it is no "
@@ -88,7 +97,7 @@ class RaguelSettings(MethodSettings):
         description="resamples of rows on which the model and its threshold are fitted anew, for the interval of the "
         "ratio of recourse costs; 0: the model is held, and there is none",
     )
-    alpha: float = Field(0.15, gt=0, lt=1, description="level of FA*IR, which stands beside")
+    alpha: float = Field(0.15, gt=0, lt=1, description="level of FA*IR, which stands beside or is the order")
     top: int = Field(1000, ge=1, le=100_000, description="ranks that FA*IR tests")
 
     @field_validator("block_counts", "tolerances")

@@ -4,11 +4,14 @@ from schemas.table import Column, Table
 from schemas.tables.applications import DECISION_MAKER, GROUP, PROTECTED_ATTRIBUTE, ROW_ID
 from schemas.terms import Refusal
 
+WHOLE = ("list", "fair_star", "foeir")
+"""Orders of the whole list at once; a spec asks for one of them."""
+
 ORDER = Column(
     "order",
     "string",
-    "what made the order: the whole list at once, blocks with the next one, or with any later one",
-    codes=("list", "blocks", "any"),
+    "what made the order: the whole list at once (Algorithm 1, FA*IR, FoEiR), or blocks with the next or any later one",
+    codes=(*WHOLE, "blocks", "any"),
 )
 
 RERANKED = Table(
@@ -23,8 +26,8 @@ RERANKED = Table(
         Column(
             "found_by",
             "string",
-            "whose place the counterfactual point is: of a linear boundary, in whole steps, or of another applicant",
-            codes=("boundary", "steps", "nearest"),
+            "where the counterfactual point is: a linear boundary, in whole steps, by AR or MACE, or another applicant",
+            codes=("boundary", "steps", "ar", "mace", "nearest"),
         ),
         Column("cost", "double", "recourse cost before: weighted distance, standard deviations", True, 0.0),
         Column("point", "string", "JSON object: column that differs -> its value at the counterfactual point", True),

@@ -9,9 +9,9 @@ from typing import ClassVar
 import pyarrow as pa
 
 from schemas.artifact import Artifact
-from schemas.audit.limits import Bootstrap
+from schemas.audit.limits import Bootstrap, Disclosure
 from schemas.audit.partition import Growth
-from schemas.audit.spec import AuditSpec, Disclosure, Protected, StageSettings
+from schemas.audit.spec import AuditSpec, Protected, StageSettings
 from schemas.errors import SpecError
 from schemas.table import Table
 from schemas.tables.applications import (

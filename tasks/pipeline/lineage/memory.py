@@ -1,15 +1,17 @@
-"""Memory that an audit may take: EVENHAND_MEMORY, else four fifths of what is free.
+"""Memory that an audit may take, EVENHAND_MEMORY or else four fifths of what is free; and words of a stage without any.
 
 In a container the limit of its control group counts, which the machine's free memory does not tell.
 """
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 
-from schemas.errors import InfrastructureError
+from schemas.errors import EvenhandError, InfrastructureError
 
 NAME = "EVENHAND_MEMORY"
 SHARE = 0.8
@@ -55,3 +57,27 @@ def _left_in_group() -> float:
     except OSError:
         return float("inf")
     return (int(limit) - int(used)) / _MB if limit.isdecimal() else float("inf")
+
+
+@contextmanager
+def telling_short_memory(what: str) -> Iterator[None]:
+    """Tell that a stage or a year lacks memory, whatever a library calls it; the error comes from a MemoryError.
+
+    Raises:
+        InfrastructureError: the block had too little memory.
+    """
+    try:
+        yield
+    except EvenhandError:
+        raise
+    except Exception as error:
+        if not _short(error):
+            raise
+        why = f"{what} ran out of memory; narrow source.keep, or give it more"
+        raise InfrastructureError(why) from (error if isinstance(error, MemoryError) else MemoryError(str(error)))
+
+
+def _short(error: Exception) -> bool:
+    """Whether an error is for want of memory; DuckDB has its own kind, and Python its own words of a thread."""
+    in_own_words = type(error).__name__ == "OutOfMemoryException" or str(error) == "can't start new thread"
+    return isinstance(error, MemoryError) or in_own_words

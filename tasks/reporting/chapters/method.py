@@ -11,8 +11,7 @@ from typing import Any, get_args
 
 import yaml
 
-from schemas.audit.limits import Limits
-from schemas.audit.spec import Disclosure
+from schemas.audit.limits import Disclosure, Limits
 from schemas.tables.verdicts import QUESTIONS, STATES
 from schemas.terms import Theory
 from tasks.pipeline.method import Judged

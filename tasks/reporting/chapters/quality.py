@@ -3,15 +3,16 @@
 from collections.abc import Iterator
 from typing import Any
 
-from schemas.tables.source import DECISION_DIRECTION, SOURCE_READ
+from schemas.tables.source import DECISION_DIRECTION, LEAKAGE, SOURCE_READ
 from schemas.tables.validations import VALIDATIONS
 from schemas.tables.verdicts import AGREEMENT, BEARS_ON
-from tasks.preprocessing import direction
+from tasks.preprocessing import direction, leakage
 from tasks.reporting.chapters.agreement import agreement
 from tasks.reporting.chapters.checks import checks
 from tasks.reporting.chapters.decide.groups import Groups
 from tasks.reporting.chapters.decide.reading import GROUP, run_of
 from tasks.reporting.chapters.exclusions import exclusions, missing
+from tasks.reporting.chapters.mitigations import mitigations
 from tasks.reporting.chapters.model import encodings, model, too_good
 from tasks.reporting.chapters.own_limits import own_limits
 from tasks.reporting.chapters.questions.declaration import in_words
@@ -31,7 +32,7 @@ def quality(material: Material) -> Section:
         missing(material),
         _decision(material),
         model(material),
-        *(each for each in found if each),
+        *(each for each in (mitigations(material), *found) if each),
         encodings(material),
         checks(material.named(VALIDATIONS.name), material.settings.run),
         _again(material),
@@ -48,6 +49,7 @@ def warnings(material: Material) -> Iterator[Notice]:
     for row in material.named(DECISION_DIRECTION.name):
         if row["reversed"]:
             yield Notice("Approved and denied may be exchanged", _direction(material, row))
+    yield from _leakage(material)
     broken = [row for row in material.named(VALIDATIONS.name) if not row["success"] and not row["quarantined"]]
     if broken:
         tables = ", ".join(dict.fromkeys(row["table"] for row in broken))
@@ -65,6 +67,14 @@ def _lacking(material: Material) -> Iterator[Notice]:
         yield Notice("The year lacks columns", said + "No part of this audit uses them; years that have them say more.")
     if groups:
         yield Notice("The year lacks groups", f"In the data of {year} nobody belongs to {listed(groups)}.")
+
+
+def _leakage(material: Material) -> Iterator[Notice]:
+    """Columns that alone tell the decision, though not so well that the audit stopped."""
+    told = [leakage.said(row, material.label(row["feature"])) for row in material.named(LEAKAGE.name)]
+    if told:
+        ask = "Make sure that applicants, and not the decision, gave these values."
+        yield Notice("Columns that tell the decision", " ".join((*told, ask)))
 
 
 def _direction(material: Material, row: Any) -> str:

@@ -107,10 +107,14 @@ def style() -> str:
     return _templates().get_template("drawing.css.j2").render(light=LIGHT, dark=DARK, forced=FORCED)
 
 
-def templates() -> jinja2.Environment:
-    """The templates of drawings and pages: every text that comes from data is escaped."""
+def templates(*before: Path) -> jinja2.Environment:
+    """The templates of drawings and pages: every text that comes from data is escaped.
+
+    Args:
+        before: folders whose templates come before those of the same name here, such as the frame of other pages.
+    """
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        loader=jinja2.FileSystemLoader([*before, _TEMPLATES]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

@@ -41,13 +41,9 @@ UNMADE = "The questions at length, evidence, definitions and workbook are made b
 def files(material: Material) -> dict[str, bytes]:
     """Path below the folder of the run -> content, in the order in which a reader meets them."""
     decision = decide(run_of(material))
-    asked = {**question_pages(material, decision), "quality": quality(material)}
-    sections = {f"pages/{name}.html": section for name, section in asked.items()}
-    behind = {evidence_path(name): evidence(material, name) for name in measured(material)}
-    frame = _frame(material, links((*sections, *behind)))
-    pages = {
-        path: page("page.html.j2", path, frame=frame, section=section) for path, section in (sections | behind).items()
-    }
+    made = sections(material, decision)
+    frame = _frame(material, links(made))
+    pages = {path: page("page.html.j2", path, frame=frame, section=section) for path, section in made.items()}
     return {
         FIRST: first_page(material, decision, frame),
         **pages,
@@ -55,6 +51,13 @@ def files(material: Material) -> dict[str, bytes]:
         DOCUMENT: document(material, decision, (FIRST, *pages, METHOD, WORKBOOK)),
         WORKBOOK: workbook(material, decision),
     }
+
+
+def sections(material: Material, decision: Decision) -> dict[str, Section]:
+    """Path -> what stands on each page but the first and the definitions: questions, data, evidence."""
+    asked = {**question_pages(material, decision), "quality": quality(material)}
+    behind = {evidence_path(name): evidence(material, name) for name in measured(material)}
+    return {f"pages/{name}.html": section for name, section in asked.items()} | behind
 
 
 def short(material: Material) -> dict[str, bytes]:
@@ -92,20 +95,22 @@ def links(paths: Collection[str]) -> Iterator[tuple[str, str]]:
 def first_page(material: Material, decision: Decision, frame: Frame) -> bytes:
     """Decide: one screen, one sheet. It names no method, and so links to no evidence."""
     frame = replace(frame, links=tuple(each for each in frame.links if not each[0].startswith("evidence/")))
+    return page("decide.html.j2", FIRST, frame=frame, **shown_first(material, decision))
+
+
+def shown_first(material: Material, decision: Decision) -> dict[str, object]:
+    """What the template of the first page shows beside its frame."""
     n = decisions_of(material)
     guesses = len(material.settings.unconfirmed)
     open_ = (f"{guesses} {'guess' if guesses == 1 else 'guesses'} of the spec not confirmed",) if guesses else ()
-    kicker = (frame.title, *(() if n is None else (f"{count(n)} decisions",)), material.signed.short, *open_)
-    return page(
-        "decide.html.j2",
-        FIRST,
-        frame=frame,
-        kicker=kicker,
-        decision=decision,
-        forest=forest(decision.figures),
-        nothing=NOTHING,
-        signed=material.signed.words,
-    )
+    decisions = () if n is None else (f"{count(n)} decisions",)
+    return {
+        "kicker": (material.title, *decisions, material.signed.short, *open_),
+        "decision": decision,
+        "forest": forest(decision.figures),
+        "nothing": NOTHING,
+        "signed": material.signed.words,
+    }
 
 
 def method_page(version: str) -> bytes:

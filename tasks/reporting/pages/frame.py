@@ -54,7 +54,7 @@ def page(template: str, path: str, **content: object) -> bytes:
     frame = content.get("frame")
     targets = {target for target, _ in frame.links} if isinstance(frame, Frame) else set()
     own = {"path": path, "link": relative_to(path), "targets": targets}
-    return _environment().get_template(template).render(**content, **own).encode()
+    return _own().get_template(template).render(**content, **own).encode()
 
 
 def relative_to(path: str) -> Callable[[str], str]:
@@ -63,16 +63,23 @@ def relative_to(path: str) -> Callable[[str], str]:
     return lambda target: posixpath.relpath(target, folder)
 
 
-@cache
-def _environment() -> jinja2.Environment:
-    environment = templates()
-    environment.filters["css"] = in_style
-    environment.filters["coded"] = coded
+def environment(*before: Path) -> jinja2.Environment:
+    """The templates of pages with what they call; ``before`` as in ``tasks.reporting.charts.element.templates``."""
+    made = templates(*before)
+    made.filters["css"] = in_style
+    made.filters["coded"] = coded
     # both style sheets are ours; every text that comes from data goes through autoescape
-    sheet = (_TEMPLATES / "style.css").read_text(encoding="utf-8") + style_of_charts()
-    style = Markup(sheet)  # noqa: S704
-    environment.globals.update(element=element, words=STATES, style=style, most_level=MOST_LEVEL)
-    return environment
+    style = Markup(style_sheet())  # noqa: S704
+    made.globals.update(element=element, words=STATES, style=style, most_level=MOST_LEVEL)
+    return made
+
+
+def style_sheet() -> str:
+    """The style of pages and of the drawings on them."""
+    return (_TEMPLATES / "style.css").read_text(encoding="utf-8") + style_of_charts()
+
+
+_own = cache(environment)
 
 
 def coded(text: str) -> Markup:

@@ -41,15 +41,15 @@ Key = tuple[str, str, str, str]
 """Method, protected attribute, measure and decision maker: what one chart or table is about."""
 
 
-def trend_page(
+def trend_section(
     title: str,
     years: Years,
     references: Mapping[str, str],
     hmda: bool,
     restated: Sequence[Section],
     monitored: Sequence[Section] = (),
-) -> bytes:
-    """The page.
+) -> Section:
+    """What stands on the page.
 
     Args:
         title: of the audit.
@@ -64,16 +64,28 @@ def trend_page(
     parts = [*monitored, *_chapters(years, references, broken, drawn), *_restated(restated)]
     told_first = Section("The years", "years", tables=(_years(years),))
     notice = Notice("Not one series", "The lines end where years are not alike.", tuple(broken.values()))
-    span = f"{years[0].year} to {years[-1].year}"
-    return written(title, span, [told_first, *parts], notices=(notice,) if broken else ())
+    return _section(title, [told_first, *parts], notices=(notice,) if broken else ())
 
 
-def written(
-    title: str, span: str, parts: Sequence[Section], limits: tuple[str, ...] = LIMITS, notices: tuple[Notice, ...] = ()
-) -> bytes:
+def span_of(years: Years) -> str:
+    """The years in words."""
+    return f"{years[0].year} to {years[-1].year}"
+
+
+def written(title: str, span: str, parts: Sequence[Section], limits: tuple[str, ...] = LIMITS) -> bytes:
     """A page of these parts, with what it cannot tell before them; ``span`` is the years that it is about."""
+    return paged(_section(title, parts, limits), span)
+
+
+def _section(
+    title: str, parts: Sequence[Section], limits: tuple[str, ...] = LIMITS, notices: tuple[Notice, ...] = ()
+) -> Section:
     cannot = Section("What this page cannot tell", "limits", points=limits)
-    section = Section(title, "years-of-an-audit", notices=notices, parts=(cannot, *parts))
+    return Section(title, "years-of-an-audit", notices=notices, parts=(cannot, *parts))
+
+
+def paged(section: Section, span: str) -> bytes:
+    """The page of a section."""
     return page("page.html.j2", "trend.html", section=section, frame=Frame(f"Lending decisions, {span}", note=_NOTE))
 
 

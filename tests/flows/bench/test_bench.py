@@ -174,7 +174,7 @@ def test_neighbours_are_those_of_scikit_learn():
     assert said["furthest_apart"] <= bench_cst.MOST_APART
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_cst_command_on_few_rows():
     grids = [each.sources[0] for each in bench_cst.EXPERIMENTS.values()]
     missing = [file for file in (*grids, bench_cst.TEXAS_FILE) if not (SHARED / file).is_file()]

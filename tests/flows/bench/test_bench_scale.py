@@ -102,7 +102,7 @@ def test_options_of_scale_are_refused_by_other_benches() -> None:
     assert "takes no --kill; bench scale does" in " ".join(done.stderr.split())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_small_year_from_the_file_to_the_league() -> None:
     done = evenhand("bench", "scale", "--rows", "10000", "--runner", "processes", "--workers", "2", "--json")
     assert done.returncode == 0, done.stderr

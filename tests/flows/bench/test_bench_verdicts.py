@@ -12,10 +12,10 @@ from conftest import evenhand
 from scipy.stats import binom
 
 from flows.bench import verdicts
-from flows.bench.planted import repeated as planted
-from flows.bench.planted.audit import judge_lender
-from flows.bench.planted.file import verdict_rows
-from flows.bench.planted.repeated import Once, Plan, Shares, repeat
+from flows.bench.work.planted import repeated as planted
+from flows.bench.work.planted.audit import judge_lender
+from flows.bench.work.planted.file import verdict_rows
+from flows.bench.work.planted.repeated import Once, Plan, Shares, repeat
 from schemas.audit.limits import Verdicts
 from schemas.terms import State, Theory
 from tasks.ingest.synthetic.algorithm.planted_lenders import Lender, Scenario, Truth, at_limit, draw

@@ -1,6 +1,6 @@
 """Spans of a run by OpenTelemetry's own interface: who is inside whom, how long, and that nothing is made unasked."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,10 @@ from opentelemetry import trace
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, Tracer, TracerProvider
 
 from flows.concurrency import spans
-from flows.concurrency.spans import ASKING, Traced, Year, asked, send, trace_run, trace_years
+from flows.concurrency.spans import ASKING, Traced, Year, asked, send, trace_dead, trace_years, traced_run
 from flows.runs.index import run_of
+from flows.supervision.zombies import Marked
+from schemas.errors import DataQualityError, TooLittleEvidenceError
 from tasks.lake.store import Lake
 
 
@@ -21,6 +23,8 @@ class Recorded(TracerProvider, Tracer):
 
     ended: list[tuple[str, str, float, dict[str, Any]]] = field(default_factory=list)
     """Name, name of the span around it, seconds, attributes."""
+    failed: dict[str, str] = field(default_factory=dict)
+    """Name of a span with the status ERROR -> what the status says."""
     names: dict[int, str] = field(default_factory=dict)
 
     def get_tracer(self, *_: Any, **__: Any) -> Tracer:
@@ -30,11 +34,14 @@ class Recorded(TracerProvider, Tracer):
         raise NotImplementedError
 
     def start_span(self, name: str, *_: Any, attributes: Any = None, start_time: Any = None, **__: Any) -> Any:
-        number, ended, names = len(self.names) + 1, self.ended, self.names
+        number, ended, names, failed = len(self.names) + 1, self.ended, self.names, self.failed
         around = names.get(trace.get_current_span().get_span_context().span_id, "")
         names[number] = name
 
         class Span(NonRecordingSpan):
+            def set_status(self, status: Any, description: Any = None) -> None:
+                failed[name] = status.description
+
             def end(self, end_time: int | None = None) -> None:
                 ended.append((name, around, ((end_time or 0) - start_time) / 1e9, dict(attributes)))
 
@@ -73,7 +80,8 @@ def test_spans_are_inside_each_other_with_their_own_times(recorded: Recorded) ->
 def test_nothing_is_made_unless_somebody_asks(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not asked()
     monkeypatch.setattr(spans, "_tracer", lambda: pytest.fail("nobody asked"))
-    trace_run(lake, ("loans", 2023), NEW, [], 0.0)
+    with traced_run(lake, "loans", "2023"):
+        pass
     trace_years(lake, "loans", [])
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
     assert asked()
@@ -97,3 +105,64 @@ def test_years_are_traced_and_one_without_a_run_has_no_stages(recorded: Recorded
     assert found["2023"][:2] == ("backfill loans", 5.0)
     assert found["2022"][2] == {"evenhand.state": "failed", "evenhand.run": ""}
     assert found["backfill loans"][2] == {"evenhand.years": 2}
+    assert recorded.failed == {"2022": "failed"}
+
+
+def test_a_run_that_fails_is_traced_as_far_as_it_came_without_what_the_error_says(
+    recorded: Recorded, lake: Lake
+) -> None:
+    record = {"rows": {"in": 512, "out": 498}, "started": 1000.0, "seconds": 2.5}
+    done = lake.publish("ingest", "1" * 32, {}, {}, record)
+
+    def fail() -> None:
+        with traced_run(lake, "loans", "2023") as trace:
+            trace.run, trace.done = NEW, [("ingest", done)]
+            raise DataQualityError("row 17 holds Mr Smith")
+
+    with pytest.raises(DataQualityError, match="Smith"):
+        fail()
+    inner, year, run = recorded.ended
+    assert (inner[:3], year[:2], run[:2]) == (
+        ("ingest", "loans 2023", 2.5),
+        ("loans 2023", "audit loans"),
+        ("audit loans", ""),
+    )
+    assert recorded.failed == {"loans 2023": "Data quality", "audit loans": "Data quality"}
+    assert year[3] == {"evenhand.run": NEW, "evenhand.state": "Data quality"}
+    assert "Smith" not in str(recorded.ended)
+
+
+def test_a_stage_whose_record_cannot_be_read_takes_nothing_from_the_error_of_the_run(
+    recorded: Recorded, lake: Lake
+) -> None:
+    trace = traced_run(lake, "loans", "2023")
+    trace.__enter__().done = [("publish", run_of(lake, NEW).partitions[0])]  # whose record is empty
+    error = DataQualityError("the run's own")
+    assert not trace.__exit__(DataQualityError, error, None)
+    assert [each[0] for each in recorded.ended] == ["loans 2023", "audit loans"]
+
+
+@pytest.mark.parametrize(("error", "told"), [(KeyboardInterrupt(), "Stopped"), (ZeroDivisionError(), "Infrastructure")])
+def test_a_run_that_is_stopped_or_meets_a_fault_is_traced(
+    recorded: Recorded, lake: Lake, error: BaseException, told: str
+) -> None:
+    with pytest.raises(type(error)), traced_run(lake, "loans", "2023"):
+        raise error
+    assert recorded.failed == {"loans 2023": told, "audit loans": told}
+
+
+def test_too_little_evidence_is_no_failure(recorded: Recorded, lake: Lake) -> None:
+    with pytest.raises(TooLittleEvidenceError), traced_run(lake, "loans", "2023"):
+        raise TooLittleEvidenceError("every group is too small")
+    assert recorded.failed == {}
+
+
+def test_a_run_that_was_killed_is_traced_by_who_finds_it(recorded: Recorded) -> None:
+    dead = Marked("loans 2023", "f" * 8, "killed", resumed=True, flow="audit", parameters={"spec": {"name": "loans"}})
+    trace_dead(dead)
+    assert recorded.ended == [], "it never began"
+    trace_dead(replace(dead, began="2026-01-03T09:59:00Z", stage="detect cst"))
+    trace_dead(replace(dead, began="2026-01-03T09:59:00Z", stopped=True))
+    assert [each[:2] for each in recorded.ended] == [("loans", "audit loans"), ("audit loans", "")]
+    assert recorded.failed == {"loans": "Crashed", "audit loans": "Crashed"}
+    assert recorded.ended[0][3] == {"evenhand.state": "Crashed", "evenhand.stage": "detect cst"}

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from datetime import datetime
 
 import pytest
 from conftest import REPOSITORY, environment, evenhand
@@ -246,6 +247,28 @@ def test_a_year_whose_former_data_came_back_is_whole(place, tmp_path):
         audited = audit_year(yearly_spec(tmp_path), WITHIN, lake)
     found = standing_of(lake, WITHIN)
     assert (found.run, found.state, states(found)) == (audited.run, "within", ["ok"] * len(STAGES))
+
+
+def test_the_last_attempt_is_told_though_the_clock_was_set_back(place, tmp_path, monkeypatch):
+    shutil.copytree(place / "lake", tmp_path / "lake")
+    lake = Lake(tmp_path / "lake")
+
+    class SetBack(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime(2020, 1, 1, tzinfo=tz)
+
+    monkeypatch.setattr("flows.partitions.attempts.recorder.datetime", SetBack)
+    with pytest.raises(EvenhandError), recorded(lake, "yearly", WITHIN):
+        raise IntegrityError("a vintage was altered")
+    found = standing_of(lake, WITHIN)
+    assert (found.state, found.message) == ("failed", "a vintage was altered")
+    audit_year(yearly_spec(place), WITHIN, lake)
+    assert standing_of(lake, WITHIN).state == "within", "the next attempt found the run"
+    with recorded(lake, "yearly", WITHIN) as recorder:
+        recorder.tell(after=0)
+        recorder.end(YearState.FAILED, ExitCode.INFRASTRUCTURE, "before the run was published")
+    assert standing_of(lake, WITHIN).state == "within"
 
 
 def test_a_year_without_anybody_to_compare_blocks_as_insufficient(tmp_path):

@@ -1,13 +1,17 @@
 """Endings of errors and of years: the name of each exit code, one line, and no value of a row."""
 
+import pickle
 import traceback
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
-from flows.outcome.conclusion import ending_of_error, ending_of_years
+from flows.outcome.conclusion import ending_of_error, ending_of_state, ending_of_years
 from flows.outcome.ending import Name
 from flows.outcome.subject import subject_of, words_known
-from flows.outcome.told_errors import ToldError, in_own_words, in_plain_words
+from flows.outcome.told_errors import ToldError, in_own_words, in_plain_words, may_pass
 from flows.outcome.words.plain import one_line, without_cells
 from schemas.errors import (
     DataQualityError,
@@ -18,6 +22,7 @@ from schemas.errors import (
     TooLittleEvidenceError,
 )
 from schemas.terms import ExitCode
+from tasks.lake.store import Lake
 
 SPEC = {
     "name": "loans",
@@ -48,7 +53,7 @@ def test_a_message_about_data_names_no_row_and_quotes_no_cell() -> None:
     error = SuiteError("stage ingest: table t does not keep 'income':\n  column income: between 0 and 1; rows L0007")
     told = ending_of_error(error, "loans 2024", KNOWN).message
     assert told.startswith("stage ingest: table t does not keep 'income'; ")
-    assert "validations" in told, "where the rows are told"
+    assert "evenhand audit SPEC" in told, "where the rows are told"
     assert "L0007" not in told
     assert without_cells("column 'income' has 'Jane' and \"Doe\"", KNOWN) == "column 'income' has \u2026 and \u2026"
     assert without_cells("no file 'l_2019.csv'", KNOWN) == "no file 'l_2019.csv'", "a year's file is in the spec"
@@ -120,3 +125,49 @@ def test_a_task_tells_prefect_plain_words_and_the_flow_the_error_itself() -> Non
     assert "Jane" not in "".join(traceback.format_exception(told.value)), "which Prefect logs"
     with pytest.raises(OSError, match="full"), in_plain_words():
         raise OSError("full")
+
+
+def test_who_is_told_of_a_cancelled_run_reads_that_it_was_cancelled(tmp_path: Path) -> None:
+    from prefect.client.schemas.objects import FlowRun
+    from prefect.states import Cancelled, Cancelling, Completed
+
+    run = FlowRun(name="loans 2024", flow_id=uuid4(), tags=["dataset:loans"])
+    for state in (Cancelling(message="Flow run was cancelled."), Cancelled(message="Flow run was cancelled.")):
+        found = ending_of_state(run, state, Lake(tmp_path / "lake"))
+        assert found is not None
+        assert (found.name, found.subject, found.message) == (Name.CANCELLED, "loans 2024", "Flow run was cancelled.")
+    assert ending_of_state(run, Completed(), Lake(tmp_path / "lake")) is None
+
+
+def _without_memory() -> InfrastructureError:
+    error = InfrastructureError("stage detect cst ran out of memory")
+    error.__cause__ = MemoryError()
+    return error
+
+
+def _killed() -> InfrastructureError:
+    error = InfrastructureError("a process was killed while stage detect cst ran")
+    error.__cause__ = BrokenProcessPool()
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "again"),
+    [
+        (_without_memory(), True),
+        (_killed(), True),
+        (DataQualityError("a cell"), False),
+        (InfrastructureError("x"), False),
+    ],
+    ids=["memory", "killed", "data", "other"],
+)
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_stage_that_died_or_had_no_memory_is_tried_again_through_the_words_that_prefect_is_told(
+    error: Exception, again: bool, kept: bool
+) -> None:
+    with pytest.raises(ToldError) as told, in_plain_words(kept=kept):
+        raise error
+    assert may_pass(told.value) is again
+    if not kept:
+        assert may_pass(pickle.loads(pickle.dumps(told.value))) is again, "it comes from a process of a year"
+    assert may_pass(OSError("full"))

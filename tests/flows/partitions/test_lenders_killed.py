@@ -76,7 +76,7 @@ def test_a_killed_worker_costs_one_more_attempt_and_changes_no_table(written, tm
     assert digests(survives(path, tmp_path, server, "--workers", "2")) == expected
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_killed_dask_worker_costs_one_more_attempt_and_changes_no_table(written, tmp_path, server):
     path, expected = written
     with cluster(tmp_path / "dask", 2, one_large=False) as (address, _):

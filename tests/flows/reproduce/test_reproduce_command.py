@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from dataclasses import fields
 from pathlib import Path
 from typing import get_type_hints
 
@@ -10,7 +9,7 @@ import pandas as pd
 import pytest
 from conftest import SHARED, evenhand
 
-from flows.cli.proof import reproduce as command
+from flows.cli.proof.reproduce import reproduce as command
 from flows.reproduce.run import papers_taking
 from tasks.pipeline.registry import METHODS
 
@@ -40,10 +39,10 @@ def test_german_credit_is_reproduced() -> None:
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
     assert (
-        "against the paper's printed figures, 156: agrees 138, differs 0, paper prints otherwise 12, information 6"
+        "against the paper's printed figures, 177: agrees 158, differs 0, paper prints otherwise 13, information 6"
         in said
     )
-    assert "against the reference, 656: agrees 656, differs 0" in said
+    assert "against the reference, 657: agrees 657, differs 0" in said
     assert "'The reference has what we have' means that" in said
     assert "120 of 120 cells agree" in done.stdout
     assert "figures compared" in done.stderr
@@ -92,10 +91,10 @@ def test_an_unknown_name_offers_the_nearest(words: tuple[str, ...], hint: str) -
 def test_an_option_is_a_field_of_the_experiments_that_its_help_names() -> None:
     hints = get_type_hints(command, include_extras=True)
     helps = {name: hint.__metadata__[0].help for name, hint in hints.items() if name != "return"}
-    papers = {name: said.partition(":")[0] for name, said in helps.items() if ":" in said}
+    papers = {name: paper for name, said in helps.items() if (paper := said.partition(":")[0]) in METHODS}
+    assert len(papers) >= 5
     assert {name: papers_taking(name) for name in papers} == {name: [paper] for name, paper in papers.items()}
-    sized = {paper for paper in METHODS if fields(METHODS[paper].module("reproduction.experiments").Experiments)}
-    assert set(papers.values()) == sized
+    assert papers_taking("baseline") == ["fgce", "cec", "gcfn", "raguel"]
 
 
 @needs_cst
@@ -103,7 +102,7 @@ def test_loans_are_reproduced() -> None:
     done = evenhand("reproduce", "cst", "--data", str(SHARED), "--only", "loan")
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
-    assert "against the paper's printed figures, 97: agrees 94, differs 0, paper prints otherwise 3" in said
+    assert "against the paper's printed figures, 99: agrees 96, differs 0, paper prints otherwise 3" in said
     assert "against the reference, 183: agrees 183, differs 0" in said
     assert "60.9 60.6308 -0.2692 paper prints otherwise: 1,038" in said
     assert "13 of 13 cells agree" in said

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from trend_pages import trend_page
 
 from schemas.tables.trends import TREND, Told
 from schemas.terms import State
@@ -14,7 +15,6 @@ from tasks.reporting.material import Measure
 from tasks.reporting.numbers import covers, interval
 from tasks.reporting.trends import charts
 from tasks.reporting.trends.fitting import CHARTS, POINTS, ROWS, TABLES, fitting, largest, left_out
-from tasks.reporting.trends.page import trend_page
 from tasks.reporting.trends.trend import HMDA_BREAK, RANGES, YearResult, all_series, breaks, told, trend
 
 HOSTILE = "<script>alert(1)</script>"

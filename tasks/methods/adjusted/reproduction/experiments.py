@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from tasks.methods.adjusted.reproduction import ladder, loanapp, samples, stock_watson, texas, villages
 from tasks.proof import published
-from tasks.proof.experiments import Compared, Experiment, Paper
+from tasks.proof.experiments import Compared, Experiment, Paper, Reproduced
 from tasks.proof.lines import Cell, Line, Value, Verdict
 from tasks.proof.specs import TEXAS_FILE
 
@@ -44,11 +44,11 @@ class Experiments(Paper):
     def compared(self, dataset: str, data: Path, said: Mapping[str, Any]) -> Compared:
         """Fits the regressions of a data set."""
         log.info("%s: fit", dataset)
-        return list(published.figures(said, dataset)), dict(EXPERIMENTS[dataset].obtained(data))
+        return Compared(list(published.figures(said, dataset)), dict(EXPERIMENTS[dataset].obtained(data)))
 
-    def lines(self, dataset: str, data: Path) -> list[Line]:
+    def run(self, dataset: str, data: Path) -> Reproduced:
         """Returns a line per figure; those of ``darfur`` are not judged where its file is not given."""
         if dataset == "darfur" and not (data / samples.DARFUR).is_file():
             figures = published.figures(published.read(self.name), dataset)
-            return [Line(dataset, figure, None, Verdict.INFORMATION, NO_FILE) for figure in figures]
-        return super().lines(dataset, data)
+            return Reproduced([Line(dataset, figure, None, Verdict.INFORMATION, NO_FILE) for figure in figures], ())
+        return super().run(dataset, data)

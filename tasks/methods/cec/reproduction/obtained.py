@@ -16,8 +16,8 @@ from tasks.methods.cec.algorithm.training import folds
 from tasks.methods.cec.algorithm.training.folds import Outcome
 from tasks.methods.cec.algorithm.training.frontier import Variant, ablation
 from tasks.methods.cec.algorithm.training.held_out import Bridge, Lending
-from tasks.methods.cec.algorithm.training.performance import Performance
 from tasks.methods.cec.reproduction.printed import CEC_MODEL, UNCONSTRAINED
+from tasks.metrics.compare.algorithm.performance import Performance
 from tasks.numerics.networks.settings import PAPER, TrainingSettings
 from tasks.proof.lines import Cell, Value
 
@@ -34,6 +34,21 @@ TABLE_2: Final = {"pred": UNCONSTRAINED, "full": CEC_MODEL}
 
 
 @dataclass(frozen=True)
+class Course:
+    """How models are trained."""
+
+    folds: int = 1
+    """The first so many of the paper's five."""
+    settings: TrainingSettings = SETTINGS
+
+    @property
+    def sparing(self) -> "Course":
+        """The same with attributions by 8 midpoints on half of the pairs, as audits have them by default."""
+        audit = TrainingSettings()
+        return replace(self, settings=replace(self.settings, steps=audit.steps, pair_share=audit.pair_share))
+
+
+@dataclass(frozen=True)
 class Told:
     """Figures of one model on one fold."""
 
@@ -42,13 +57,17 @@ class Told:
     """Empty where there is no logit to explain."""
 
 
-def outcomes(rows: Lending, variants: Sequence[Variant], number: int) -> list[Outcome]:
-    """Trains the variants on the first ``number`` of five folds."""
-    bridge, told = Bridge(rows), list[Outcome]()
-    for fold in islice(folds.split(rows.population, FOLDS, SETTINGS.seed), number):
-        for outcome in folds.evaluate(rows.population, fold, variants, SETTINGS, bridge.match, bridge.score):
+ByModel = Mapping[str, Sequence[Told | None]]
+"""By the name of a model: its figures on each fold, in order; None where it leaves no model."""
+
+
+def outcomes(rows: Lending, variants: Sequence[Variant], course: Course) -> list[Outcome]:
+    """Trains the variants on the first folds of five."""
+    bridge, told, settings = Bridge(rows), list[Outcome](), course.settings
+    for fold in islice(folds.split(rows.population, FOLDS, settings.seed), course.folds):
+        for outcome in folds.evaluate(rows.population, fold, variants, settings, bridge.match, bridge.score):
             cec = outcome.consistency["cec"]
-            log.info("fold %d of %d, %s: CEC %.3f", fold.number + 1, number, outcome.variant.name, cec)
+            log.info("fold %d of %d, %s: CEC %.3f", fold.number + 1, course.folds, outcome.variant.name, cec)
             told.append(outcome)
     return told
 
@@ -59,16 +78,22 @@ def variants(whole: bool) -> tuple[Variant, ...]:
     return every if whole else tuple(variant for variant in every if variant.name in TABLE_2)
 
 
-def cells(told: Iterable[Outcome], suffix: str = "") -> Mapping[Cell, Value]:
-    """Returns means over folds, by the names of the variants in Table 4 and, with the suffix, in Table 2."""
-    of: dict[str, list[Outcome]] = {}
+def by_model(told: Iterable[Outcome], suffix: str = "") -> ByModel:
+    """Returns the figures by the names of the variants in Table 4 and, with the suffix, in Table 2."""
+    of: dict[str, list[Told]] = {}
     for outcome in told:
-        of.setdefault(outcome.variant.name, []).append(outcome)
+        variant = outcome.variant.name
+        for name in dict.fromkeys((variant, TABLE_2.get(variant, variant))):
+            of.setdefault(name + suffix, []).append(Told(outcome.performance, outcome.consistency))
+    return of
+
+
+def cells(told: ByModel) -> Mapping[Cell, Value]:
+    """Returns means over folds of models that every fold has."""
     found: dict[Cell, Value] = {}
-    for variant, several in of.items():
-        for name in {variant, TABLE_2.get(variant, variant)}:
-            told_of = [Told(each.performance, each.consistency) for each in several]
-            found |= {Cell(quantity, name + suffix): value for quantity, value in means(told_of).items()}
+    for model, several in told.items():
+        there = [each for each in several if each is not None]
+        found |= {Cell(quantity, model): value for quantity, value in means(there).items()}
     return found
 
 

@@ -6,10 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tasks.methods.cst.reproduction import obtained, printed, worlds
+from schemas.audit.spec import AuditSpec
+from tasks.methods.cst.reproduction import balances, obtained, printed, worlds
+from tasks.methods.cst.reproduction.balances import Balances
 from tasks.methods.cst.reproduction.golden import Golden
 from tasks.methods.cst.reproduction.obtained import Tested
 from tasks.methods.cst.reproduction.worlds import Prepared
+from tasks.proof import published
+from tasks.proof.drawings import Drawing
 from tasks.proof.experiments import Compared, Experiment, Paper
 from tasks.proof.lines import Cell, Figure, Value
 from tasks.proof.specs import paper_spec
@@ -32,6 +36,8 @@ class Grid:
     """What the lines call the group, where the grid is a variation of another and no table of its own."""
     parts: tuple[str, ...] = ()
     """Of a crossed group, those of the single attributes."""
+    shown: str | None = None
+    """Column of the complainants that Figure 2 shows."""
 
     @property
     def name(self) -> str:
@@ -59,13 +65,22 @@ class Gridded(Experiment):
 
     def prepared(self, grid: Grid, data: Path) -> Prepared:
         """Builds the problem behind one table of the paper."""
-        spec = paper_spec(grid.spec, {"source.path": str(data / self.sources[0])})
-        return worlds.prepared(spec, grid.attribute, grid.group)
+        return worlds.prepared(self.audited(grid, data), grid.attribute, grid.group)
+
+    def audited(self, grid: Grid, data: Path) -> AuditSpec:
+        """Reads the audit spec of a grid."""
+        return paper_spec(grid.spec, {"source.path": str(data / self.sources[0])})
+
+    def edges(self, grid: Grid, data: Path) -> str:
+        """Returns the causal graph of a grid as the edges between its columns, in the order of their names."""
+        edges = self.audited(grid, data).causal_graph.edges
+        return ", ".join(sorted(f"{cause} > {effect}" for cause, effect in edges))
 
 
 EXPERIMENTS: Mapping[str, Gridded] = {
     "loan": Gridded(
-        sources=("golden/cst/loan_factual.csv.gz",), grids=(Grid("loan.yaml", "gender", "female", "loan"),)
+        sources=("golden/cst/loan_factual.csv.gz",),
+        grids=(Grid("loan.yaml", "gender", "female", "loan", shown="AccountBalance"),),
     ),
     "law": Gridded(
         sources=("data/law_school/lsac_law_data_21791.csv.gz",),
@@ -93,11 +108,12 @@ class Experiments(Paper):
 
     def compared(self, dataset: str, data: Path, said: Mapping[str, Any]) -> Compared:
         """Tests all complainants of a data set and returns figures of paper and reference, with our cells."""
-        experiment = EXPERIMENTS[dataset]
+        experiment, drawn, beside = EXPERIMENTS[dataset], list[Drawing](), dict[Cell, Value]()
         figures, found, tested = list(printed.figures(said, dataset)), dict[Cell, Value](), dict[str, Tested]()
         for grid in experiment.grids:
             log.info("%s, %s: ingest, preprocess, score, imagine, compare", dataset, grid.name)
             tested[grid.name] = obtained.tested(experiment.prepared(grid, data))
+            found[Cell("edges", grid.name)] = experiment.edges(grid, data)
             found |= obtained.cells(tested[grid.name], grid.name, _complainants(figures, grid.name))
             if grid.parts:
                 found |= obtained.multiple(tested[grid.name], [tested[part] for part in grid.parts], grid.name)
@@ -105,7 +121,12 @@ class Experiments(Paper):
                 for figure, ours in Golden(data / GOLDEN, grid.golden, grid.name).told(tested[grid.name]):
                     figures.append(figure)
                     found[figure.cell] = ours
-        return figures, found
+            if grid.shown:
+                shown = Balances(tested[grid.name], grid.shown, grid.name)
+                beside |= dict(balances.cells(shown))
+                drawn += balances.drawings(shown)
+        figures += published.beside(figures, beside)
+        return Compared(figures, found | beside, tuple(drawn))
 
 
 def _complainants(figures: list[Figure], group: str) -> set[int]:

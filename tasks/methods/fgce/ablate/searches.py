@@ -108,8 +108,8 @@ def _relabelled(
         for protected, attribute in zip(settings.protected, rows.attributes, strict=True)
     ]
     for at, (protected, attribute) in enumerate(zip(settings.protected, rows.attributes, strict=True)):
-        freed = _freed(encodings, protected.columns)
-        for maker, found in relabelling.aggregates(shared, grouped, asked, freed, at):
+        open_ = freed(encodings, protected.columns)
+        for maker, found in relabelling.aggregates(shared, grouped, asked, open_, at):
             yield attribute.origin(maker).aggregates(found)
 
 
@@ -153,10 +153,10 @@ def _epsilon(facts: pa.Table) -> float:
 def _variants(encoded: NDArray[np.float64], encodings: pa.Table, epsilon: float) -> list[Variant]:
     """The rules of the audit, and each set of rules with something lifted."""
     constrained = _constrained(encodings)
-    every, _ = rules_of(encoded, _freed(encodings, constrained))
+    every, _ = rules_of(encoded, freed(encodings, constrained))
     return rules.variants(
         Variant(NOTHING, *rules_of(encoded, encodings), epsilon),
-        {feature: rules_of(encoded, _freed(encodings, [feature])) for feature in constrained},
+        {feature: rules_of(encoded, freed(encodings, [feature])) for feature in constrained},
         every,
     )
 
@@ -167,8 +167,8 @@ def _constrained(encodings: pa.Table) -> list[str]:
     return list(dict.fromkeys(encodings.filter(bound)["feature"].to_pylist()))
 
 
-def _freed(encodings: pa.Table, features: Sequence[str]) -> pa.Table:
-    """The encodings with no rule on ``features``."""
+def freed(encodings: pa.Table, features: Sequence[str]) -> pa.Table:
+    """Returns the encodings with no rule on ``features``."""
     hit = pc.is_in(encodings["feature"], value_set=pa.array(features, pa.string()))
     for name, free in (("constraint", str(Constraint.FREE)), ("transitions", None)):
         column = pc.if_else(hit, pa.scalar(free, pa.string()), encodings[name])

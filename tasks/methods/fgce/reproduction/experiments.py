@@ -6,12 +6,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tasks.methods.fgce.reproduction import obtained, printed, row_graph, selections
+from tasks.methods.fgce.reproduction import figures, obtained, printed, row_graph, selections, windows
+from tasks.methods.fgce.reproduction.baselines import runs
+from tasks.methods.fgce.reproduction.baselines.group_explanations import Asked
+from tasks.methods.fgce.reproduction.baselines.runs import KNOWN
+from tasks.methods.fgce.reproduction.figures import Shown
 from tasks.methods.fgce.reproduction.golden import Golden
+from tasks.proof import published
 from tasks.proof.experiments import Compared, Experiment, Paper
+from tasks.proof.lines import Cell, Value
 from tasks.proof.plain import tables_through
 
 log = logging.getLogger("evenhand")
+
+_NOT_ASKED = f"{published.NOT_RUN}: the baseline was not asked for"
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,13 @@ class Experiments(Paper):
 
     name: ClassVar[str] = "fgce"
     experiments: ClassVar[Mapping[str, Reference]] = EXPERIMENTS
+    quick: ClassVar[Mapping[str, Any]] = {"translations": 200}
+    known_baselines: ClassVar[tuple[str, ...]] = KNOWN
+
+    translations: int = 1000
+    """Directions that GLOBE-CE draws."""
+    baseline: tuple[str, ...] | None = None
+    """Baselines that are run; all if None."""
 
     def compared(self, dataset: str, data: Path, said: Mapping[str, Any]) -> Compared:
         """Runs detection on a data set and returns figures of the paper and of the reference, with our cells."""
@@ -73,9 +88,32 @@ class Experiments(Paper):
         tables = tables_through(spec, "detect")
         log.info("%s: the graph over rows, coverage and attributes at the reference's limits", dataset)
         group, names = obtained.groups_of(tables)
+        problem = selections.problem_of(tables, spec)
         found = {
             **obtained.cells(tables),
-            **selections.cells(tables, spec, golden),
+            **selections.cells(problem, spec, golden),
             **row_graph.cells(tables["feasibility_nodes"], tables["feasibility_edges"], group, names),
         }
-        return [*printed.figures(said, dataset, experiment.groups), *golden.figures()], found
+        log.info("%s: figures, and the systems that the paper compares itself with", dataset)
+        asked = Asked(problem, tables, selections.settings_of(spec))
+        beside = self._beside(dataset, asked, found, spec.seed)
+        told = [*printed.figures(said, dataset, experiment.groups), *golden.figures()]
+        others = list(printed.of_systems(said, dataset))
+        searched = dict(windows.cells(told, found))
+        found |= {**{figure.cell: _NOT_ASKED for figure in others}, **beside.found, **searched}
+        shown = published.beside(others, (*beside.found, *searched))
+        return Compared([*told, *others, *shown], found, beside.drawings)
+
+    def _beside(self, dataset: str, asked: Asked, found: Mapping[Cell, Value], seed: int) -> Shown:
+        """What no table by group holds: rules, figures, and the systems that are compared."""
+        chosen = frozenset(KNOWN if self.baseline is None else self.baseline)
+        ran, drawn = runs.obtained(dataset, asked, runs.Systems(chosen, self.translations, seed))
+        shown = [
+            figures.connected(asked.problem, asked.tables, asked.settings, asked.epsilon),
+            figures.components(asked.problem),
+            figures.changed(found, asked.problem),
+        ]
+        cells = {**dict(obtained.constraints(asked.tables["encodings"])), **ran}
+        for each in shown:
+            cells |= each.found
+        return Shown(cells, (*(drawing for each in shown for drawing in each.drawings), *drawn))

@@ -34,6 +34,12 @@ def cells(tables: Tables) -> Mapping[Cell, Value]:
     return found | dict(_best(found, "least_cost", "smallest_cost", np.fmin))
 
 
+def constraints(encodings: pa.Table) -> Iterator[tuple[Cell, Value]]:
+    """Yields the rule of each attribute: ``free``, ``up``, ``down``, ``immutable`` or ``transitions``."""
+    for row in encodings.to_pandas().drop_duplicates("feature").itertuples():
+        yield Cell("constraint", row.feature), row.constraint if pd.isna(row.transitions) else "transitions"
+
+
 def _aggregates(table: pd.DataFrame) -> Iterator[tuple[Cell, Value]]:
     for row in table[table["subgroup"] == 0].itertuples():
         yield Cell(row.measure, row.group, _at(row.parameters)), float(row.value)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tasks.proof import published
 from tasks.proof.lines import FOUR_DECIMALS, Cell, Figure, Value
 from tasks.proof.published import REPRODUCED, tables
 
@@ -14,11 +15,21 @@ PRINTED = 0.0101
 
 
 def figures(said: Mapping[str, Any], dataset: str, groups: Sequence[str]) -> Iterator[Figure]:
-    """Yields the figures of the tables of a data set; ``groups`` are the names of G0 and G1."""
-    for table in tables(said, dataset):
+    """Yields the figures of the tables by group of a data set; ``groups`` are the names of G0 and G1."""
+    for table in filter(_of_groups, tables(said, dataset)):
         for label, group in zip(("G0", "G1"), groups, strict=True):
             for at, row in zip(table.get("at", [None]), table[label], strict=True):
                 yield from _row(table, group, () if at is None else (float(at),), row)
+
+
+def of_systems(said: Mapping[str, Any], dataset: str) -> Iterator[Figure]:
+    """Yields the figures of the tables by system or by attribute of a data set, and what is asked of them."""
+    others = [table for table in said["table"] if not _of_groups(table)]
+    yield from published.figures({"table": others}, dataset)
+
+
+def _of_groups(table: Mapping[str, Any]) -> bool:
+    return "G0" in table
 
 
 def _row(table: Mapping[str, Any], group: str, at: tuple[Value, ...], row: Sequence[float]) -> Iterator[Figure]:

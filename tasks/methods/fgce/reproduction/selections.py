@@ -32,12 +32,21 @@ SLACK = 1e-9
 """The reference's d is at times the very cost that it is to admit."""
 
 
-def cells(tables: Tables, spec: AuditSpec, golden: Golden) -> Mapping[Cell, Value]:
-    """Computes coverage by k on the reference's grid for kAUC, changes of attributes, and counts of explained rows."""
+def settings_of(spec: AuditSpec) -> FgceSettings:
+    """Returns the settings of FGCE.
+
+    Raises:
+        ValueError: The audit spec does not ask for FGCE.
+    """
     fgce = spec.methods.of(FgceSettings)
     if fgce is None:
         raise ValueError("the audit spec does not ask for FGCE")
-    problem = _problem(tables, spec)
+    return fgce
+
+
+def cells(problem: Problem, spec: AuditSpec, golden: Golden) -> Mapping[Cell, Value]:
+    """Computes coverage by k on the reference's grid for kAUC, changes of attributes, and counts of explained rows."""
+    fgce = settings_of(spec)
     pricing = Pricing(problem, fgce, np.random.default_rng(spec.seed))
     found: dict[Cell, Value] = {}
     for number, name in enumerate(problem.groups):
@@ -51,8 +60,8 @@ def cells(tables: Tables, spec: AuditSpec, golden: Golden) -> Mapping[Cell, Valu
     return found
 
 
-def _problem(tables: Tables, spec: AuditSpec) -> Problem:
-    """The model's decisions by the paper's one protected attribute, as detection sees them."""
+def problem_of(tables: Tables, spec: AuditSpec) -> Problem:
+    """Returns the model's decisions by the paper's one protected attribute, as detection sees them."""
     (case,) = problems(ProblemTables.of(tables), detect.settings_of(spec, "fgce"))
     return case.problem
 

@@ -1,4 +1,4 @@
-"""Reads the law students and defendants of the GCFN paper by the stages of an audit."""
+"""Reads the law students, defendants and earners of the GCFN paper by the stages of an audit."""
 
 from dataclasses import dataclass
 
@@ -11,6 +11,16 @@ from tasks.numerics.arrays import Bools, Floats
 from tasks.numerics.columns import Columns
 from tasks.numerics.mediation import Mediation
 from tasks.proof.plain import labelled
+
+
+@dataclass(frozen=True)
+class Earners:
+    """People of Adult by sex; all arrays ``(n,)``."""
+
+    mediation: Mediation
+    rich: Bools
+    """Whether the income is above 50,000 dollars."""
+    women: Bools
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,15 @@ def defendants(spec: AuditSpec) -> Defendants:
         columns.values[:, columns.names.index("priors_count")],
         category == categories.index("Black"),
     )
+
+
+def earners(spec: AuditSpec) -> Earners:
+    """Reads the people of an audit spec of Adult by sex."""
+    read = labelled(spec)
+    category, categories = read.grouped.group.astype(np.int64), read.grouped.groups
+    covariates, mediators = (_with_role(read.columns, spec, role) for role in (Role.COVARIATE, Role.MEDIATOR))
+    mediation = Mediation(covariates, category, categories, mediators)
+    return Earners(mediation, read.label, category == categories.index("women"))
 
 
 def students(spec: AuditSpec) -> People:

@@ -6,3 +6,13 @@ PAPER, DEFAULT, QUANTILES, MEAN = "GAN, paper's settings", "GAN, default setting
 SCORE, FAIR = "COMPAS score", "GCFN"
 WHOLE_FILE = ", whole file"
 """Follows the name of the score where it is of all rows, and not of held-out rows."""
+
+TITLES = {
+    "cfua": "CFUA",
+    "cfan": "CFAN",
+    "hscic": "HSCIC",
+    "mcevae": "mCEVAE",
+    "dcevae": "DCEVAE",
+    "advae": "ADVAE",
+}
+"""The systems that the paper compares itself with, by their names in the registry of baselines."""

@@ -22,6 +22,7 @@ from tasks.methods.gcfn.reproduction.printed import FAIR, SCORE, WHOLE_FILE
 from tasks.metrics.publish.algorithm.families import complement
 from tasks.metrics.publish.algorithm.profiles import POLICIES
 from tasks.numerics.arrays import Bools, Floats, Longs
+from tasks.proof.drawings import Curve, Drawing
 from tasks.proof.lines import Cell, Value
 
 log = logging.getLogger("evenhand")
@@ -37,10 +38,22 @@ WITHHELD: Final = "withheld"
 SMALLEST: Final = POLICIES["public"].smallest
 """Count of people that is told."""
 
+DRAWN: Final = (
+    *(("Black", by, "Figure 6") for by in ("score", "priors from")),
+    *(("white", by, "Figure 18") for by in ("score", "priors from")),
+)
+"""Race, what people are sorted by, and the paper's figure."""
+
 _RATES: Final = ("accuracy", "ppv", "fpr", "fnr")
 
 
-def cells(people: Defendants, size: GanSettings, seeds: int) -> Mapping[Cell, Value]:
+def obtained(people: Defendants, size: GanSettings, seeds: int) -> tuple[dict[Cell, Value], tuple[Drawing, ...]]:
+    """Returns all cells of COMPAS, and Figures 6 and 18 (``cells``, ``drawings``)."""
+    found = cells(people, size, seeds)
+    return found, drawings(found)
+
+
+def cells(people: Defendants, size: GanSettings, seeds: int) -> dict[Cell, Value]:
     """Returns all cells of COMPAS.
 
     Args:
@@ -64,6 +77,23 @@ def cells(people: Defendants, size: GanSettings, seeds: int) -> Mapping[Cell, Va
         first = np.array(PRIORS)[np.searchsorted(PRIORS, people.priors[rows], side="right") - 1]
         found |= dict(_differently(f"{race}, priors from", first.astype(float), high[rows], foretold[rows]))
     return found
+
+
+def drawings(found: Mapping[Cell, Value]) -> tuple[Drawing, ...]:
+    """Draws how many defendants are treated differently, by score and by priors; what is withheld has no value."""
+    return tuple(_drawing(found, *each) for each in DRAWN)
+
+
+def _drawing(found: Mapping[Cell, Value], race: str, by: str, figure: str) -> Drawing:
+    group = f"{race}, {by}"
+    shown = {cell.group[len(group) + 1 :]: str(value) for cell, value in found.items() if cell.group.startswith(group)}
+    places = tuple(float(place) for place in shown)
+    counts = tuple(float(said.split()[0]) if said != WITHHELD else np.nan for said in shown.values())
+    of = tuple(float(said.split()[-1]) if said != WITHHELD else np.nan for said in shown.values())
+    name = f"treated-differently-{race.lower()}-{by.split()[0]}"
+    title = f"{race} defendants whom the fair predictor treats otherwise than the COMPAS score"
+    curves = (Curve("treated differently", places, counts), Curve("all", places, of))
+    return Drawing(name, figure, title, "COMPAS score" if by == "score" else by, "defendants", curves)
 
 
 def _foretold(people: Defendants, part: Longs, settings: GanSettings) -> Bools:

@@ -1,30 +1,27 @@
-"""Compares accuracy and CF of predictors with and without regularisation, where counterfactual mediators are known.
+"""Trains predictors along the sweep of lambda where counterfactual mediators are known, and measures them.
 
-Scope: the models and their figures. Generators: ``truth``.
+Scope: GCFN's own models on one run. Other systems: ``rivals``. Utilities: ``utilities``. Generators: ``truth``.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-import numpy as np
-
-from tasks.counterfactuals.algorithm.conditional.moments import fit_mean, residuals
-from tasks.methods.gcfn.algorithm.fair_prediction.inputs import Scales, seen_by
-from tasks.methods.gcfn.algorithm.fair_prediction.settings import CFAN, CFUA, PredictorSettings, sweep
+from tasks.methods.gcfn.algorithm.fair_prediction.inputs import Scales
+from tasks.methods.gcfn.algorithm.fair_prediction.settings import PredictorSettings, Variant, sweep
 from tasks.methods.gcfn.algorithm.fair_prediction.training import train
 from tasks.methods.gcfn.reproduction import measures
-from tasks.methods.gcfn.reproduction.printed import DEFAULT, FAIR
+from tasks.methods.gcfn.reproduction.printed import DEFAULT
 from tasks.methods.gcfn.reproduction.truth import Run
-from tasks.numerics.arrays import Floats
-from tasks.proof.lines import Cell, Value
+from tasks.numerics.arrays import Bools, Floats
 
 log = logging.getLogger("evenhand")
 
 SWEEP: Final = sweep()
-FROM, TO = (next(variant.name for variant in SWEEP if variant.fairness == value) for value in (0.0, 0.5))
-"""Between these the paper says in which direction accuracy and CF go."""
+
+MEAN_GAMMA: Final = 0.55
+"""Mean of the ten weights 0.1, 0.2, ..., 1 of CF in the utility."""
 
 
 class Told(NamedTuple):
@@ -36,53 +33,48 @@ class Told(NamedTuple):
     cf_worst_generated: float
     """By the worst of the generators, as it would be where the truth is not known."""
 
+    def utility(self, gamma: float) -> float:
+        """U = accuracy - gamma CF by the truth (section 5.1)."""
+        return self.accuracy - gamma * self.cf_true
 
-def cells(several: Sequence[Run]) -> Mapping[Cell, Value]:
-    """Returns means over runs by model, and the directions."""
-    told = [compared(run) for run in several]
-    means = {name: Told(*np.mean([each[name] for each in told], axis=0)) for name in told[0]}
-    found: dict[Cell, Value] = {
-        Cell(quantity, name): float(value) for name, mean in means.items() for quantity, value in mean._asdict().items()
-    }
-    return {**found, **directions(means)}
-
-
-def directions(means: Mapping[str, Told]) -> Mapping[Cell, Value]:
-    """Returns whether accuracy and CF fall as lambda goes from 0 to 0.5: in words, since the paper gives no figure."""
-    found = {}
-    for quantity in ("accuracy", "cf_true"):
-        change = getattr(means[TO], quantity) - getattr(means[FROM], quantity)
-        found[Cell(f"{quantity}_from_lambda_0_to_0.5", FAIR)] = "falls" if change < 0 else "does not fall"
-    return found
+    @property
+    def mean_utility(self) -> float:
+        """Mean of U over gamma 0.1, 0.2, ..., 1 (Figures 11 to 13)."""
+        return self.utility(MEAN_GAMMA)
 
 
-def compared(run: Run) -> Mapping[str, Told]:
-    """Trains the models along the sweep and those that see no mediators, and measures them."""
+@dataclass(frozen=True)
+class Scored:
+    """Scores of one model on the ``n`` held-out rows."""
+
+    own: Floats
+    """``(n,)``."""
+    truly: Floats
+    """``(1, 1, n)`` with the true mediators of the other category."""
+    generated: Floats
+    """``(s, 1, n)`` with those of each generator."""
+
+    def told(self, label: Bools) -> Told:
+        """Its figures, by labels ``(n,)``."""
+        return Told(
+            float(((self.own >= 0.5) == label).mean()),
+            float(measures.unfairness(self.own, self.truly).max()),
+            float(measures.unfairness(self.own, self.generated).max()),
+        )
+
+
+def compared(run: Run, variants: tuple[Variant, ...] = SWEEP) -> Mapping[str, Told]:
+    """Trains a model for each weight and measures it."""
     fitted, held, scales = run.train.mediation(), run.test.mediation(), Scales.of(run.train.mediation())
     generator = run.generators[DEFAULT]
     given = scales.applicants(fitted, generator.imagine(fitted), run.train.favourable)
-    by_generators = scales.applicants(held, generator.imagine(held), run.test.favourable)
-    by_truth = scales.applicants(held, run.test.potential[None], run.test.favourable)
-    noise_of_fitted, noise_of_held = _noise(run)
+    seen = scales.applicants(held, generator.imagine(held), run.test.favourable)
+    truly = scales.applicants(held, run.test.potential[None], run.test.favourable)
     told = {}
-    for variant in (*SWEEP, CFUA, CFAN):
+    for variant in variants:
         settings = replace(PredictorSettings(device="cpu", seed=run.seed), fairness=variant.fairness)
-        model = train(seen_by(variant.sees, given, noise_of_fitted), settings)
-        seen, truly = (seen_by(variant.sees, rows, noise_of_held) for rows in (by_generators, by_truth))
-        scores = model.scores(truly)
-        told[variant.name] = Told(
-            float(((scores >= 0.5) == run.test.favourable).mean()),
-            float(measures.unfairness(scores, model.imagined_scores(truly)).max()),
-            float(measures.unfairness(scores, model.imagined_scores(seen)).max()),
-        )
+        model = train(given, settings)
+        scored = Scored(model.scores(truly), model.imagined_scores(truly), model.imagined_scores(seen))
+        told[variant.name] = scored.told(run.test.favourable)
     log.info("run %d: %d models compared", run.seed + 1, len(told))
     return told
-
-
-def _noise(run: Run) -> tuple[Floats, Floats]:
-    """Mediators less their conditional mean, standardised by the training rows: what CFAN sees of both parts."""
-    fitted, held = run.train.mediation(), run.test.mediation()
-    mean = fit_mean(fitted, run.seed)
-    left = [residuals(mean.potential(p.covariates), p.category, p.mediators.values) for p in (fitted, held)]
-    deviation = left[0].std(axis=0)
-    return left[0] / deviation, left[1] / deviation

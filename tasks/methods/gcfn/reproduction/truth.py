@@ -48,6 +48,10 @@ class Run:
     test: MediatedRows
     generators: Mapping[str, Generator]
 
+    def at_most(self, rows: int) -> "Run":
+        """The same with so many training rows at most; generators keep what they learnt from all."""
+        return replace(self, train=self.train.rows(np.arange(min(rows, len(self.train.category)))))
+
 
 def runs(draw: Callable[[np.random.Generator], MediatedRows], size: GanSettings, seeds: int) -> Iterator[Run]:
     """Trains networks with the default settings and with the paper's, and the quantile map, for each seed.

@@ -10,9 +10,10 @@ from typing import Final
 
 import numpy as np
 
+from tasks.baselines.algorithm.rankings.fair_star import fair_star
+from tasks.baselines.algorithm.rankings.kind import Listed
 from tasks.methods.raguel.algorithm.lists import LIST, TOO_MANY, Order
 from tasks.methods.raguel.algorithm.ranking import ratios
-from tasks.methods.raguel.algorithm.ranking.fair_top import fair_top
 from tasks.methods.raguel.algorithm.ranking.quality import quality
 from tasks.methods.raguel.algorithm.ranking.representation import Representation, fair_blocks
 from tasks.methods.raguel.algorithm.ranking.reranked import ranks
@@ -127,7 +128,8 @@ class _About:
         for order in self.summary.orders:
             yield from self._quality(self.own[order.order], {"order": order.name})
         if 0 < p < 1:
-            fair = fair_top(self.summary.ranked.records.cost, self.own, p, self.settings.alpha, self.settings.top)
+            listed = Listed(self.summary.ranked.records.cost, self.own, p)
+            fair = fair_star(listed, self.settings.alpha, self.settings.top).order[0]
             at: Parameters = {"order": "fa_ir"}
             yield from self._quality(self.own[fair], at)
             yield self._count("ranks_changed", at, (ranks(fair) != self.summary.initial.rank) & self.own)

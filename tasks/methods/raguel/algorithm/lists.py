@@ -12,6 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.errors import SpecError
+from tasks.baselines.algorithm.rankings.fair_star import fair_star
+from tasks.baselines.algorithm.rankings.kind import Listed
+from tasks.baselines.algorithm.rankings.registry import RANKINGS
 from tasks.methods.raguel.algorithm.ranking import ratios
 from tasks.methods.raguel.algorithm.ranking.any_depth import rerank_any
 from tasks.methods.raguel.algorithm.ranking.blocks import BlockRules, block_size, rerank_blocks, starts
@@ -24,6 +27,9 @@ from tasks.numerics.arrays import Bools, Floats, Longs
 
 LIST, BLOCKS, ANY = "list", "blocks", "any"
 """Algorithm 1, Algorithm 2, and blocks that take from any depth."""
+
+FAIR_STAR, FOEIR = "fair_star", "foeir"
+"""Orders of other papers, which stand in the place of Algorithm 1 where they are asked for."""
 
 STRICT, IMPROVE = "strict", "improve"
 
@@ -90,8 +96,13 @@ def block_sizes(records: int, settings: RaguelSettings, bands: Longs | None) -> 
 
 
 def names(settings: RaguelSettings) -> tuple[str, ...]:
-    """The lists of RAGUEL: Algorithm 1, Algorithm 2 and, if set, the variant of any depth."""
-    return (LIST, BLOCKS, ANY) if settings.reach == ANY else (LIST, BLOCKS)
+    """The lists: Algorithm 1 or what stands in its place, Algorithm 2 and, if set, the variant of any depth."""
+    return (whole(settings), BLOCKS, ANY) if settings.reach == ANY else (whole(settings), BLOCKS)
+
+
+def whole(settings: RaguelSettings) -> str:
+    """The order of the whole list at once."""
+    return LIST if settings.order == "raguel" else settings.order
 
 
 def initial(ranked: Ranked) -> Order:
@@ -113,16 +124,28 @@ def placed(name: str, ranked: Ranked, rank: Longs) -> Order:
     )
 
 
-def orders(ranked: Ranked, settings: RaguelSettings) -> list[Order]:
-    """The lists by the names of ``names``, re-ranked."""
+def orders(ranked: Ranked, settings: RaguelSettings, rng: np.random.Generator) -> list[Order]:
+    """The lists by the names of ``names``, re-ranked; ``rng`` draws an order where a system gives a lottery."""
     held, rules = ranked.held(settings.tolerance), block_rules(settings)
-    whole = Reranking(settings.rule, settings.direction, settings.failure, settings.delta, settings.probes)
+    ours = Reranking(settings.rule, settings.direction, settings.failure, settings.delta, settings.probes)
     made: dict[str, Callable[[], Reranked]] = {
-        LIST: partial(rerank, ranked.records, held, whole),
+        LIST: partial(rerank, ranked.records, held, ours),
         BLOCKS: partial(rerank_blocks, ranked.records, held, ranked.sizes, rules),
         ANY: partial(rerank_any, ranked.records, held, ranked.sizes, rules),
     }
-    return [_order(name, ranked, made[name]()) for name in names(settings)]
+    others = () if whole(settings) == LIST else (_of_other_paper(ranked, settings, rng),)
+    return [*others, *(_order(name, ranked, made[name]()) for name in names(settings) if name in made)]
+
+
+def _of_other_paper(ranked: Ranked, settings: RaguelSettings, rng: np.random.Generator) -> Order:
+    """An order that changes places and offers nothing; protected are all groups but the reference group."""
+    listed = Listed.of(ranked.records.cost, ranked.records.group != ranked.reference)
+    if settings.order == FAIR_STAR:
+        found = fair_star(listed, settings.alpha, settings.top)
+    else:
+        found = RANKINGS[settings.order](listed)
+    order = listed.by_cost if found.reason else found.drawn(rng)  # one group alone has nobody to change places with
+    return placed(settings.order, ranked, ranks(order))
 
 
 def block_rules(settings: RaguelSettings) -> BlockRules:

@@ -7,25 +7,24 @@ without a boundary, and a lender, have favoured other applicants: the nearest el
 Scope: counterfactual points, and reasons for having none. Their use: ``lists``.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.methods.raguel.algorithm.recourse import targets
-from tasks.methods.raguel.algorithm.recourse.actions import Actions
-from tasks.methods.raguel.algorithm.recourse.permitted import NOBODY, nearest_permitted
-from tasks.methods.raguel.algorithm.recourse.stepped import in_steps
-from tasks.methods.raguel.algorithm.recourse.targets import OUT_OF_REACH, Boundary, Targets
+from tasks.baselines.algorithm.sources.kind import SearchSpace
+from tasks.baselines.algorithm.sources.registry import SOURCES
+from tasks.counterfactuals.algorithm.recourse import targets
+from tasks.counterfactuals.algorithm.recourse.actions import Actions
+from tasks.counterfactuals.algorithm.recourse.permitted import NOBODY, Favours, nearest_favoured
+from tasks.counterfactuals.algorithm.recourse.stepped import in_steps
+from tasks.counterfactuals.algorithm.recourse.targets import OUT_OF_REACH, Boundary, Targets
 from tasks.methods.raguel.settings import RaguelSettings
-from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.arrays import Floats, Ints, Longs
 
 NO_CANDIDATE: Final = "no_candidate"
-
-Favours = Callable[[Longs, Floats], Bools]
-"""From rows and the points that they are moved to, to the model's decisions."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +33,37 @@ class Found:
 
     targets: Targets
     by: str
-    """``boundary``, ``steps`` or ``nearest``."""
+    """``boundary``, ``steps``, ``ar``, ``mace`` or ``nearest``."""
     refusal: NDArray[np.str_]
     """``(n,)`` empty, or the reason."""
     candidate: Longs
     """``(n,)`` the candidate whose place it is; -1 where it is nobody's."""
     boundary: Boundary | None = None
     """Where one boundary is that of all rows, and a record that was modified pays its way to it anew."""
+
+
+def of_source(
+    values: Floats, fold: Ints, boundaries: Mapping[int, Boundary], actions: Actions, observed: Floats, source: str
+) -> Found:
+    """The points that another paper's system finds below the boundary of the model that decided on each row.
+
+    The cost stays RAGUEL's: the weighted distance to that point.
+
+    Args:
+        values: ``(n, d)`` rows in standard deviations.
+        fold: ``(n,)`` number of the model that decided.
+        boundaries: Of the models, by number.
+        actions: What may be done.
+        observed: ``(m, d)`` rows whose values may be taken.
+        source: Name in the registry of sources.
+    """
+    point, reached = values.copy(), np.zeros(len(values), np.bool_)
+    for number, boundary in boundaries.items():
+        own = np.flatnonzero(fold == number)
+        there = SOURCES[source](SearchSpace(values[own], boundary, actions, observed))
+        point[own], reached[own] = there.point, there.reached
+    found = targets.given(values, np.where(reached[:, None], point, np.nan), actions)
+    return Found(found, source, np.where(found.reached, "", OUT_OF_REACH), np.full(len(values), NOBODY))
 
 
 def to_boundaries(
@@ -82,23 +105,10 @@ def to_nearest(
         asked: Candidates that are tried for each row.
         favours: The model; None where nobody can be asked, and the nearest candidate has to do.
     """
-    nearest = nearest_permitted(values, candidates, actions, asked if favours else 1)
-    chosen, open_ = np.full(len(values), NOBODY), np.arange(len(values))
-    for each in nearest.T:
-        open_ = open_[each[open_] != NOBODY]
-        if not len(open_):
-            break
-        points = _points(values[open_], candidates[each[open_]], actions)
-        good = favours(open_, points) if favours else np.ones(len(open_), np.bool_)
-        chosen[open_[good]] = each[open_[good]]
-        open_ = open_[~good]
+    chosen = nearest_favoured(values, candidates, actions, asked, favours)
     reached = chosen != NOBODY
     points = values.copy()
     points[reached] = candidates[chosen[reached]]
     found = targets.given(values, points, actions)
     cost = np.where(reached, found.cost, np.nan)
     return Found(replace(found, cost=cost), "nearest", np.where(reached, "", NO_CANDIDATE), chosen)
-
-
-def _points(values: Floats, places: Floats, actions: Actions) -> Floats:
-    return np.where(actions.changeable, places, values)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tasks.methods.raguel.algorithm.recourse.actions import Actions, make_actions
+from tasks.counterfactuals.algorithm.recourse.actions import Actions, make_actions
 from tasks.numerics.arrays import Floats, Ints
 from tasks.numerics.encoding import Scale, encode_continuous
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from tasks.counterfactuals.algorithm.recourse import targets
+from tasks.counterfactuals.algorithm.recourse.actions import Actions, make_actions
+from tasks.counterfactuals.algorithm.recourse.stepped import in_steps
+from tasks.counterfactuals.algorithm.recourse.targets import Boundary
 from tasks.methods.raguel.algorithm.ranking.blocks import BlockRules, block_size, rerank_blocks
 from tasks.methods.raguel.algorithm.ranking.records import Records, make_records
 from tasks.methods.raguel.algorithm.ranking.representation import Representation, representation
 from tasks.methods.raguel.algorithm.ranking.reranking import Reranking, rerank
-from tasks.methods.raguel.algorithm.recourse import targets
-from tasks.methods.raguel.algorithm.recourse.actions import Actions, make_actions
-from tasks.methods.raguel.algorithm.recourse.stepped import in_steps
-from tasks.methods.raguel.algorithm.recourse.targets import Boundary
 from tasks.methods.raguel.reproduction.grid import BLOCKS, TOLERANCES
 from tasks.methods.raguel.reproduction.hmda_series import draw
 from tasks.numerics.arrays import Floats, Ints

@@ -1,8 +1,8 @@
-"""Runs the baselines that the paper compares its re-ranking with, as far as fairlearn or our own code has them.
+"""Runs the baselines of the paper's Table 3 on the list of those refused.
 
 Demographic parity and equalised odds are fairlearn's ThresholdOptimizer on the same classifier: thresholds of each
 group, between which decisions are drawn. The list is then of those still refused, at the costs of the classifier as
-it was. FA*IR moves protected records up and modifies nobody. FoEiR has no package and is not run.
+it was. FA*IR moves protected records up and FoEiR draws an order of equal exposure; neither modifies anybody.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,9 +10,11 @@ from typing import Final
 
 import numpy as np
 
+from tasks.baselines.algorithm.rankings.fair_star import fair_star
+from tasks.baselines.algorithm.rankings.foeir import parity
+from tasks.baselines.algorithm.rankings.kind import Listed
 from tasks.methods.raguel.algorithm.ranking import ratios
-from tasks.methods.raguel.algorithm.ranking.fair_top import fair_top
-from tasks.methods.raguel.reproduction import lists
+from tasks.methods.raguel.reproduction import lists, rankings
 from tasks.methods.raguel.reproduction.lists import Judged, Ranked
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.proof.lines import Cell, Value
@@ -23,26 +25,35 @@ CONSTRAINTS: Final[Mapping[str, str]] = {
     "equalised odds (false positive)": "false_positive_rate_parity",
     "equalised odds (weighted)": "equalized_odds",
 }
-"""The paper's rows, and the constraint of fairlearn that is next to each; a "weighted" one it has not."""
+"""The paper's rows and the constraint of fairlearn. "Weighted" is the paper's word for both error rates at once."""
 
-FA_IR, BEGINNING = "FA*IR", "initial, first 400"
-TOP: Final = 400
+FA_IR, BEGINNING, FOEIR = rankings.FA_IR, "initial, first 400", "FoEiR-DP"
+TOP: Final = rankings.LONG
 """Ranks that FA*IR decides on, as in the paper; costs are means of the records at these."""
 SEED: Final = 0
 
 
-def cells(judged: Judged, ranked: Ranked) -> Iterator[tuple[Cell, Value]]:
+def cells(judged: Judged, ranked: Ranked, names: frozenset[str], trials: int) -> Iterator[tuple[Cell, Value]]:
     """Yields points changed and costs by group, and the ratio, of every baseline (Table 3).
 
     Args:
         judged: Everybody.
         ranked: The list of those whom the classifier refuses.
+        names: Of the baselines that are run.
+        trials: Samples of 50 that FoEiR ranks.
     """
-    for name, constraint in CONSTRAINTS.items():
+    for name, constraint in CONSTRAINTS.items() if "thresholds" in names else ():
         refused = _refused(judged, constraint)
         changed = np.bincount(judged.people.group[refused == judged.favourable], minlength=2)
         records = lists.ranked(judged, lists.UNFAVOURABLE, refused).records
         yield from rows(judged, name, changed, records.cost, records.group)
+    if "fair_star" in names:
+        yield from _of_fair_star(judged, ranked)
+    if "foeir" in names:
+        yield from _of_foeir(judged, ranked, trials)
+
+
+def _of_fair_star(judged: Judged, ranked: Ranked) -> Iterator[tuple[Cell, Value]]:
     before, after = ranked.records.ranked(), fair_order(ranked)
     for name, order in ((BEGINNING, before), (FA_IR, after)):
         first = order[:TOP]
@@ -50,7 +61,20 @@ def cells(judged: Judged, ranked: Ranked) -> Iterator[tuple[Cell, Value]]:
         yield from rows(judged, name, changed, ranked.records.cost[first], ranked.records.group[first])
 
 
-def rows(judged: Judged, name: str, changed: Longs, cost: Floats, group: Ints) -> Iterator[tuple[Cell, Value]]:
+def _of_foeir(judged: Judged, ranked: Ranked, trials: int) -> Iterator[tuple[Cell, Value]]:
+    """Means over samples of 50. Points changed are those with another rank: FoEiR changes nobody's cost."""
+    rng, group, cost = np.random.default_rng(SEED), ranked.records.group, ranked.records.cost
+    found: dict[Cell, list[float]] = {}
+    for chosen in rankings.samples_of(rankings.Samples(ranked, rankings.SHORT, trials, {}), rng):
+        listed = Listed.of(cost[chosen], group[chosen] != ranked.reference)
+        ended = parity(listed).drawn(rng)
+        changed = np.bincount(group[chosen][ended[ended != listed.by_cost]], minlength=2)
+        for cell, value in rows(judged, FOEIR, changed, cost[chosen], group[chosen]):
+            found.setdefault(cell, []).append(value)
+    yield from ((cell, float(np.mean(values))) for cell, values in found.items())
+
+
+def rows(judged: Judged, name: str, changed: Longs, cost: Floats, group: Ints) -> Iterator[tuple[Cell, float]]:
     """Yields the cells of a method: by group, and of both together."""
     means = ratios.group_means(cost, group, 2)
     for number, each in enumerate(judged.people.groups):
@@ -61,8 +85,9 @@ def rows(judged: Judged, name: str, changed: Longs, cost: Floats, group: Ints) -
 
 def fair_order(ranked: Ranked) -> Longs:
     """Ranks the list ``(r,)`` by FA*IR; its first 400 are tested at the protected group's share of it."""
-    protected: Bools = ranked.records.group != ranked.reference
-    return fair_top(ranked.records.cost, protected, float(protected.mean()), top=TOP)
+    listed = Listed.of(ranked.records.cost, ranked.records.group != ranked.reference)
+    found: Longs = fair_star(listed, top=TOP).order[0]
+    return found
 
 
 def _refused(judged: Judged, constraint: str) -> Bools:

@@ -7,21 +7,23 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from tasks.counterfactuals.algorithm.recourse import targets
+from tasks.counterfactuals.algorithm.recourse.actions import make_actions
+from tasks.counterfactuals.algorithm.recourse.targets import Boundary
 from tasks.methods.raguel.algorithm.ranking.records import make_records
 from tasks.methods.raguel.algorithm.ranking.representation import representation
 from tasks.methods.raguel.algorithm.ranking.reranking import Reranking, rerank
-from tasks.methods.raguel.algorithm.recourse import targets
-from tasks.methods.raguel.algorithm.recourse.actions import make_actions
-from tasks.methods.raguel.algorithm.recourse.targets import Boundary
 from tasks.proof.lines import Cell, Value
 
 NAMES = ("A", "B", "C", "D")
+APPLICANTS = ((3.5, 6.0), (2.0, 1.0), (4.0, 4.0), (5.0, 4.0))
+"""Loan amount and duration."""
 _MEN, _WOMEN = 0, 1
 
 
 def cells() -> Mapping[Cell, Value]:
     """Returns costs and counterfactual points of the four, and their places after Algorithm 1."""
-    values = np.array([[3.5, 6.0], [2.0, 1.0], [4.0, 4.0], [5.0, 4.0]])
+    values = np.array(APPLICANTS)
     group = np.array([_MEN, _MEN, _WOMEN, _WOMEN], np.int32)
     actions, boundary = make_actions([0.5, 1.0], step=[0.05, 1.0]), Boundary(np.array([2.0, -1.0]), 0.0)
     found = targets.to_boundary(values, boundary, actions)

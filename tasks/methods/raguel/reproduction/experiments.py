@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tasks.methods.raguel.reproduction.hmda_series import PUBLISHED_SIZES
 from tasks.proof import published
+from tasks.proof.drawings import Drawing
 from tasks.proof.experiments import Compared, Experiment, Paper
 from tasks.proof.lines import Cell, Figure, Value
 from tasks.proof.published import NOT_RUN
@@ -27,6 +28,14 @@ PEOPLE: Mapping[str, Experiment] = {
     ),
 }
 EXAMPLE, SERIES = "example", "hmda"
+BASELINES = ("thresholds", "fair_star", "foeir", "ar", "mace")
+"""What the paper compares itself with: fairlearn's thresholds by group, fair rankings, and counterfactual sources."""
+
+TOLD_OTHERWISE = frozenset({"blocks_made_fair"})
+"""What ``unfair_blocks`` tells as well."""
+
+Obtained = tuple[dict[Cell, Value], list[Figure], tuple[Drawing, ...]]
+"""Cells, requirements on them, and drawings."""
 
 
 @dataclass(frozen=True)
@@ -35,37 +44,41 @@ class Experiments(Paper):
 
     name: ClassVar[str] = "raguel"
     experiments: ClassVar[Mapping[str, Experiment]] = {EXAMPLE: Experiment(), **PEOPLE, SERIES: Experiment()}
+    quick: ClassVar[Mapping[str, Any]] = {"records": 100_000, "trials": 2}
+    known_baselines: ClassVar[tuple[str, ...]] = BASELINES
 
     records: int = PUBLISHED_SIZES[-1]
     """Records of the longest list that is drawn."""
     trials: int = 10
     """Lists drawn of each length, as in the paper."""
+    samples: int = 50
+    """Samples of a list that FA*IR and FoEiR rank, as in the paper."""
+    baseline: tuple[str, ...] | None = None
+    """Baselines that are run; all if None."""
 
     def compared(self, dataset: str, data: Path, said: Mapping[str, Any]) -> Compared:
         """Runs a data set and returns figures of the paper, requirements on the default, and what is shown beside."""
-        asked, found = self._obtained(dataset, data)
-        figures = [figure for figure in published.figures(said, dataset) if self._reached(dataset, figure)]
+        figures = list(published.figures(said, dataset))
+        found, asked, drawings = self._obtained(dataset, data)
         for figure in figures:
-            found.setdefault(figure.cell, NOT_RUN)
+            found.setdefault(figure.cell, self._not_run(dataset))
         figures += asked
-        told = (cell for cell in found if cell.quantity != "blocks_made_fair")  # which "unfair_blocks" tells as well
-        return [*figures, *published.beside(figures, told)], found
+        told = (cell for cell in found if cell.quantity not in TOLD_OTHERWISE)
+        return Compared([*figures, *published.beside(figures, told)], found, drawings)
 
-    def _reached(self, dataset: str, figure: Figure) -> bool:
-        """Whether a figure is about a list that is not too long to be drawn here."""
-        return dataset != SERIES or not figure.cell.at or float(figure.cell.at[0]) <= self.records
-
-    def _obtained(self, dataset: str, data: Path) -> tuple[list[Figure], dict[Cell, Value]]:
-        """The requirements, and all cells that our code fills."""
-        if dataset == EXAMPLE:
-            from tasks.methods.raguel.reproduction import example
-
-            return [], dict(example.cells())
+    def _not_run(self, dataset: str) -> str:
+        """Why a figure has nothing of ours beside it."""
         if dataset == SERIES:
-            from tasks.methods.raguel.reproduction import series
+            return f"{NOT_RUN}: lists are drawn up to {self.records:,} records"
+        return f"{NOT_RUN}: the baseline was not asked for"
 
-            return list(series.figures(self.records)), dict(series.cells(self.records, self.trials))
-        return _of_people(judged(PEOPLE[dataset], data))
+    def _obtained(self, dataset: str, data: Path) -> Obtained:
+        """All cells that our code fills, the requirements on them, and drawings."""
+        if dataset == EXAMPLE:
+            return _of_example()
+        if dataset == SERIES:
+            return _of_series(self.records, self.trials)
+        return _of_people(dataset, judged(PEOPLE[dataset], data), self.baseline, self.samples)
 
 
 def judged(experiment: Experiment, data: Path, **overrides: str) -> "Judged":
@@ -77,9 +90,30 @@ def judged(experiment: Experiment, data: Path, **overrides: str) -> "Judged":
     return found
 
 
-def _of_people(found: "Judged") -> tuple[list[Figure], dict[Cell, Value]]:
-    from tasks.methods.raguel.reproduction import grid, lists, obtained
+def _of_example() -> Obtained:
+    from tasks.methods.raguel.reproduction import example, figures
 
-    laws = [law for who in lists.LISTS for law in grid.never_lower(lists.ranked(found, who), who)]
-    told = obtained.cells(found)
-    return [figure for figure, _ in laws], {**told, **{figure.cell: value for figure, value in laws}}
+    found = dict(example.cells())
+    return found, [], (figures.worked_example(found),)
+
+
+def _of_series(records: int, trials: int) -> Obtained:
+    from tasks.methods.raguel.reproduction import figures, series
+
+    found = dict(series.cells(records, trials))
+    asked = [*series.figures(records), *series.falling(found, records)]
+    return found, asked, figures.by_records(found, records)
+
+
+def _of_people(dataset: str, found: "Judged", baseline: tuple[str, ...] | None, samples: int) -> Obtained:
+    from tasks.methods.raguel.reproduction import figures, grid, lists, obtained
+
+    ranked = {who: lists.ranked(found, who) for who in lists.LISTS}
+    laws = [law for who in lists.LISTS for law in grid.never_lower(ranked[who], who)]
+    others = obtained.Others(frozenset(BASELINES if baseline is None else baseline), samples)
+    told = {**obtained.cells(found, others), **{figure.cell: value for figure, value in laws}}
+    asked = [figure for figure, _ in laws] + list(obtained.laws(told, others, dataset))
+    drawings = [figures.ratio_by_blocks(told)]
+    if dataset == "default-credit":
+        drawings.append(figures.block_shares(ranked[lists.ALL]))
+    return told, asked, tuple(drawings)

@@ -19,6 +19,9 @@ from tasks.proof.published import ASKED
 TOLERANCES: Final = (1 / 2, 1 / 3, 1 / 5, 1 / 8)
 BLOCKS: Final = (5, 10, 15, 20, 25, 30, 35)
 
+SHOWN: Final = 20
+"""Blocks of the paper's Figure 3."""
+
 ROUNDING: Final = 1e-9
 """By which a ratio may fall: a mean of the same costs in another order is not the same to the last bit."""
 
@@ -44,6 +47,15 @@ def unfair_blocks(ranked: Ranked, who: str) -> Iterator[tuple[Cell, Value]]:
             before, after = _unfair(ranked, held, ended)
             yield Cell("blocks_made_fair", who, at), float(before - after)
             yield Cell("unfair_blocks", who, at), f"{before} -> {after}"
+
+
+def unfair_counts(ranked: Ranked, who: str) -> Iterator[tuple[Cell, Value]]:
+    """Yields counts of unfair blocks before and after of 20 blocks, at each tolerance (Figure 3)."""
+    for tolerance in TOLERANCES:
+        held = ranked.held(tolerance)
+        before, after = _unfair(ranked, held, in_blocks(ranked, held, SHOWN))
+        yield Cell("unfair_before", who, (float(SHOWN), tolerance)), float(before)
+        yield Cell("unfair_after", who, (float(SHOWN), tolerance)), float(after)
 
 
 def in_blocks(ranked: Ranked, held: Representation, blocks: int) -> Reranked:

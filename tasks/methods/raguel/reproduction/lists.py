@@ -10,11 +10,11 @@ from typing import Final
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
+from tasks.counterfactuals.algorithm.recourse import targets
+from tasks.counterfactuals.algorithm.recourse.actions import Actions, make_actions
+from tasks.counterfactuals.algorithm.recourse.targets import Boundary
 from tasks.methods.raguel.algorithm.ranking.records import Records, make_records
 from tasks.methods.raguel.algorithm.ranking.representation import Representation, representation
-from tasks.methods.raguel.algorithm.recourse import targets
-from tasks.methods.raguel.algorithm.recourse.actions import Actions, make_actions
-from tasks.methods.raguel.algorithm.recourse.targets import Boundary
 from tasks.methods.raguel.reproduction.people import People
 from tasks.numerics.arrays import Bools, Floats, Longs
 

@@ -7,7 +7,8 @@ depth, of which an overall ratio is asked.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -15,9 +16,11 @@ import numpy as np
 from tasks.methods.raguel.algorithm.ranking import ratios
 from tasks.methods.raguel.algorithm.ranking.any_depth import rerank_any
 from tasks.methods.raguel.algorithm.ranking.blocks import BlockRules, rerank_blocks
+from tasks.methods.raguel.algorithm.ranking.quality import quality
 from tasks.methods.raguel.algorithm.ranking.representation import fair_blocks, representation
 from tasks.methods.raguel.algorithm.ranking.reranked import modified
 from tasks.methods.raguel.reproduction import hmda_series
+from tasks.numerics.arrays import Ints
 from tasks.proof.lines import Cell, Figure, Value
 from tasks.proof.published import ASKED
 
@@ -26,7 +29,8 @@ log = logging.getLogger("evenhand")
 SIZE: Final = 100
 """Records of a block."""
 REFERENCE, PROTECTED = 0, 1
-ONE_BORDER, ANY_DEPTH = "one border, t = 1/3", "any depth, t = 0.02"
+BEFORE, ONE_BORDER, ANY_DEPTH = "initial", "one border, t = 1/3", "any depth, t = 0.02"
+METRICS: Final = ("rkl_by_records", "rnd_by_records", "rrd_by_records")
 TOLERANCE: Final = 1 / 3
 CLOSE_TOLERANCE: Final = 0.02
 """Of the form that takes from any depth: what a block is off its share by is what the overall ratio is off by."""
@@ -36,11 +40,23 @@ LEAST_RECORDS: Final = 10_000
 
 
 def figures(most: int) -> Iterator[Figure]:
-    """Yields the overall ratio that is required of lists from 10,000 to ``most`` records."""
+    """Yields the overall ratio that is required of lists from 10,000 to ``most`` records.
+
+    The paper says of its ranking quality that it is high in the shortest lists and low in long ones (``falling``).
+    """
     for records in lengths(most):
         if records >= LEAST_RECORDS:
             cell = Cell("overall_ratio_after", ANY_DEPTH, (float(records),))
             yield Figure(ASKED, False, cell, LEAST, 0.0, at_least=True)
+
+
+def falling(found: Mapping[Cell, Value], most: int) -> Iterator[Figure]:
+    """Yields the ranking quality of the shortest lists, re-ranked, as the limit of that of the longest."""
+    first, last = lengths(most)[0], lengths(most)[-1]
+    for name, metric in product((ONE_BORDER, ANY_DEPTH), METRICS) if last > first else ():
+        limit = found[Cell(metric, name, (float(first),))]
+        if isinstance(limit, float):
+            yield Figure(ASKED, False, Cell(metric, name, (float(last),)), limit, 0.0, at_most=True)
 
 
 def lengths(most: int) -> list[int]:
@@ -66,11 +82,17 @@ def _told(length: int, seed: int) -> dict[tuple[str, str], float]:
         rerank_blocks(records, held, SIZE, BlockRules()),
         rerank_any(records, close, SIZE, BlockRules()),
     )
-    told = {("initial_ratio", "all"): ratios.overall(cost, group)}
+    told = {("initial_ratio", "all"): ratios.overall(cost, group), **_quality(BEFORE, group[records.ranked()])}
     for name, ended, bounds in ((ONE_BORDER, bordered, held), (ANY_DEPTH, anywhere, close)):
         block = np.zeros(length, np.int64) if ended.block is None else ended.block
         told["mean_block_ratio", name] = float(ratios.of_blocks(ended.cost, group, block).mean())
         told["overall_ratio_after", name] = ratios.overall(ended.cost, group)
         told["unfair_blocks_percent", name] = 100 * float((~fair_blocks(bounds, group, block)).mean())
         told["protected_modified_percent", name] = 100 * float(modified(records, ended)[group == PROTECTED].mean())
+        told |= _quality(name, group[ended.order])
     return told
+
+
+def _quality(name: str, group: Ints) -> dict[tuple[str, str], float]:
+    found = quality(group == PROTECTED)
+    return {(metric, name): float(getattr(found, metric[:3])) for metric in METRICS}

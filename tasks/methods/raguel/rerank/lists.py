@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from schemas.tables.applications import MODELS
 from schemas.tables.findings import AGGREGATES, TALLIES
 from schemas.terms import DecisionMaker, Refusal
+from tasks.counterfactuals.algorithm.recourse.targets import Targets
 from tasks.detection.problems import decided, explained_and_candidates
 from tasks.methods.raguel.algorithm import aggregates as raguel_aggregates
 from tasks.methods.raguel.algorithm import group_thresholds, lists
@@ -24,7 +25,6 @@ from tasks.methods.raguel.algorithm import targets as raguel_targets
 from tasks.methods.raguel.algorithm.lists import Ranked
 from tasks.methods.raguel.algorithm.offers import Applied, offers
 from tasks.methods.raguel.algorithm.ranking.records import make_records
-from tasks.methods.raguel.algorithm.recourse.targets import Targets
 from tasks.methods.raguel.algorithm.summary import ListSummary, Thresholded
 from tasks.methods.raguel.algorithm.targets import Found
 from tasks.methods.raguel.algorithm.units import Space, space_of
@@ -45,6 +45,11 @@ from tasks.scoring.refitting import Refits, refits
 METHOD = "raguel"
 
 _NEAREST = "costs lead to the nearest applicants decided on favourably, as there is no linear boundary to go to"
+_OF_SOURCE = {
+    "ar": "costs lead to the points of actionable recourse, as methods.raguel.source asks",
+    "mace": "costs lead to the points of least total change (MACE), as methods.raguel.source asks",
+    "nearest": "costs lead to the nearest applicants decided on favourably, as methods.raguel.source asks",
+}
 _ONE_SIDED = "some group has outcomes of one kind only, so that no threshold can be chosen for it"
 
 _THRESHOLDS: dict[str, group_thresholds.Constraint] = {
@@ -178,7 +183,7 @@ def _of_case(
     aggregates = ratios(rows.decided, cost, space, case.grouped, settings.model, settings.raguel, level)
     if not len(kept):
         return placed, tallies, aggregates
-    told, applied = _told(rows, space, found, kept, case.grouped, settings)
+    told, applied = _told(rows, space, found, kept, case.grouped, settings, rng)
     for number in np.unique(told.group).tolist():
         tallies += [replace(t, group=number) for t in raguel_tallies.tallies(told, number)]
         aggregates += raguel_aggregates.aggregates(told, number, settings.raguel, settings.bootstrap.draws, rng)
@@ -189,9 +194,11 @@ def _found(rows: _Rows, space: Space, settings: RerankSettings) -> Found:
     """The counterfactual points of the rows to be ranked."""
     values = space.values(rows.maker.inputs.x)
     here, boundaries = values[rows.wanted], rows.maker.boundaries(space)
-    if boundaries is not None:
-        fold = rows.maker.fold[rows.wanted]
+    source, fold = settings.raguel.source, rows.maker.fold[rows.wanted]
+    if boundaries is not None and source == "exact":
         return raguel_targets.to_boundaries(here, fold, boundaries, space.actions, settings.raguel)
+    if boundaries is not None and source != "nearest":
+        return raguel_targets.of_source(here, fold, boundaries, space.actions, values, source)
     candidates = np.flatnonzero(rows.candidate)
     favours = None if rows.maker.answers is None else _favours(rows, space)
     found = raguel_targets.to_nearest(here, values[candidates], space.actions, settings.raguel.asked, favours)
@@ -229,7 +236,13 @@ def _unreached(found: Found, group: Ints) -> list[Tally]:
 
 
 def _told(
-    rows: _Rows, space: Space, found: Found, kept: Longs, grouped: Grouped, settings: RerankSettings
+    rows: _Rows,
+    space: Space,
+    found: Found,
+    kept: Longs,
+    grouped: Grouped,
+    settings: RerankSettings,
+    rng: np.random.Generator,
 ) -> tuple[ListSummary, Applied]:
     """The list of the rows that are ranked, re-ranked in every way."""
     row, reached = rows.wanted[kept], found.targets
@@ -239,7 +252,7 @@ def _told(
     records = make_records(values, targets, group, space.actions, found.boundary, asked.together)
     sizes = lists.block_sizes(len(row), asked, None if rows.bands is None else rows.bands[row])
     ranked = Ranked(records, len(grouped.groups), grouped.reference, sizes)
-    orders, unfavourable = tuple(lists.orders(ranked, asked)), ~rows.favourable[row]
+    orders, unfavourable = tuple(lists.orders(ranked, asked, rng)), ~rows.favourable[row]
     gains = {each.name: _gains(rows, space, row, each.values - values) for each in orders}
     told = ListSummary(
         ranked=ranked,
@@ -251,9 +264,16 @@ def _told(
         offers_confirmed={each.name: applied.offers_confirmed(each, gains[each.name], unfavourable) for each in orders},
         cells=tuple(lists.grid(ranked, asked)),
         thresholded=tuple(_thresholded(rows, row, grouped, settings.seed)),
-        note=_NEAREST if found.by == "nearest" else "",
+        note=_note(rows, found.by),
     )
     return told, applied
+
+
+def _note(rows: _Rows, by: str) -> str:
+    """What qualifies the costs of a list; empty where they are exact ones to a boundary."""
+    if by == "nearest" and rows.maker.linear is None:
+        return _NEAREST
+    return _OF_SOURCE.get(by, "")
 
 
 def _gains(rows: _Rows, space: Space, row: Longs, moved: Floats) -> Floats:

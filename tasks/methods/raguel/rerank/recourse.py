@@ -14,8 +14,8 @@ from scipy.special import logit
 from schemas.audit.column import Recourse
 from schemas.audit.model import Model, TakenAs
 from schemas.terms import Constraint, DecisionMaker, Kind
+from tasks.counterfactuals.algorithm.recourse.targets import Boundary
 from tasks.methods.raguel.algorithm.offers import Answers
-from tasks.methods.raguel.algorithm.recourse.targets import Boundary
 from tasks.methods.raguel.algorithm.units import Attribute, Space
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.attributions.linear import Linear

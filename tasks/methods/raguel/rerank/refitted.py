@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from schemas.audit.model import Model
+from tasks.counterfactuals.algorithm.recourse.targets import Boundary
 from tasks.methods.raguel.algorithm import cost_ratio
 from tasks.methods.raguel.algorithm import targets as raguel_targets
 from tasks.methods.raguel.algorithm.cost_ratio import Costs
-from tasks.methods.raguel.algorithm.recourse.targets import Boundary
 from tasks.methods.raguel.algorithm.units import Space
 from tasks.methods.raguel.rerank.recourse import above
 from tasks.methods.raguel.settings import RaguelSettings
@@ -23,6 +23,7 @@ from tasks.preprocessing.groups import Grouped
 from tasks.scoring.refitting import Refits
 
 NO_BOUNDARY = "costs are to other applicants, as there is no linear boundary to go to"
+OTHER_SOURCE = "methods.raguel.source is {source}, whose points are not found again in resamples"
 NOT_ASKED = "methods.raguel.refits is 0"
 NOT_FITTED = "a model of the kind {kind} is not fitted again"
 
@@ -93,6 +94,8 @@ def _why(decided: Decided, model: Model, settings: RaguelSettings) -> str:
         return NOT_ASKED
     if not decided.linear:
         return NO_BOUNDARY
+    if settings.source != "exact":
+        return OTHER_SOURCE.format(source=settings.source)
     fitted_here = model.rule is None and model.file is None
     return NOT_FITTED.format(kind=model.kind) if fitted_here and decided.refits is None else ""
 

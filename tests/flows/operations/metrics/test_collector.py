@@ -15,6 +15,8 @@ from flows.outcome.alerts import record
 from flows.outcome.alerts.record import Alert, Outcome
 from flows.outcome.ending import Ending, Name
 from flows.outcome.words.plain import roughly
+from flows.partitions.attempts.recorder import Recorder, recorded
+from flows.supervision.failures import Ended, note_failure
 from flows.supervision.presence import at_work
 from schemas.errors import InfrastructureError, SpecError
 from tasks.lake.store import Lake
@@ -61,6 +63,24 @@ def test_alerts_runs_at_work_and_runs_that_cannot_be_read_are_counted(tmp_path: 
     assert of(found, "evenhand_runs_at_work") == 1
     assert of(found, "evenhand_runs_unreadable") == 1
     assert of(found, "evenhand_run_seconds_count", dataset="loans") == 1, "and the others are told"
+
+
+def test_audits_and_years_that_came_to_no_run_are_counted(tmp_path: Path) -> None:
+    lake = lake_of_runs(tmp_path / "lake")
+    note_failure(lake, "loans", "2023", Ended.FAILED, "Data quality")
+    note_failure(lake, "loans", "2023", Ended.INTERRUPTED, "Crashed")
+    collector = LakeCollector(lake)
+    assert of(figures(collector), "evenhand_runs_total", dataset="loans", state="failed") == 1
+    note_failure(lake, "loans", "2023", Ended.FAILED, "Spec")
+    (lake.root / "failures" / "odd.json").write_text("{}")
+    for _ in range(2):  # killed: its record says that it runs, and nobody holds its lock
+        Recorder(lake, "history", 2019)
+    found = figures(collector)
+    assert of(found, "evenhand_runs_total", dataset="loans", state="failed") == 2
+    assert of(found, "evenhand_runs_total", dataset="loans", state="interrupted") == 1
+    assert of(found, "evenhand_runs_total", dataset="history", state="interrupted") == 2
+    with recorded(lake, "history", 2019):
+        assert of(figures(collector), "evenhand_runs_total", dataset="history", state="interrupted") == 2
 
 
 def test_a_run_of_one_partition_has_no_checks_of_its_own(tmp_path: Path) -> None:

@@ -105,6 +105,20 @@ def test_a_name_that_is_none_is_answered_with_the_nearest_and_no_server_with_the
     assert "PREFECT_API_URL" in done.stderr
 
 
+def test_a_season_that_is_more_than_a_hundred_days_away_is_not_overdue(client: Any) -> None:
+    from prefect.client.schemas.schedules import CronSchedule
+
+    now = datetime.now(UTC)
+    for days, overdue in ((120, ""), (50, "the server has planned no run: evenhand doctor")):
+        day = now + timedelta(days=days)
+        season = CronSchedule(cron=f"0 7 {day.day} {day.month} *", timezone="America/New_York")
+        with deployed(client, season) as (name, deployment):
+            for run in runs(client, deployment):
+                client.delete_flow_run(run.id)
+            found = next(each for each in planned(client, now) if each.name == f"{name}-slug")
+            assert (found.next[:10], found.overdue) == (f"{day.year}-{day.month:02}-{day.day:02}", overdue)
+
+
 def test_of_several_late_runs_the_newest_stays(client: Any, lake: Lake) -> None:
     from prefect.client.schemas.schedules import IntervalSchedule
 

@@ -3,8 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
-from lake_of_runs import NEW, OLD, lake_of_runs
+from lake_of_runs import NEW, OLD, OTHER, lake_of_runs
 
+from flows.operations.listing import listed
+from flows.operations.retention.removals import Keeping, leaving
 from flows.runs.index import last_run, runs_of, standing
 from tasks.lake import log
 
@@ -32,3 +34,19 @@ def test_an_entry_is_read_once_and_a_new_one_is_seen(tmp_path: Path) -> None:
     assert NEW in before
     log.append(lake, "run published", run=NEW)
     assert log.published(lake)[NEW] > before[NEW]
+
+
+def test_what_is_listed_and_what_is_removed_go_by_the_log_too(tmp_path: Path) -> None:
+    lake = lake_of_runs(tmp_path / "lake")
+    log.append(lake, "run published", run=NEW)
+    log.append(lake, "run published", run=OLD)
+    assert [each.run for each in listed(lake, "loans")] == [OLD, NEW]
+    assert [run.run for run in leaving(lake, runs_of(lake), Keeping(1))] == [NEW]
+
+
+def test_runs_of_before_the_log_are_in_the_order_of_the_clock_and_before_all_others(tmp_path: Path) -> None:
+    lake = lake_of_runs(tmp_path / "lake")
+    log.append(lake, "note", run=NEW, by="A. Nalyst", text="begins the log, which enters the runs by their names")
+    assert [each.run for each in listed(lake)] == [NEW, OTHER, OLD]
+    log.append(lake, "run published", run=OLD)
+    assert [each.run for each in listed(lake)] == [OLD, NEW, OTHER]

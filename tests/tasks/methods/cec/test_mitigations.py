@@ -60,11 +60,23 @@ def test_drawn_and_mixed_decisions_have_no_logit_and_say_so(data):
     assert (threshold_optimizer(split, SMALL).predicted == drawn.predicted).all()
 
 
-def test_what_no_library_has_is_a_row_with_its_reason(data):
-    found = disparate_impact_remover(data[0], SMALL)
-    assert found.predicted is None
-    assert "no kept library" in found.reason
-    assert "disparate_impact_remover" in MITIGATIONS
+def test_the_remover_decides_on_inputs_that_are_repaired_by_group(data):
+    split, label = data
+    found = disparate_impact_remover(split, SMALL)
+    seen = found.repair.of(split.test_inputs, split.test_protected)
+    assert (predict(found.net, seen) == found.scores).all()
+    assert (found.predicted == (found.scores >= 0)).all()
+    assert (found.predicted == label).mean() > 0.6
+    assert found.reason == ""
+    nothing = disparate_impact_remover(split, SMALL, level=0.0)
+    assert (nothing.scores == unconstrained(split, SMALL).scores).all()
+
+
+def test_of_one_group_nothing_is_repaired_and_the_reason_is_given(data):
+    split, _ = data
+    found = disparate_impact_remover(replace(split, protected=np.zeros_like(split.protected)), SMALL)
+    assert (found.predicted, found.net) == (None, None)
+    assert "one group" in found.reason
 
 
 def test_the_spec_knows_the_mitigations_by_the_names_they_have_here():

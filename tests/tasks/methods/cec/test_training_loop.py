@@ -10,7 +10,7 @@ from schemas.errors import DataQualityError, IntegrityError
 from tasks.ingest.synthetic.algorithm.consistent_lending import SyntheticLending, generate
 from tasks.methods.cec.algorithm.training.folds import Population, evaluate, split
 from tasks.methods.cec.algorithm.training.frontier import ablation, lambda_grid, non_dominated
-from tasks.methods.cec.algorithm.training.performance import performance
+from tasks.metrics.compare.algorithm.performance import performance
 from tasks.numerics.networks.settings import NetSettings, TrainingSettings
 from tasks.numerics.networks.training import DivergedError, TrainingRows, train
 

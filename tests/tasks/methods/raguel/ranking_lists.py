@@ -5,11 +5,11 @@ import math
 import numpy as np
 from ranking_in_loops import World, cost_to_boundary
 
+from tasks.counterfactuals.algorithm.recourse import targets
+from tasks.counterfactuals.algorithm.recourse.actions import make_actions
+from tasks.counterfactuals.algorithm.recourse.targets import Boundary
 from tasks.methods.raguel.algorithm.ranking.records import make_records
 from tasks.methods.raguel.algorithm.ranking.representation import representation
-from tasks.methods.raguel.algorithm.recourse import targets
-from tasks.methods.raguel.algorithm.recourse.actions import make_actions
-from tasks.methods.raguel.algorithm.recourse.targets import Boundary
 
 KINDS = ("boundary", "bounded", "common", "given")
 

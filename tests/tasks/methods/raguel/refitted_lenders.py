@@ -12,9 +12,9 @@ import numpy as np
 from scipy.special import expit, logit
 
 from schemas.audit.model import Model
+from tasks.counterfactuals.algorithm.recourse.targets import Boundary, to_boundary
 from tasks.methods.raguel.algorithm.cost_ratio import Costs, errors_of_draws, errors_of_rows
 from tasks.methods.raguel.algorithm.cost_ratio import ratios as of_means
-from tasks.methods.raguel.algorithm.recourse.targets import Boundary, to_boundary
 from tasks.methods.raguel.algorithm.units import Attribute, Space, space_of
 from tasks.methods.raguel.rerank import refitted
 from tasks.methods.raguel.settings import RaguelSettings

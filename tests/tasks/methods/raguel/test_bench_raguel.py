@@ -5,8 +5,8 @@ import pytest
 from conftest import SHARED, evenhand
 
 from schemas.errors import SpecError
-from tasks.methods.raguel.algorithm.recourse.actions import make_actions
-from tasks.methods.raguel.algorithm.recourse.targets import Boundary
+from tasks.counterfactuals.algorithm.recourse.actions import make_actions
+from tasks.counterfactuals.algorithm.recourse.targets import Boundary
 from tasks.methods.raguel.bench import bench as bench_raguel
 from tasks.methods.raguel.bench import work as raguel_stages
 from tasks.methods.raguel.bench.bench import EVERYBODY

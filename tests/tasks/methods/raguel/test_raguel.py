@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ranking_in_loops import fairly_represented, ratio
 
+from tasks.counterfactuals.algorithm.recourse.actions import make_actions
+from tasks.counterfactuals.algorithm.recourse.permitted import nearest_permitted
+from tasks.counterfactuals.algorithm.recourse.targets import Boundary
 from tasks.methods.raguel.algorithm import aggregates as raguel_aggregates
 from tasks.methods.raguel.algorithm import detection as raguel
 from tasks.methods.raguel.algorithm import lists, targets
 from tasks.methods.raguel.algorithm import tallies as raguel_tallies
 from tasks.methods.raguel.algorithm.lists import Ranked
 from tasks.methods.raguel.algorithm.ranking.records import of_costs
-from tasks.methods.raguel.algorithm.recourse.actions import make_actions
-from tasks.methods.raguel.algorithm.recourse.permitted import nearest_permitted
-from tasks.methods.raguel.algorithm.recourse.targets import Boundary
 from tasks.methods.raguel.algorithm.summary import ListSummary, Thresholded
 from tasks.methods.raguel.algorithm.units import Attribute, space_of
 from tasks.methods.raguel.settings import RaguelSettings
@@ -182,7 +182,7 @@ def told_of(cost, group, asked, thresholded=()):
     records = of_costs(np.asarray(cost, float), np.asarray(group, np.int32))
     groups = int(max(group)) + 1
     ranked = Ranked(records, groups, 0, lists.block_sizes(len(cost), asked, None))
-    orders = tuple(lists.orders(ranked, asked))
+    orders = tuple(lists.orders(ranked, asked, np.random.default_rng(0)))
     nothing = np.full(len(cost), np.nan)
     empty = raguel_offers_none(len(cost))
     return ListSummary(
@@ -253,7 +253,7 @@ class TestLists:
         rng = np.random.default_rng(3)
         group = np.sort(rng.integers(0, 2, 24)).astype(np.int32)
         ranked = Ranked(of_costs(np.arange(24.0), group), 2, 0, sizes)
-        for order in lists.orders(ranked, ASKED):
+        for order in lists.orders(ranked, ASKED, np.random.default_rng(0)):
             assert sorted(order.rank.tolist()) == list(range(1, 25))
             assert np.bincount(order.block).tolist() == np.bincount(ranked.block).tolist()
 

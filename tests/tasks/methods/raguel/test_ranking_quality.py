@@ -1,6 +1,5 @@
-"""rND, rKL and rRD by hand and against the worst ranking by dynamic programming; FA*IR against all coin tosses."""
+"""rND, rKL and rRD by hand and against the worst ranking by dynamic programming."""
 
-import itertools
 import math
 
 import numpy as np
@@ -8,9 +7,7 @@ import pytest
 from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom
 
-from tasks.methods.raguel.algorithm.ranking.fair_top import failing, fair_top, needed
 from tasks.methods.raguel.algorithm.ranking.quality import MAJORITY, ONE_GROUP, TOO_SHORT, quality
 
 QUICK = settings(deadline=None, max_examples=examples(60))
@@ -91,43 +88,3 @@ def test_what_is_not_defined_has_a_reason_and_no_value(protected, reason):
     found = quality(protected)
     assert found.reason == reason
     assert np.isnan([found.rnd, found.rkl, found.rrd]).all()
-
-
-def test_the_chance_to_fail_is_that_of_all_tosses():
-    wanted, share = np.array([0, 0, 1, 1, 1, 2, 2, 3]), 0.4
-    chance = 0.0
-    for tosses in itertools.product((0, 1), repeat=len(wanted)):
-        if (np.cumsum(tosses) < wanted).any():
-            chance += share ** sum(tosses) * (1 - share) ** (len(tosses) - sum(tosses))
-    assert failing(wanted, share) == pytest.approx(chance)
-
-
-def test_alpha_is_lowered_until_a_ranking_at_random_fails_as_often_as_asked_for():
-    wanted = needed(100, 0.3, 0.15)
-    assert 0.1 < failing(wanted, 0.3) <= 0.15
-    uncorrected = binom.ppf(0.15, np.arange(1, 101), 0.3)
-    assert failing(uncorrected.astype(int), 0.3) > 0.3
-    assert (wanted <= uncorrected).all()
-    assert (np.diff(wanted) >= 0).all()
-
-
-@QUICK
-@given(
-    n=st.integers(1, 60), share=st.sampled_from([0.2, 0.5]), seed=st.integers(0, 10**6), top=st.sampled_from([None, 20])
-)
-def test_the_top_has_enough_and_both_groups_keep_their_order(n, share, seed, top):
-    rng = np.random.default_rng(seed)
-    cost, protected = rng.integers(0, 5, n).astype(float), rng.random(n) < share
-    order = fair_top(cost, protected, share, top=top)
-    assert sorted(order.tolist()) == list(range(n))
-    wanted = needed(min(top or n, n), share, 0.15)
-    held = np.cumsum(protected[order])[: len(wanted)]
-    assert ((held >= wanted) | (held == protected.sum())).all()
-    for kind in (True, False):
-        mine = [(cost[i], i) for i in order if protected[i] == kind]
-        assert mine == sorted(mine)
-
-
-def test_a_list_that_is_fair_already_is_the_list_by_cost():
-    cost, protected = np.arange(30.0), np.arange(30) % 2 == 0
-    assert fair_top(cost, protected, 0.5).tolist() == list(range(30))

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from ranking_in_loops import cost_to_boundary
 
 from schemas.errors import SpecError
-from tasks.methods.raguel.algorithm.recourse import targets
-from tasks.methods.raguel.algorithm.recourse.actions import make_actions
-from tasks.methods.raguel.algorithm.recourse.stepped import in_steps
-from tasks.methods.raguel.algorithm.recourse.targets import Boundary
+from tasks.counterfactuals.algorithm.recourse import targets
+from tasks.counterfactuals.algorithm.recourse.actions import make_actions
+from tasks.counterfactuals.algorithm.recourse.stepped import in_steps
+from tasks.counterfactuals.algorithm.recourse.targets import Boundary
 
 QUICK = settings(deadline=None, max_examples=examples(60))
 LOAN = Boundary(np.array([2.0, -1.0]), 0.0)

@@ -3,6 +3,7 @@
 import gzip
 import json
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,8 @@ from conftest import REPOSITORY, SHARED, loans, spec_of
 from schemas.artifact import Partition
 from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
+from tasks.baselines.algorithm.rankings.registry import RANKINGS
+from tasks.baselines.algorithm.sources.registry import SOURCES
 from tasks.lake.store import Lake
 from tasks.methods.raguel.algorithm.ranking import ratios
 from tasks.methods.raguel.settings import RaguelSettings
@@ -271,6 +274,47 @@ class TestMeasures:
         assert ratio["value"].isna().all()
         assert (ratio["reason"] == "there is one group only, and nobody to compare it with").all()
         assert found["offers"].empty
+
+
+@pytest.mark.parametrize("source", ["ar", "mace", "nearest"])
+def test_points_can_come_from_another_paper_s_system(kept: Path, source: str) -> None:
+    found = audited(asked(kept, {"source": source}, methods__raguel__refits="5"))
+    own = of_model(found)
+    assert set(own["found_by"]) == {source}
+    reached = own[own["refusal"].isna()]
+    assert len(reached) > 30
+    assert (reached["cost"] > 0).all()
+    assert reached["confirmed"].mean() > 0.9
+    ratio = values(found, "ratio_of_costs").query("decision_maker == 'model' and order.isna() and over.isna()")
+    assert ratio["reason"].str.contains("as methods.raguel.source asks").all()
+    known = values(found, "recourse_cost_reference_over_group").query("decision_maker == 'model'")
+    assert known["reason"].str.contains(f"methods.raguel.source is {source}").any()
+
+
+@pytest.mark.parametrize("order", ["fair_star", "foeir"])
+def test_the_whole_list_can_be_ranked_by_another_paper_s_system(kept: Path, order: str) -> None:
+    found = audited(asked(kept, {"order": order}))
+    assert set(found["reranked"]["order"]) == {order, "blocks"}
+    own = of_model(found, order)
+    ranked = own[own["refusal"].isna()]
+    assert sorted(ranked["rank_after"]) == list(range(1, len(ranked) + 1))
+    assert (ranked["cost_after"] == ranked["cost"]).all()
+    assert ranked["attained"].isna().all()
+    assert found["offers"].query("order == @order").empty
+    assert {order, "blocks", "fa_ir"} <= set(values(found, "rnd")["order"].dropna())
+    assert set(found["findings"]["verdict"]) <= {"rank_kept", "rank_changed", "not_tested"}
+
+
+@pytest.mark.parametrize(("key", "known"), [("source", "'exact', 'ar', 'mace' or 'nearest'"), ("order", "foeir")])
+def test_unknown_systems_are_refused_with_the_known_ones(kept: Path, key: str, known: str) -> None:
+    with pytest.raises(SpecError, match=known):
+        asked(kept, {key: "dice"})
+
+
+def test_the_spec_knows_systems_of_the_registries_alone() -> None:
+    fields = RaguelSettings.model_fields
+    assert set(get_args(fields["source"].annotation)) <= set(SOURCES)
+    assert set(get_args(fields["order"].annotation)) - {"raguel"} <= set(RANKINGS)
 
 
 def test_an_audit_keeps_its_declarations_and_its_measures_are_known(kept: Path, tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ from ranking_lists import KINDS, check_offers, drawn
 from test_recourse_costs import APPLICANTS, LOAN
 
 from schemas.errors import SpecError
+from tasks.counterfactuals.algorithm.recourse import targets
+from tasks.counterfactuals.algorithm.recourse.actions import make_actions
 from tasks.methods.raguel.algorithm.ranking import ratios, representation, reranked
 from tasks.methods.raguel.algorithm.ranking.records import make_records, of_costs
 from tasks.methods.raguel.algorithm.ranking.reranking import Reranking, rerank
-from tasks.methods.raguel.algorithm.recourse import targets
-from tasks.methods.raguel.algorithm.recourse.actions import make_actions
 
 QUICK = settings(deadline=None, max_examples=examples(80))
 A, B, C, D = range(4)

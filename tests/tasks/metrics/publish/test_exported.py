@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.artifact import Artifact
-from schemas.audit.limits import Bootstrap, Limits, Verdicts
-from schemas.audit.spec import Disclosure, Earlier, Protected
+from schemas.audit.limits import Bootstrap, Disclosure, Earlier, Limits, Verdicts
+from schemas.audit.spec import Protected
 from schemas.tables.applications import APPLICATIONS, DECISIONS, MEMBERSHIPS, MISSINGNESS, REFUSALS
 from schemas.tables.publication import EARLIER, HANDED_ON, PUBLICATION, PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL
 from schemas.tables.published import PUBLISHED_MEASURES, PUBLISHED_VERDICTS

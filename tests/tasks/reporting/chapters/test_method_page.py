@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from schemas.audit.spec import Disclosure
+from schemas.audit.limits import Disclosure
 from schemas.tables.verdicts import QUESTIONS, STATES
 from schemas.terms import Theory
 from tasks.pipeline.registry import METHODS

@@ -269,3 +269,16 @@ def test_what_the_year_lacks_stands_before_all_parts():
     columns, groups = page(asked.model_copy(update={"source": source})).notices
     assert columns.text.startswith(f"The data of {asked.year} do not have history, which the audit asks for.")
     assert groups.text == f"In the data of {asked.year} nobody belongs to race: Asian."
+
+
+def test_columns_that_tell_the_decision_are_a_notice_with_what_to_make_sure_of():
+    rows = (
+        {"feature": "rate", "tells": "filled_in", "n": 500, "auc": 0.795, "allowed": False},
+        {"feature": "amount", "tells": "value", "n": 500, "auc": None, "allowed": True},
+    )
+    [notice] = [each for each in page(published_leakage=rows).notices if each.title == "Columns that tell the decision"]
+    assert notice.text == (
+        "Whether rate is filled in tells the decision with an AUC of 0.80. Amount alone tells the decision; how "
+        "well is withheld; the spec allows it. Make sure that applicants, and not the decision, gave these values."
+    )
+    assert "Columns that tell the decision" not in [each.title for each in page().notices]

@@ -13,7 +13,7 @@ from tasks.methods.cec.algorithm.score import REGIMES
 from tasks.methods.cec.algorithm.training.frontier import non_dominated
 from tasks.methods.cec.algorithm.training.held_out import Consistency
 from tasks.methods.cec.algorithm.training.models import Model, Trial
-from tasks.methods.cec.algorithm.training.performance import Performance
+from tasks.metrics.compare.algorithm.performance import Performance
 from tasks.numerics.results import Aggregate
 from tasks.numerics.statistics.distributions import Parameters
 

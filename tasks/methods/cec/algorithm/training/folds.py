@@ -16,7 +16,7 @@ from torch import nn
 
 from schemas.errors import DataQualityError
 from tasks.methods.cec.algorithm.training.frontier import Variant
-from tasks.methods.cec.algorithm.training.performance import Performance, performance
+from tasks.metrics.compare.algorithm.performance import Performance, performance
 from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.determinism import one_thread
 from tasks.numerics.networks.checkpoint import Keeper

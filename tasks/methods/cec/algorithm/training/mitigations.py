@@ -1,9 +1,9 @@
-"""Mitigations that consistency training is compared with, all from fairlearn and all on the same net.
+"""Mitigations that consistency training is compared with, all on the same net, and all but one from fairlearn.
 
 Hardt et al. (2016) as ``ThresholdOptimizer``, Agarwal et al. (2018) as ``ExponentiatedGradient``, Zhang et al. (2018)
 as ``AdversarialFairnessClassifier``. The paper does not describe its Lagrangian baseline; ``GridSearch``, which tries
-Lagrange multipliers of the same constraints and keeps one net, stands for it. No maintained library has the disparate
-impact remover, so its row has only that reason.
+Lagrange multipliers of the same constraints and keeps one net, stands for it. The disparate impact remover (Feldman et
+al. 2015) is our own, ``repair``: the one kept library that has it needs a second framework of networks to be imported.
 
 A mitigation that ends in one net has a logit and can be explained; a randomised one, or a mixture of nets, cannot.
 """
@@ -22,13 +22,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from torch import nn
 
 from tasks.methods.cec.algorithm.training.folds import predict
+from tasks.methods.cec.algorithm.training.repair import Repair
 from tasks.numerics.arrays import Bools, Floats
 from tasks.numerics.determinism import one_thread
 from tasks.numerics.networks.net import build
 from tasks.numerics.networks.settings import TrainingSettings
 from tasks.numerics.networks.training import UNMATCHED, TrainingRows, train
 
-NO_REMOVER: Final = "no kept library offers the disparate impact remover"
+ONE_GROUP: Final = "the training rows are of one group: there is nothing to repair"
 _DRAWN: Final = "decisions are drawn from thresholds of each group: there is no logit to explain"
 _MIXED: Final = "decisions are drawn from a mixture of nets: there is no one logit to explain"
 
@@ -60,6 +61,8 @@ class Mitigated:
     """The net whose logit decides."""
     reason: str
     """Why there is no net, and so no consistency; empty where there is one."""
+    repair: Repair | None = None
+    """How inputs are changed by group before the net sees them; None where it takes them as they are."""
 
 
 class NetClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -158,9 +161,17 @@ def adversarial(split: Split, settings: TrainingSettings, weight: float = 1.0) -
     return _decided_by(net.eval(), split)
 
 
-def disparate_impact_remover(_split: Split, _settings: TrainingSettings) -> Mitigated:
-    """Not available (Feldman et al. 2015): a row with its reason."""
-    return Mitigated(None, None, None, NO_REMOVER)
+def disparate_impact_remover(split: Split, settings: TrainingSettings, level: float = 1.0) -> Mitigated:
+    """The net on inputs that are repaired by group (Feldman et al. 2015); it must be told whose inputs it is given."""
+    if split.protected.all() or not split.protected.any():
+        return Mitigated(None, None, None, ONE_GROUP)
+    repair = Repair.fitted(split.inputs, split.protected, level)
+    repaired = replace(
+        split,
+        inputs=repair.of(split.inputs, split.protected),
+        test_inputs=repair.of(split.test_inputs, split.test_protected),
+    )
+    return replace(unconstrained(repaired, settings), repair=repair)
 
 
 MITIGATIONS: Final[dict[str, Callable[[Split, TrainingSettings], Mitigated]]] = {

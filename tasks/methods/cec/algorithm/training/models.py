@@ -19,8 +19,8 @@ from tasks.methods.cec.algorithm.training.folds import Fold
 from tasks.methods.cec.algorithm.training.frontier import Variant, ablation, lambda_grid
 from tasks.methods.cec.algorithm.training.held_out import Bridge, Consistency, Lending
 from tasks.methods.cec.algorithm.training.mitigations import Split
-from tasks.methods.cec.algorithm.training.performance import Performance, performance
 from tasks.methods.cec.settings import CecSettings, CecTraining
+from tasks.metrics.compare.algorithm.performance import Performance, performance
 from tasks.numerics.arrays import Bools, Ints
 from tasks.numerics.networks.checkpoint import Keeper
 from tasks.numerics.networks.parameters import Network, of_module
@@ -58,7 +58,7 @@ class Trial:
     reason: str = ""
     """Why one of the two is missing."""
     net: Network | None = None
-    """As it is to be kept: it takes inputs in the user's units. Nets of the grid are not kept."""
+    """As it is to be kept: it takes inputs in the user's units. Nets of the grid, and on repaired inputs, are not."""
 
 
 def models(training: CecTraining) -> tuple[Model, ...]:
@@ -197,6 +197,9 @@ def _mitigated(
     measured = performance(label[held], group[held], found.predicted, found.scores)
     if found.net is None:
         return Trial(Model(name), fold.number, len(held), measured, None, found.reason)
+    if found.repair is not None:  # explained by what the net is given, and not kept: it takes no inputs as handed in
+        seen = replace(fold, inputs=found.repair.of(fold.inputs, group))
+        return Trial(Model(name), fold.number, len(held), measured, bridge.consistency(found.net, seen))
     return _explained(bridge, fold, Model(name), measured, found.net)
 
 

@@ -4,22 +4,24 @@ Algorithm 1 prints the likelihood with the sign of an ascent and descends; the l
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.utils import parametrize, skip_init
 
 from schemas.errors import DataQualityError
 from tasks.methods.gcfn.algorithm.fair_prediction.inputs import Applicants
 from tasks.methods.gcfn.algorithm.fair_prediction.settings import PredictorSettings, Worst
 from tasks.numerics.arrays import Floats
 from tasks.numerics.determinism import INITIAL, chosen_device, draws, one_thread
-
-_AT_ONCE = 65_536
-"""Rows that are scored together."""
+from tasks.numerics.networks.perceptron import (
+    perceptron,
+    probabilities,
+    require_both_labels,
+    require_finite,
+    unbound,
+)
 
 
 @dataclass(frozen=True)
@@ -33,13 +35,13 @@ class Predictor:
 
     def scores(self, applicants: Applicants) -> Floats:
         """Probability of the label, ``(n,)``."""
-        return _sigmoid(self.net, np.hstack([applicants.covariates, applicants.mediators]))
+        return probabilities(self.net, np.hstack([applicants.covariates, applicants.mediators]))
 
     def imagined_scores(self, applicants: Applicants) -> Floats:
         """The same in the other categories, ``(s, k - 1, n)``."""
         s, others, n, _ = applicants.imagined.shape
         found = [
-            _sigmoid(self.net, np.hstack([applicants.covariates, values]))
+            probabilities(self.net, np.hstack([applicants.covariates, values]))
             for network in applicants.imagined
             for values in network
         ]
@@ -60,7 +62,7 @@ def train(applicants: Applicants, settings: PredictorSettings) -> Predictor:
     _check(applicants, settings)
     device = chosen_device(settings.device)
     widths = (applicants.covariates.shape[1] + applicants.mediators.shape[1], *settings.hidden, 1)
-    net = _net(widths, settings.lipschitz, draws(settings.seed, INITIAL)).to(device)
+    net = perceptron(widths, settings.lipschitz, draws(settings.seed, INITIAL)).to(device)
     optimizer = torch.optim.Adam(net.parameters(), settings.learning_rate, fused=True)
     table = _Table.of(applicants, settings.fairness > 0, device)
     history = []
@@ -69,11 +71,8 @@ def train(applicants: Applicants, settings: PredictorSettings) -> Predictor:
             order = torch.from_numpy(draws(settings.seed, epoch).permutation(len(applicants.label))).to(device)
             terms = [_step(net, optimizer, table.part(part), settings) for part in torch.split(order, settings.batch)]
             history.append(torch.stack(terms).mean(0).double().cpu().numpy())
-            _require_finite(net, epoch)
-    for layer in net:
-        if parametrize.is_parametrized(layer):
-            parametrize.remove_parametrizations(layer, "weight")
-    return Predictor(net.cpu().eval(), np.array(history).reshape(-1, 2))
+            require_finite(net, epoch)
+    return Predictor(unbound(net), np.array(history).reshape(-1, 2))
 
 
 def regularisation(scores: Tensor, imagined: Tensor, worst: Worst) -> Tensor:
@@ -129,53 +128,8 @@ def _step(net: nn.Sequential, optimizer: torch.optim.Adam, rows: _Table, setting
     return torch.stack([predicted.detach(), moved.detach()])
 
 
-class _Bounded(nn.Module):
-    """Spectral normalisation: a weight divided by its largest singular value where that exceeds the bound."""
-
-    def __init__(self, bound: float) -> None:
-        super().__init__()
-        self.bound = bound
-
-    def forward(self, weight: Tensor) -> Tensor:
-        """The weight, its spectral norm at most ``bound``."""
-        norm: Tensor = torch.linalg.matrix_norm(weight, ord=2)
-        return weight * (self.bound / norm).clamp(max=1.0)
-
-
-def _net(widths: tuple[int, ...], lipschitz: float | None, rng: np.random.Generator) -> nn.Sequential:
-    """Linear layers drawn from ``rng``, ReLU between them; the bounds of the layers multiply up to ``lipschitz``."""
-    layers: list[nn.Module] = []
-    for inputs, outputs in pairwise(widths):
-        layer: nn.Linear = skip_init(nn.Linear, inputs, outputs)  # type: ignore[no-untyped-call] # nn.Linear would draw from torch's global state
-        bound = max(inputs, 1) ** -0.5
-        with torch.no_grad():
-            for parameter in layer.parameters():
-                parameter.copy_(torch.from_numpy(rng.uniform(-bound, bound, tuple(parameter.shape))))
-        if lipschitz is not None:
-            parametrize.register_parametrization(layer, "weight", _Bounded(lipschitz ** (1 / (len(widths) - 1))))
-        layers += [layer, nn.ReLU()]
-    return nn.Sequential(*layers[:-1])
-
-
-def _sigmoid(net: nn.Sequential, inputs: Floats) -> Floats:
-    """Probabilities ``(n,)`` of rows ``(n, d)``."""
-    with torch.no_grad(), one_thread():
-        parts = torch.split(torch.from_numpy(inputs.astype(np.float32)), _AT_ONCE)
-        found: Floats = torch.sigmoid(torch.cat([net(part).squeeze(1) for part in parts])).double().numpy()
-    return found
-
-
 def _check(applicants: Applicants, settings: PredictorSettings) -> None:
     """Refuse rows that are unusable for the training."""
-    if applicants.label.all() or not applicants.label.any():
-        raise DataQualityError("the training rows have labels of one kind only; training needs both")
+    require_both_labels(applicants.label)
     if settings.fairness > 0 and not applicants.imagined.shape[0]:
         raise DataQualityError("no counterfactual mediators are given to be fair by; train generators, or set lambda 0")
-
-
-def _require_finite(net: nn.Sequential, epoch: int) -> None:
-    if not all(bool(torch.isfinite(weights).all()) for weights in net.parameters()):
-        raise DataQualityError(
-            f"training of the predictor diverged in epoch {epoch + 1}: a weight is not finite; lower learning_rate or "
-            "lambda, or look for extreme inputs"
-        )

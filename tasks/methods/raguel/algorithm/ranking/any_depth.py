@@ -6,6 +6,8 @@ list. While it is unfair, its lowest-ranked record of an over-represented group 
 next record of the worst-off group comes in, modified as in Algorithm 2. A block that is touched at all continues,
 within its bounds, until that group has its share of the list so far; otherwise rounding errors of the blocks would add
 up. The price is that most of that group is modified.
+
+Scope: kernels and their frame. Boundaries: ``tasks.counterfactuals.algorithm.recourse``.
 """
 
 from typing import NamedTuple

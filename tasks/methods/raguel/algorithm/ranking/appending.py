@@ -1,6 +1,7 @@
 """Algorithm 1 as compiled loops: the list grows record by record, with lower-ranked records where fairness requires.
 
-Scope: the kernel. Settings and the resulting list: ``reranking``.
+Scope: the kernel. Settings and the resulting list: ``reranking``. Boundaries and permitted changes:
+``tasks.counterfactuals.algorithm.recourse``.
 """
 
 from typing import NamedTuple

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tasks.counterfactuals.algorithm.recourse.actions import Actions, make_actions
+from tasks.counterfactuals.algorithm.recourse.targets import Boundary, Targets
 from tasks.methods.raguel.algorithm.recourse import moves
-from tasks.methods.raguel.algorithm.recourse.actions import Actions, make_actions
 from tasks.methods.raguel.algorithm.recourse.moves import Listed, Rules
-from tasks.methods.raguel.algorithm.recourse.targets import Boundary, Targets
 from tasks.numerics.arrays import Floats, Ints, Longs
 
 

@@ -3,7 +3,8 @@
 A record that has crossed a border does not move again, so the other records of a block keep their order, and sorting
 waits until the end.
 
-Scope: kernels on a window of consecutive blocks. Settings and windows: ``blocks``.
+Scope: kernels on a window of consecutive blocks. Settings and windows: ``blocks``. Boundaries and permitted changes:
+``tasks.counterfactuals.algorithm.recourse``.
 """
 
 from typing import NamedTuple

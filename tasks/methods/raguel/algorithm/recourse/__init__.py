@@ -1,4 +1,5 @@
-"""Recourse of one applicant: what may change, the nearest accepted point, and its cost.
+"""Offers to one applicant: the moves towards its counterfactual point, and the smallest set of them that is enough.
 
-Lists and their re-ranking are in ``tasks.methods.raguel.algorithm.ranking``.
+Points and costs are in ``tasks.counterfactuals.algorithm.recourse``, lists and their re-ranking in
+``tasks.methods.raguel.algorithm.ranking``.
 """

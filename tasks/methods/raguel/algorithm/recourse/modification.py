@@ -7,15 +7,16 @@ target, so that immutability, bounds and directions hold; one that does not help
 Passing all records, a tuple of many arrays, takes longer than most work on one of them: kernels that run for every
 record are inlined.
 
-Scope: kernels that modify one record. The callers choose the record and the limit.
+Scope: kernels that modify one record. The callers choose the record and the limit. Boundaries and permitted changes:
+``tasks.counterfactuals.algorithm.recourse``.
 """
 
 import numba
 import numpy as np
 
-from tasks.methods.raguel.algorithm.recourse import boundary
-from tasks.methods.raguel.algorithm.recourse.boundary import ROUNDING
-from tasks.methods.raguel.algorithm.recourse.combinations import next_set
+from tasks.counterfactuals.algorithm.recourse import boundary
+from tasks.counterfactuals.algorithm.recourse.boundary import ROUNDING
+from tasks.counterfactuals.algorithm.recourse.combinations import next_set
 from tasks.methods.raguel.algorithm.recourse.moves import Listed, Rules, cost_of, gain, least_steps, most_steps, moved
 
 CLOSE = 1e-12

@@ -1,6 +1,7 @@
 """Moves of one record towards its target: whole steps, their gain, and the remaining cost.
 
-Scope: the records as kernels read them, and moves of one attribute. Choice of attributes: ``modification``.
+Scope: the records as kernels read them, and moves of one attribute. Choice of attributes: ``modification``. Boundaries
+and permitted changes: ``tasks.counterfactuals.algorithm.recourse``.
 """
 
 from typing import NamedTuple
@@ -8,8 +9,8 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from tasks.methods.raguel.algorithm.recourse import boundary
-from tasks.methods.raguel.algorithm.recourse.boundary import ROUNDING, Slope
+from tasks.counterfactuals.algorithm.recourse import boundary
+from tasks.counterfactuals.algorithm.recourse.boundary import ROUNDING, Slope
 from tasks.numerics.arrays import Floats, Ints, Longs
 
 

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flows.bench.planted import audit as planted_audit
-from flows.bench.planted.repeated import HARMED
 from flows.bench.verdicts import LENDER, only
+from flows.bench.work.planted import audit as planted_audit
+from flows.bench.work.planted.repeated import HARMED
 from tasks.counterfactuals.scm import World
 from tasks.ingest.synthetic.algorithm.planted_lenders import Applied, Scenario, draw
 from tasks.methods.cst.algorithm.comparisons import compare, lay

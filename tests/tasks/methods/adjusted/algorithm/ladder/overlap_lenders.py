@@ -9,9 +9,9 @@ import sys
 
 import numpy as np
 
-from flows.bench.planted.audit import LOGGED, columns
-from flows.bench.planted.repeated import HARMED
 from flows.bench.verdicts import LENDER, only
+from flows.bench.work.planted.audit import LOGGED, columns
+from flows.bench.work.planted.repeated import HARMED
 from tasks.ingest.synthetic.algorithm.planted_lenders import Applied, Scenario, draw, overlap_weighted
 from tasks.methods.adjusted.algorithm.ladder.applications import Applications, Block, Control
 from tasks.methods.adjusted.algorithm.ladder.effect import Effect

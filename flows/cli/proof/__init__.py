@@ -1,0 +1,1 @@
+"""Commands that hold the product against papers and references."""

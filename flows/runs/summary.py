@@ -1,0 +1,188 @@
+"""Summary of a run: the few facts of it that lists of runs show, at most 8 kB, beside its manifest of some 75.
+
+It is made of the manifest and of report.json, so that it holds what is published and nothing else. The manifest names
+its digest. A run of an earlier version has none, and is summed up from both when it is read.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from flows.runs.index import spec_of, vintage_words
+from flows.runs.manifest import report_named
+from schemas.errors import IntegrityError
+from schemas.terms import Theory
+from tasks.lake.storage import mapping_of
+from tasks.lake.store import Lake
+
+MOST_BYTES: Final = 8000
+NAMED: Final = "summary_sha256"
+"""Key of the manifest that holds the digest of the summary."""
+QUESTIONS = (Theory.OUTCOME, Theory.DIRECT, Theory.TOTAL, Theory.RECOURSE, Theory.REASONS, Theory.OWN)
+"""In the order of the first page."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Figure(_Part):
+    """One figure of a group, as published: of Decide (all, adjusted, nearest), or of a theory."""
+
+    name: str
+    attribute: str
+    group: str
+    value: float | None = None
+    shown: str = ""
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    state: str = ""
+
+
+class Summary(_Part):
+    """What lists show of a run."""
+
+    run: str
+    audit: str
+    title: str = ""
+    year: int
+    partition: dict[str, str] | None = None
+    state: str
+    """The state that decides the exit code."""
+    theories: dict[str, str] = {}
+    """Theory -> its state, in the order of the questions."""
+    headline: str = ""
+    figures: tuple[Figure, ...] = ()
+    """The three comparisons of Decide, then every group in every theory, as far as 8 kB reach."""
+    left: int = 0
+    """Figures that found no room."""
+    finished: str
+    seconds: float = 0.0
+    source_sha256: str = ""
+    spec_sha256: str = ""
+    code: str = ""
+    vintage: str = ""
+    disclosure: str = ""
+    expected: dict[str, Any] | None = None
+    """When a run of the audit is due, as its spec says."""
+
+    @property
+    def question_states(self) -> dict[str, str]:
+        """The theories in the order of the questions."""
+        return {theory.value: self.theories[theory] for theory in QUESTIONS if theory in self.theories}
+
+
+def summary_path(run: str) -> str:
+    """Where the summary of a run lies."""
+    return f"runs/{run}/summary.json"
+
+
+def summary_of(manifest: Mapping[str, Any], report: bytes | None) -> Summary:
+    """The summary of a run, by its manifest and the content of its report.json, if there is one that is told.
+
+    Raises:
+        KeyError: the manifest lacks what every version has.
+    """
+    said, spec = _report(report), spec_of(manifest)
+    theories = {row["theory"]: row["state"] for row in _rows(said) if row.get("role") == "theory"}
+    return Summary(
+        run=manifest["run"],
+        audit=manifest["dataset"],
+        title=spec.get("title") or manifest["dataset"],
+        year=manifest["year"],
+        partition=manifest.get("partition"),
+        state=manifest["state"],
+        theories={t.value: theories[t] for t in QUESTIONS if t in theories},
+        headline=str(said.get("headline", {}).get("words", ""))[:400],
+        figures=tuple(_figures(said)),
+        finished=manifest["finished"],
+        seconds=round(sum(float(cost.get("seconds", 0)) for cost in manifest["lineage"]), 1),
+        source_sha256=manifest["source_sha256"],
+        spec_sha256=manifest.get("spec_sha256", ""),
+        code=manifest["code"],
+        vintage=vintage_words(spec["source"]) if spec.get("source") else "",
+        disclosure=(spec.get("disclosure") or {}).get("profile", ""),
+        expected=spec.get("expected"),
+    )
+
+
+def written(summary: Summary) -> bytes:
+    """The content of the file: figures that do not fit are counted in ``left``."""
+    kept = summary
+    while len(content := kept.model_dump_json(exclude_defaults=True).encode()) > MOST_BYTES and kept.figures:
+        fewer = kept.figures[: len(kept.figures) - max(len(kept.figures) // 8, 1)]
+        kept = kept.model_copy(update={"figures": fewer, "left": len(summary.figures) - len(fewer)})
+    return content
+
+
+def write_summary(lake: Lake, manifest: Mapping[str, Any]) -> str:
+    """Write the summary of a run whose manifest is about to be written; returns its sha256."""
+    run = manifest["run"]
+    content = written(summary_of(manifest, lake.storage.read(f"reports/{run}/report.json")))
+    lake.write_file(summary_path(run), content, draft=f"tmp/{run}-summary.json")
+    return hashlib.sha256(content).hexdigest()
+
+
+def read_summary(lake: Lake, run: str) -> Summary:
+    """The summary of a run: its file, or of an earlier version its manifest and report.json.
+
+    The file is not held against the manifest here, as a list is no proof: ``evenhand verify`` does that.
+
+    Raises:
+        IntegrityError: the file, or the manifest, is none.
+    """
+    content = lake.storage.read(summary_path(run))
+    path = summary_path(run) if content is not None else f"runs/{run}/manifest.json"
+    try:
+        if content is not None:
+            found = Summary.model_validate_json(content)
+        else:
+            manifest = mapping_of(lake.storage.read(path))
+            storage, folder = report_named(lake, run, manifest)
+            found = summary_of(manifest, storage.read(f"{folder}/report.json"))
+        if found.run != run:
+            raise ValueError("of another run")
+    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
+        where = lake.storage.where(path)
+        raise IntegrityError(f"{where} cannot be read; run that audit again to rewrite it") from error
+    return found
+
+
+def _report(content: bytes | None) -> dict[str, Any]:
+    """report.json; nothing of one that cannot be read, as of an earlier version."""
+    try:
+        return mapping_of(content)
+    except ValueError:
+        return {}
+
+
+def _rows(said: Mapping[str, Any]) -> list[dict[str, Any]]:
+    try:
+        table = said["theories"]
+        return [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+    except (KeyError, TypeError, ValueError):
+        return []
+
+
+def _figures(said: Mapping[str, Any]) -> Iterator[Figure]:
+    """Every figure of report.json that lists show; nothing of a report of an earlier version."""
+    try:
+        for each in said.get("figures", ()):
+            number, ends = each["points"], each["interval"]
+            yield Figure(
+                **{key: each[key] for key in ("name", "attribute", "group", "state")},
+                **{"value": number["value"], "shown": number["shown"], "low": ends["low"], "high": ends["high"]},
+                n=each["n"]["value"],
+            )
+        for group in said.get("groups", ()):
+            for row in group["verdicts"]:
+                yield Figure(
+                    **{"name": row["theory"], "attribute": group["attribute"], "group": group["group"]},
+                    **{"value": row["effect"]["value"], "shown": row["effect"]["shown"], "state": row["state"]},
+                    **{"low": row["interval"]["low"], "high": row["interval"]["high"], "n": group["n"]["value"]},
+                )
+    except (KeyError, TypeError, ValidationError):
+        return

@@ -1,0 +1,66 @@
+"""Cells that several lists have: runs with their address, times, states by question."""
+
+from collections.abc import Iterable, Mapping
+
+from flows.runs.summary import Summary
+from flows.serving.rendering import Links, path_of, run_path
+from schemas.tables.verdicts import STATES
+from schemas.terms import State
+from tasks.reporting.numbers import state_cell
+from tasks.reporting.section import Cell, TableView
+
+_SHORT: Mapping[str, str] = {
+    State.BREACH: "outside",
+    State.INSUFFICIENT_EVIDENCE: "too little",
+    State.WITHIN: "inside",
+    State.NO_LIMIT: "no limit",
+    State.NOT_RUN: "not run",
+    State.DESCRIPTIVE: "described",
+}
+"""Words of a state in lists, in the order in which they are told; as `evenhand runs` prints them."""
+
+
+def run_cell(run: str) -> Cell:
+    """A run, leading to its first page."""
+    return Cell(run, address=run_path(run))
+
+
+def time_cell(time: str) -> Cell:
+    """A time as it was written, to the minute; UTC."""
+    return Cell(f"{time.replace('T', ' ')[:16]} UTC", "time", state=time) if time else Cell("–", "none")
+
+
+def run_state(state: str) -> Cell:
+    """The state of a run; one of another version by its name."""
+    return state_cell(state) if state in STATES else Cell(state.replace("_", " "), "state", "not_run")
+
+
+def by_question(run: Summary) -> Cell:
+    """The questions of each state, the gravest first."""
+    states = run.question_states
+    told = {words: [theory for theory, state in states.items() if state == name] for name, words in _SHORT.items()}
+    return Cell("; ".join(f"{words}: {', '.join(of)}" for words, of in told.items() if of) or "–")
+
+
+def table(title: str, header: Iterable[str], rows: Iterable[tuple[Cell, ...]], note: str = "") -> TableView:
+    """A table of rows that are made already."""
+    return TableView(title, tuple(header), tuple(rows), note)
+
+
+def number_cell(value: float | None, reason: str | None) -> Cell:
+    """A number as published, or why there is none."""
+    return Cell(reason or "withheld", "none") if value is None else Cell(number(value), "number")
+
+
+def number(value: float) -> str:
+    """A number with four significant digits; a count whole."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}".replace("-", "\N{MINUS SIGN}")
+
+
+def steps(place: str, asked: dict[str, str], page: int, found: int, size: int) -> Links:
+    """Links to the page before and after of a list with its filters."""
+    last = max((found + size - 1) // size, 1)
+    ways = [(page - 1, "Previous")] if page > 1 else []
+    ways += [(page + 1, f"Next: page {page + 1} of {last}")] if page < last else []
+    parts = place.strip("/").split("/")
+    return tuple((path_of(*parts, **asked, page=number), words) for number, words in ways)

@@ -1,0 +1,1 @@
+"""Pages about the lake: audits, runs, years and trends, search, definitions."""

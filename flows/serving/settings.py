@@ -1,0 +1,105 @@
+"""What `evenhand serve` was asked for."""
+
+import ipaddress
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from schemas.errors import SpecError
+
+PORT: Final = 8321
+SHORTEST_TOKEN: Final = 32
+"""Letters of a token that is given: 32 random bytes have 43."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where pages are served, to whom, and what they may do."""
+
+    lake: str
+    host: str = "127.0.0.1"
+    port: int = PORT
+    behind_tls: str = ""
+    """Name under which a proxy with TLS serves the pages; empty without one."""
+    by: str = ""
+    """Who reads, notes and signs; empty where nobody said."""
+    sign: bool = False
+    restricted: bool = False
+
+    @property
+    def secure(self) -> bool:
+        """Whether browsers reach the pages by TLS."""
+        return bool(self.behind_tls)
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """What a request may name as its Host."""
+        if self.behind_tls:
+            return frozenset({self.behind_tls.lower()})
+        return frozenset(f"{name}:{self.port}" for name in ("127.0.0.1", "localhost", "[::1]"))
+
+    @property
+    def origins(self) -> frozenset[str]:
+        """What a form may name as its Origin."""
+        return frozenset(f"{'https' if self.secure else 'http'}://{host}" for host in self.hosts)
+
+    @property
+    def cookie(self) -> str:
+        """Name of the cookie: browsers give cookies to every port of a host, and two servers may run side by side."""
+        return f"__Host-evenhand-{self.port}" if self.secure else f"evenhand-{self.port}"
+
+    @property
+    def address(self) -> str:
+        """Where the pages are, without the token."""
+        if self.behind_tls:
+            return f"https://{self.behind_tls}/"
+        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}/"
+
+
+def check(settings: Settings) -> None:
+    """Raise if options do not go together.
+
+    Raises:
+        SpecError: an address beyond this machine without TLS; signing or rows of persons without a name.
+    """
+    if not settings.behind_tls and not _is_loopback(settings.host):
+        raise SpecError(
+            f"--host {settings.host} is reached from other machines, and the pages have no TLS of their own: put a "
+            "proxy with TLS before them and give its name with --behind-tls, or leave --host out"
+        )
+    for given, option in ((settings.sign, "--sign"), (settings.restricted, "--restricted")):
+        if given and not settings.by:
+            raise SpecError(f"{option} needs --as NAME: every entry of the log says who it is by")
+    name = settings.behind_tls
+    if name and (name != name.strip() or "/" in name or not name.isascii()):
+        raise SpecError(f"--behind-tls {name!r}: give the name that browsers ask for, such as audits.example.org")
+
+
+def token_in(file: Path) -> str:
+    """The token in a file that its owner alone can read.
+
+    Raises:
+        SpecError: there is no such file, others can read it, or the token is short.
+    """
+    try:
+        mode, token = file.stat().st_mode, file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(f"--token-file {file}: no token can be read there ({error})") from error
+    if stat.S_IMODE(mode) & 0o077:
+        raise SpecError(f"--token-file {file} has the mode {stat.S_IMODE(mode):04o}; make it 0600: chmod 600 {file}")
+    if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
+        raise SpecError(
+            f"--token-file {file}: expected {SHORTEST_TOKEN} letters or more on one line; make one with "
+            "`openssl rand -hex 32`"
+        )
+    return token
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,1 @@
+"""Systems that the papers compare themselves with: one folder a kind, each with its protocol and its registry."""

@@ -1,0 +1,1 @@
+"""Group explanations: changes proposed to many applicants at once, by the systems of other papers."""

@@ -1,0 +1,1 @@
+"""Counterfactually fair predictors of other papers."""

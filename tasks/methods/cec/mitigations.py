@@ -1,0 +1,92 @@
+"""Trains the mitigations that CEC offers to the comparison of an audit (``compare`` of the spec), by their names.
+
+Scope: a fold of the comparison as CEC's own split, and the net trained for consistent explanations. The others:
+``algorithm.training.mitigations``.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+import numpy as np
+from fairlearn.preprocessing import CorrelationRemover
+
+from schemas.errors import DataQualityError
+from tasks.baselines.algorithm.mitigation import Decided, MitigationFold
+from tasks.methods.cec.algorithm.training import folds, mitigations
+from tasks.methods.cec.algorithm.training.folds import Fold, Population
+from tasks.methods.cec.algorithm.training.held_out import Bridge, Lending
+from tasks.methods.cec.algorithm.training.mitigations import Mitigated, Split
+from tasks.numerics.networks.settings import TrainingSettings
+from tasks.numerics.networks.training import DivergedError, TrainingRows, train
+
+FITS: Final = 10
+"""Most nets that a reduction fits, as in ``methods.cec.training``."""
+
+NOT_COMPARABLE: Final = "no column is financial, by which applicants are matched"
+DIVERGED: Final = "training diverged: its loss is not finite"
+
+Trained = Callable[[Split, TrainingSettings], Mitigated]
+
+
+def decorrelated(split: Split, settings: TrainingSettings) -> Mitigated:
+    """The net on inputs without what the group tells of them linearly (fairlearn's ``CorrelationRemover``)."""
+    remover = CorrelationRemover(sensitive_feature_ids=[split.inputs.shape[1]])
+    repaired = remover.fit_transform(np.column_stack([split.inputs, split.protected]))
+    tested = remover.transform(np.column_stack([split.test_inputs, split.test_protected]))
+    return mitigations.unconstrained(replace(split, inputs=repaired, test_inputs=tested), settings)
+
+
+TRAINED: Final[Mapping[str, Trained]] = {
+    "unconstrained": mitigations.unconstrained,
+    "dir": mitigations.disparate_impact_remover,
+    "correlation_remover": decorrelated,
+    "hardt": mitigations.threshold_optimizer,
+    "agarwal": partial(mitigations.exponentiated_gradient, fits=FITS),
+    "adversarial": mitigations.adversarial,
+    "lagrangian": partial(mitigations.grid_search, fits=FITS),
+}
+"""All but the net that is trained for consistent explanations, ``cec``."""
+
+
+def mitigate(name: str, fold: MitigationFold, seed: int) -> Decided:
+    """Trains a mitigation on a fold and returns its decisions on the test rows, always on the CPU."""
+    split = Split(fold.inputs, fold.label, fold.protected, fold.test_inputs, fold.test_protected)
+    settings = TrainingSettings(seed=seed, device="cpu")
+    try:
+        if name == "cec":
+            return _consistent(fold, settings)
+        found = TRAINED[name](split, settings)
+    except DivergedError:
+        return Decided(None, reason=DIVERGED)
+    return Decided(found.predicted, found.scores, "" if found.predicted is not None else found.reason)
+
+
+def _consistent(fold: MitigationFold, settings: TrainingSettings) -> Decided:
+    """The net trained with the odds and the consistency term, both weighted by 1."""
+    if not fold.financial.shape[1]:
+        return Decided(None, reason=NOT_COMPARABLE)
+    everybody = np.arange(len(fold.label))
+    lending = Lending(
+        Population(fold.inputs, fold.label, fold.protected),
+        np.arange(fold.inputs.shape[1], dtype=np.int32),
+        tuple(f"input {at}" for at in range(fold.inputs.shape[1])),
+        fold.financial,
+        fold.financial_names,
+    )
+    try:
+        match = Bridge(_varying(lending)).match(Fold(0, everybody, everybody[:0], fold.inputs))
+    except DataQualityError as error:
+        return Decided(None, reason=str(error))
+    net = train(TrainingRows(fold.inputs, fold.label, fold.protected, match), settings).net
+    scores = folds.predict(net, fold.test_inputs)
+    return Decided(scores >= 0, scores)
+
+
+def _varying(rows: Lending) -> Lending:
+    """Without financial features that have one value among the training rows, such as a category that is rare."""
+    kept = np.flatnonzero(np.ptp(rows.financial, axis=0) > 0)
+    return replace(
+        rows, financial=rows.financial[:, kept], financial_names=tuple(rows.financial_names[i] for i in kept)
+    )

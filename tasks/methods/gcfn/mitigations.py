@@ -1,0 +1,70 @@
+"""Trains the mitigations that GCFN offers to the comparison of an audit (``compare`` of the spec), by their names.
+
+Inputs that the spec calls covariates stay as they are in another group; all others count as mediators, and the inputs
+that are the attribute itself are seen by none. Scope: GCFN on a fold. Other systems: the registry of the predictors.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from schemas.errors import DataQualityError
+from tasks.baselines.algorithm.mitigation import Decided, MitigationFold
+from tasks.baselines.algorithm.predictors import encoded
+from tasks.baselines.algorithm.predictors.encoded import EncodedFold
+from tasks.baselines.algorithm.predictors.kind import FittingSettings
+from tasks.counterfactuals.algorithm.gan import training as generators
+from tasks.counterfactuals.algorithm.gan.settings import GanSettings
+from tasks.methods.gcfn.algorithm.fair_prediction.inputs import Scales
+from tasks.methods.gcfn.algorithm.fair_prediction.settings import PredictorSettings
+from tasks.methods.gcfn.algorithm.fair_prediction.training import train
+from tasks.numerics.arrays import Bools, Floats
+
+NETWORKS: Final = 2
+EPOCHS: Final = 100
+"""Of the generators: on each fold of each group, so that the paper's ten networks of 300 epochs take too long."""
+
+
+def mitigate(name: str, fold: MitigationFold, seed: int) -> Decided:
+    """Trains a mitigation on a fold and returns its decisions on the test rows, always on the CPU."""
+    seen = _seen(fold)
+    try:
+        if name == "gcfn":
+            scores = _counterfactually_fair(seen, seed)
+        else:
+            scores = encoded.fold_scores(name, seen, FittingSettings(seed=seed))
+    except DataQualityError as error:
+        return Decided(None, reason=str(error))
+    return Decided(scores >= 0.5, scores)
+
+
+def _seen(fold: MitigationFold) -> EncodedFold:
+    """The fold without the inputs that are the attribute itself."""
+    given = (fold.inputs, fold.label, fold.protected, fold.test_inputs, fold.test_protected, fold.covariate)
+    return _with(EncodedFold(*given), ~fold.own)
+
+
+def _with(fold: EncodedFold, chosen: Bools) -> EncodedFold:
+    """The fold with some of its inputs, ``(d,)``."""
+    inputs, tested = fold.inputs[:, chosen], fold.test_inputs[:, chosen]
+    return replace(fold, inputs=inputs, test_inputs=tested, covariate=fold.covariate[chosen])
+
+
+def _counterfactually_fair(fold: EncodedFold, seed: int) -> Floats:
+    """Scores ``(t,)`` of the predictor that is held alike in both groups, by generators trained on the fold.
+
+    Inputs with a single value within a group, such as a rare category, tell generators nothing and are left out.
+    """
+    groups = (fold.protected, ~fold.protected)
+    told = np.all([np.ptp(fold.inputs[group], axis=0) > 0 for group in groups], axis=0) | fold.covariate
+    fold = _with(fold, told)
+    batch = min(GanSettings.batch, *(int(group.sum()) for group in groups))
+    fitted = encoded.mediation(fold, fold.inputs, fold.protected)
+    held = encoded.mediation(fold, fold.test_inputs, fold.test_protected)
+    size = GanSettings(networks=NETWORKS, epochs=EPOCHS, batch=batch, seed=seed, device="cpu")
+    imaginer, scales = generators.train(fitted, size).imaginer, Scales.of(fitted)
+    given = scales.applicants(fitted, imaginer.imagine(fitted), fold.label)
+    model = train(given, PredictorSettings(device="cpu", seed=seed))
+    unread = np.zeros(len(held), np.bool_)
+    return model.scores(scales.applicants(held, imaginer.imagine(held), unread))

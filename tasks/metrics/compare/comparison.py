@@ -1,0 +1,111 @@
+"""Trains the mitigations of every group but the reference group: tables in, means over folds out."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from schemas.audit.spec import Protected
+from schemas.errors import SpecError
+from schemas.tables.findings import COMPARED_MITIGATIONS
+from schemas.terms import Role
+from tasks.baselines.algorithm.mitigation import Decided, MitigationFold
+from tasks.metrics.compare.algorithm import folds
+from tasks.metrics.compare.algorithm.folds import FIGURES, FOLDS, Columns, Mean, People
+from tasks.metrics.compare.settings import CompareSettings
+from tasks.pipeline.registry import METHODS, mitigations
+from tasks.pipeline.stage import Produced
+from tasks.preprocessing.columns import columns_of, inputs_of
+from tasks.preprocessing.groups import Grouped, groups_of
+from tasks.scoring.explanations import financial
+
+
+class Source(NamedTuple):
+    """What the inputs are."""
+
+    columns: tuple[str, ...]
+    """``(d,)`` the column of the source that each is of."""
+    roles: Mapping[str, str]
+    """Of every column, separated by commas."""
+    financial_names: tuple[str, ...]
+
+    def beside(self, attribute: Protected) -> Columns:
+        """The same beside a protected attribute over some columns of the source."""
+        covariate = [Role.COVARIATE in self.roles[name].split(",") for name in self.columns]
+        own = [name in attribute.columns for name in self.columns]
+        return Columns(np.array(covariate), np.array(own), self.financial_names)
+
+
+def compared(
+    applicants: pa.Table,
+    encodings: pa.Table,
+    memberships: pa.Table,
+    applications: pa.Table,
+    *,
+    settings: CompareSettings,
+) -> Produced:
+    """Does the work of the stage ``compare``."""
+    everyone, source = _everyone(applicants, encodings, applications)
+    rows = []
+    grouped = groups_of(memberships, applicants["row_id"].to_numpy(), settings.protected)
+    for attribute in settings.protected:
+        for group, found in _by_group(everyone, source.beside(attribute), grouped[attribute.name], settings):
+            rows += [_row(attribute.name, group, name, each) for name, means in found for each in means]
+    table = COMPARED_MITIGATIONS.build(**{c.name: [row[c.name] for row in rows] for c in COMPARED_MITIGATIONS.columns})
+    return Produced({COMPARED_MITIGATIONS.name: table})
+
+
+def _everyone(applicants: pa.Table, encodings: pa.Table, applications: pa.Table) -> tuple[People, Source]:
+    """All complete applications, of no group yet, and what their columns are."""
+    columns = columns_of(applicants, encodings)
+    inputs = inputs_of(columns, encodings, "one_hot")
+    outcome = applications.select(["row_id", "outcome"]).to_pandas().set_index("row_id")["outcome"]
+    label = outcome.loc[applicants["row_id"].to_numpy()].to_numpy(dtype=bool)
+    try:
+        means, names = financial(columns, encodings)
+    except SpecError:  # no column is: mitigations that match applicants then say so
+        means, names = np.empty((len(label), 0)), ()
+    roles = dict(zip(encodings["feature"].to_pylist(), encodings["roles"].to_pylist(), strict=True))
+    people = People(inputs.x, label, np.zeros(len(label), dtype=bool), means)
+    return people, Source(tuple(columns.names[at] for at in inputs.column), roles, names)
+
+
+def _by_group(
+    everyone: People, columns: Columns, grouped: Grouped, settings: CompareSettings
+) -> Iterator[tuple[str, list[tuple[str, list[Mean]]]]]:
+    """Every group but the reference group, with the means of every mitigation."""
+    systems = {name: _mitigation(name, settings.seed) for name in settings.names}
+    for group, name in enumerate(grouped.groups):
+        if group == grouped.reference:
+            continue
+        chosen = np.flatnonzero((grouped.group == group) | (grouped.group == grouped.reference))
+        some = everyone.rows(chosen)
+        people = folds.drawn(
+            People(some.inputs, some.label, grouped.group[chosen] == group, some.financial), settings.seed
+        )
+        reason = folds.refusal(people)
+        if reason:
+            yield name, [(system, folds.means([reason] * FOLDS)) for system in systems]
+        else:
+            yield name, list(folds.compared(people, columns, systems, settings.seed))
+
+
+def _mitigation(name: str, seed: int) -> Callable[[MitigationFold], Decided]:
+    method = METHODS[mitigations()[name]]
+    return partial(method.module("mitigations").mitigate, name, seed=seed)
+
+
+def _row(attribute: str, group: str, mitigation: str, mean: Mean) -> dict[str, object]:
+    known = np.isfinite(mean.value)
+    return {
+        "protected_attribute": attribute,
+        "group": group,
+        "mitigation": mitigation,
+        "figure": mean.figure,
+        "position": FIGURES.index(mean.figure),
+        "value": mean.value if known else None,
+        "deviation": mean.deviation if known else None,
+        "reason": mean.reason,
+    }

@@ -1,0 +1,86 @@
+"""A perceptron for scores: linear layers with ReLU between them, one logit at the end, and its probabilities.
+
+Scope: predictors that are trained with a penalty of their own (GCFN and the systems it is compared with). Weights are
+drawn from a NumPy generator that the caller passes. The net of CEC, with dropout and other activations: ``net``.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn.utils import parametrize, skip_init
+
+from schemas.errors import DataQualityError
+from tasks.numerics.arrays import Bools, Floats
+from tasks.numerics.determinism import one_thread
+
+_AT_ONCE = 65_536
+"""Rows that are scored together."""
+
+
+class _Bounded(nn.Module):
+    """Spectral normalisation: a weight divided by its largest singular value where that exceeds the bound."""
+
+    def __init__(self, bound: float) -> None:
+        super().__init__()
+        self.bound = bound
+
+    def forward(self, weight: torch.Tensor) -> torch.Tensor:
+        """The weight, its spectral norm at most ``bound``."""
+        norm: torch.Tensor = torch.linalg.matrix_norm(weight, ord=2)
+        return weight * (self.bound / norm).clamp(max=1.0)
+
+
+def perceptron(widths: tuple[int, ...], lipschitz: float | None, rng: np.random.Generator) -> nn.Sequential:
+    """Linear layers drawn from ``rng``, ReLU between them; the bounds of the layers multiply up to ``lipschitz``."""
+    layers: list[nn.Module] = []
+    for inputs, outputs in pairwise(widths):
+        layer: nn.Linear = skip_init(nn.Linear, inputs, outputs)  # type: ignore[no-untyped-call] # nn.Linear would draw from torch's global state
+        bound = max(inputs, 1) ** -0.5
+        with torch.no_grad():
+            for parameter in layer.parameters():
+                parameter.copy_(torch.from_numpy(rng.uniform(-bound, bound, tuple(parameter.shape))))
+        if lipschitz is not None:
+            parametrize.register_parametrization(layer, "weight", _Bounded(lipschitz ** (1 / (len(widths) - 1))))
+        layers += [layer, nn.ReLU()]
+    return nn.Sequential(*layers[:-1])
+
+
+def unbound(net: nn.Sequential) -> nn.Sequential:
+    """Returns the trained net in eval mode on the CPU, its bounded weights written out as plain ones."""
+    for layer in net:
+        if parametrize.is_parametrized(layer):
+            parametrize.remove_parametrizations(layer, "weight")
+    return net.cpu().eval()
+
+
+def probabilities(net: nn.Sequential, inputs: Floats) -> Floats:
+    """Probabilities ``(n,)`` of rows ``(n, d)``."""
+    with torch.no_grad(), one_thread():
+        parts = torch.split(torch.from_numpy(inputs.astype(np.float32)), _AT_ONCE)
+        found: Floats = torch.sigmoid(torch.cat([net(part).squeeze(1) for part in parts])).double().numpy()
+    return found
+
+
+def require_both_labels(label: Bools) -> None:
+    """Refuses training rows whose labels ``(n,)`` are all alike.
+
+    Raises:
+        DataQualityError: They are.
+    """
+    if label.all() or not label.any():
+        raise DataQualityError("the training rows have labels of one kind only; training needs both")
+
+
+def require_finite(net: nn.Module, epoch: int) -> None:
+    """Refuses a net with a weight that is not finite after an epoch, counted from 0.
+
+    Raises:
+        DataQualityError: It has one.
+    """
+    if not all(bool(torch.isfinite(weights).all()) for weights in net.parameters()):
+        raise DataQualityError(
+            f"training of the predictor diverged in epoch {epoch + 1}: a weight is not finite; lower learning_rate or "
+            "lambda, or look for extreme inputs"
+        )

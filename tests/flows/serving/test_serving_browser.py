@@ -1,0 +1,229 @@
+"""Journeys of an analyst in Debian's chromium, against a real server: read, be sure, note, sign; and what may go wrong.
+
+The lake has an audit of two years, one with a group of a hostile name. Axe reads each route at two widths.
+"""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from computed_lake import computed
+from conftest import SPEC, evenhand_process, loans
+from test_server import serving
+
+from tasks.lake import log
+from tasks.lake.store import Lake, open_lake
+from tasks.pipeline.specs import read_spec
+
+CHROMIUM = shutil.which("chromium")
+api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed: apt-get install chromium"),
+]
+HOSTILE = '<script>document.title="taken"</script>'
+FEWER = "  cst: {ks: [5], k: 5, null_permutations: 1, null_complainants: 20}\n"
+SMALL = re.sub(r"  fgce:.*\n  cst:.*\n", FEWER, SPEC)
+WIDTHS = (1280, 390)
+NARROWEST = 320
+
+
+def audits(place: Path) -> Path:
+    """A lake of an audit of two years, of which the first has a group with a hostile name."""
+    lake = Lake(place / "lake")
+    for year, seed, group in ((2018, 7, json.dumps(HOSTILE)), (2019, 9, "Black")):
+        table = place / f"loans{year}.csv"
+        loans(500, seed).to_csv(table, index=False)
+        spec = SMALL.replace("path: loans.csv", f"path: {table}").replace("year: 2024", f"year: {year}")
+        computed(lake, read_spec(spec.replace("Black: [b]", f"{group}: [b]"), "loans.yaml", {}).spec)
+    return lake.root
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return audits(tmp_path_factory.mktemp("journeys"))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with api.sync_playwright() as play:
+        opened = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def servers(lake: Path) -> Iterator[dict[str, str]]:
+    """Name of a person -> the address of a server of theirs; three on one lake."""
+    with ExitStack() as stack:
+        yield {
+            "Ann Lee": stack.enter_context(serving(lake, "--as", "Ann Lee", "--sign"))[1],
+            "Bob Ray": stack.enter_context(serving(lake, "--as", "Bob Ray", "--sign", "--restricted"))[1],
+            "reader": stack.enter_context(serving(lake))[1],
+        }
+
+
+class Visit:
+    """A page of a person, that notes what it loads from elsewhere and what its console says."""
+
+    def __init__(self, browser: Any, address: str, width: int = 1280, **more: Any) -> None:
+        self.place = address.partition("?")[0].rstrip("/")
+        self.context = browser.new_context(viewport={"width": width, "height": 900}, accept_downloads=False, **more)
+        self.page = self.context.new_page()
+        self.outside: list[str] = []
+        self.said: list[str] = []
+        self.page.on("request", lambda r: self.outside.append(r.url) if not self._own(r.url) else None)
+        self.page.on("console", lambda m: self.said.append(m.text))
+        self.page.goto(address)
+
+    def _own(self, url: str) -> bool:
+        return url.startswith((self.place, "data:"))
+
+    def go(self, path: str) -> int:
+        return int(self.page.goto(self.place + path).status)
+
+
+def run_of(lake: Path, year: int) -> str:
+    return next(path.name for path in (lake / "runs").iterdir() if path.name.startswith(f"loans-{year}-"))
+
+
+def routes(lake: Path) -> list[str]:
+    """One address of every route."""
+    run, hostile = run_of(lake, 2019), run_of(lake, 2018)
+    parts = ("gap", "similar", "otherwise", "measures", "compare", "findings", "quality", "lineage", "files", "review")
+    own = [f"/runs/{run}", *(f"/runs/{run}/{part}" for part in (*parts, "evidence/cst", "evidence/outcomes"))]
+    others = [
+        f"/runs/{hostile}",
+        *(f"/runs/{hostile}/{part}" for part in ("similar", "measures", "evidence/cst", "findings")),
+    ]
+    fixed = ["/", "/runs", "/runs?state=within", "/search?q=script", "/method", "/glossary", "/nothing"]
+    return [*fixed, "/audits/loans/years", "/audits/loans/trend", *own, *others, f"/runs/{run}/compare/{hostile}"]
+
+
+def test_from_the_address_to_the_breach_and_how_sure_it_is(lake: Path, servers: dict[str, str], browser: Any) -> None:
+    visit = Visit(browser, servers["reader"])
+    page, run = visit.page, run_of(lake, 2019)
+    assert "token" not in page.url
+    page.get_by_role("link", name="loans", exact=True).click()
+    page.get_by_label("Year").select_option("2019")
+    page.get_by_role("button", name="Show").click()
+    assert "year=2019" in page.url
+    page.get_by_role("link", name=run).click()
+    assert page.locator("h1").inner_text()
+    page.get_by_role("link", name="Are equals treated alike?").click()
+    assert "How sure" in page.locator("main").inner_text()
+    page.go_back()
+    assert page.url.endswith(run)
+    page.reload()
+    assert page.get_by_role("link", name="Review", exact=True).count() == 1
+    assert visit.go(f"/runs/{run}/findings/1") == 403
+    assert "--restricted" in page.locator("main").inner_text()
+
+
+def test_twins_stand_side_by_side_and_the_reading_is_logged(lake: Path, servers: dict[str, str], browser: Any) -> None:
+    visit, run = Visit(browser, servers["Bob Ray"]), run_of(lake, 2019)
+    visit.go(f"/runs/{run}/findings")
+    visit.page.get_by_role("link", name="number 1", exact=True).click()
+    text = visit.page.locator("main").inner_text()
+    assert "Own group 1" in text
+    assert "Reference group 1" in text
+    assert "differs: " in text
+    assert not re.search(r"\bL\d{4}\b", visit.page.content())
+    visit.go(f"/runs/{run}/findings/1?ids=true")
+    assert re.search(r"\bL\d{4}\b", visit.page.locator("main").inner_text())
+    seen = [entry.text for entry in log.entries(open_lake(str(lake)), run) if entry.event == "read"]
+    assert seen == ["findings of cst, page 1", "findings, number 1 of cst", "findings, number 1 of cst"]
+
+
+def sign(visit: Visit, run: str, role: str) -> None:
+    visit.go(f"/runs/{run}/review")
+    visit.page.get_by_label("signs this run as").select_option(role)
+    visit.page.get_by_role("button", name="Sign").click()
+
+
+def test_a_note_and_signatures_by_the_page_s_own_forms(lake: Path, servers: dict[str, str], browser: Any) -> None:
+    ann, bob = Visit(browser, servers["Ann Lee"]), Visit(browser, servers["Bob Ray"])
+    run = run_of(lake, 2019)
+    ann.go(f"/runs/{run}/review")
+    ann.page.get_by_label("Note by Ann Lee").fill(f"seen {HOSTILE}")
+    ann.page.get_by_role("button", name="Enter the note").click()
+    assert HOSTILE in ann.page.locator("main").inner_text()
+    sign(ann, run, "prepared")
+    sign(ann, run, "approved")
+    assert "was prepared by Ann Lee alone" in ann.page.locator(".wrong").inner_text()
+    sign(bob, run, "approved")
+    assert "State: approved." in bob.page.locator("main").inner_text()
+    bob.go(f"/runs/{run}")
+    assert "Approved by: Bob Ray" in bob.page.locator("main").inner_text()
+    assert ann.page.title() != "taken"
+
+
+def test_two_tabs_sign_at_once_and_an_altered_entry_is_seen(lake: Path, servers: dict[str, str], browser: Any) -> None:
+    one, run = Visit(browser, servers["Ann Lee"]), run_of(lake, 2018)
+    tabs = [one.page, one.context.new_page()]
+    for tab in tabs:
+        tab.goto(f"{one.place}/runs/{run}/review")
+        tab.get_by_label("signs this run as").select_option("reviewed")
+    for tab in tabs:
+        tab.get_by_role("button", name="Sign").click()
+    held = open_lake(str(lake))
+    signed = [entry for entry in log.entries(held, run) if entry.role == "reviewed"]
+    assert len(signed) == 2
+    assert list(log.problems(held)) == []
+    path = lake / log.path_of(signed[0].n)
+    sound = path.read_bytes()
+    path.write_bytes(sound.replace(b"reviewed", b"prepared"))
+    try:
+        assert evenhand_process("log", "verify", "--lake", str(lake)).returncode == 6
+        tabs[0].wait_for_timeout(5100)
+        tabs[0].goto(f"{one.place}/runs/{run}/review")
+        assert "The log cannot be relied on" in tabs[0].locator("main").inner_text()
+    finally:
+        path.write_bytes(sound)
+
+
+def test_every_route_is_read_by_assistive_software_and_fits_a_narrow_screen(
+    lake: Path, servers: dict[str, str], browser: Any
+) -> None:
+    visit = Visit(browser, servers["Ann Lee"], bypass_csp=True)  # the policy of a page would stop axe itself
+    found = {}
+    for path in routes(lake):
+        visit.go(path)
+        for width in WIDTHS:
+            visit.page.set_viewport_size({"width": width, "height": 900})
+            said = axe.Axe().run(visit.page)
+            if said.violations_count:
+                found[path, width] = [(v["id"], v["nodes"][0]["html"][:200]) for v in said.response["violations"]]
+        visit.page.set_viewport_size({"width": NARROWEST, "height": 640})
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= NARROWEST, path
+        assert visit.page.locator("h1").count() == 1, path
+        assert visit.page.title().endswith("Evenhand"), path
+    assert found == {}
+    assert visit.outside == []
+    assert [line for line in visit.said if "404" not in line] == []
+
+
+def test_all_is_reached_by_keyboard(servers: dict[str, str], browser: Any) -> None:
+    visit = Visit(browser, servers["reader"])
+    visit.page.keyboard.press("Tab")
+    assert visit.page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    visit.page.keyboard.press("Enter")
+    assert visit.page.evaluate("document.activeElement.id") == "main"
+    visit.page.keyboard.press("Tab")
+    ring = visit.page.evaluate("getComputedStyle(document.activeElement).outlineWidth")
+    assert float(ring.removesuffix("px")) >= 2
+
+
+def test_the_report_s_own_file_keeps_its_style(lake: Path, servers: dict[str, str], browser: Any) -> None:
+    visit = Visit(browser, servers["reader"])
+    visit.go(f"/runs/{run_of(lake, 2019)}/files/report.html")
+    assert visit.page.evaluate("getComputedStyle(document.querySelector('.badge')).borderTopStyle") != "none"
+    assert visit.said == []
+    visit.page.get_by_role("link", name="Definitions").click()
+    assert visit.page.url.endswith("/files/method.html")
