@@ -44,6 +44,7 @@ from flows.runs.record import publish, published_read
 from flows.supervision.failures import Ended, note_failure
 from flows.supervision.presence import in_stage
 from flows.supervision.processes.leaving import end_if_leaving
+from flows.supervision.processes.shortage import lift_limit, limit_life
 from schemas.artifact import Partition
 from schemas.errors import TooLittleEvidenceError
 from schemas.tables.source import read_words
@@ -230,11 +231,13 @@ def run_stage(
 ) -> dict[str, Any]:
     """Run one stage on its artifacts; returns its partition. ``at`` is the place of the step in the plan."""
     call, processes = StageCall(stage, given, settings, modules, lake), _pool.get()
+    lift_limit()
     with in_plain_words():
         try:
             partition = call.run() if processes is None else processes.compute(at, call)
         except Exception as error:
             error.add_note(f"stage {stage}")  # where it failed, for those who read the state of the run
+            limit_life(error)
             raise
     called = _computed.get()
     if called is not None:

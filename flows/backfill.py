@@ -45,6 +45,7 @@ from flows.runs.given import given_spec
 from flows.supervision.file_modes import restrict
 from flows.supervision.interruption import shielded_children
 from flows.supervision.processes.leaving import end_if_leaving, leaves_on_word, leaving
+from flows.supervision.processes.shortage import ends_without_memory
 from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
 from schemas.terms import ExitCode
@@ -182,8 +183,8 @@ def _all(asked: Sequence[Asked], settings: dict[str, Any], lake: str, tell: Call
         if not lost and len(left) == count:  # no process could begin
             lost = [left.popleft()]
         for one in lost:
-            if _round(deque([one]), task_runner(settings, lake), tell, 1) or one.ended() is None:
-                tell(_never_ended(one))
+            if _round(deque([one]), task_runner(settings, lake), tell, 1):
+                tell(one.ended() or _never_ended(one))
 
 
 def _round(left: deque[Asked], runner: TaskRunner[Any], tell: Callable[[Attempt], None], ahead: int) -> list[Asked]:
@@ -214,7 +215,7 @@ def _round(left: deque[Asked], runner: TaskRunner[Any], tell: Callable[[Attempt]
                 break
             one, under_way = over.get(), under_way - 1
             record = one.ended()
-            if record is not None and record.ended:
+            if record is not None and record.ended and not record.replaced:
                 tell(record)
             else:
                 (lost if one.begun() else untouched).append(one)
@@ -271,7 +272,7 @@ def audit_of_year(spec: Mapping[str, Any], year: int, lake: str, force: bool, jo
     """Audit one year; a year that cannot be audited fails here, and is recorded in the lake."""
     end_with_parent()
     restrict()  # a worker of Dask has the umask of its shell
-    with leaves_on_word(), handed_over(words_known({"spec": spec})), in_plain_words(kept=False):
+    with leaves_on_word(), handed_over(words_known({"spec": spec})), in_plain_words(kept=False), ends_without_memory():
         return audit_year(validated(AuditSpec, spec), year, Lake(lake), force, jobs).model_dump(mode="json")
 
 
@@ -283,7 +284,7 @@ def audit_of_partition(
     end_with_parent()
     restrict()
     own = validated(AuditSpec, spec)
-    with leaves_on_word(), handed_over(words_known({"spec": spec})), in_plain_words(kept=False):
+    with leaves_on_word(), handed_over(words_known({"spec": spec})), in_plain_words(kept=False), ends_without_memory():
         return audit_partition(own, year, Listed(**listed), Lake(lake), conditions, force).model_dump(mode="json")
 
 

@@ -20,14 +20,12 @@ from flows.supervision.leftovers import clear_leftovers
 from flows.supervision.presence import Presence, at_work, command_id, note_outcome, note_stopped
 from flows.supervision.processes.leaving import grace_seconds, leaves_on_word, may_finish
 from flows.supervision.processes.parentage import end_with
+from flows.supervision.processes.shortage import of_worker
 from schemas.errors import EvenhandError
 from tasks.lake.store import Lake
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-_OF_WORKER = "PREFECT__FLOW_RUN_ID"
-"""Prefect's worker names the flow run by it to the process that it starts."""
 
 
 def announced(function: Callable[P, R]) -> Callable[P, R]:
@@ -67,11 +65,6 @@ def _supervised(lake: Lake) -> Iterator[Presence]:
         see_to_dead(lake)
         clear_leftovers(lake)
         yield presence
-
-
-def of_worker() -> bool:
-    """Whether this process was started by a worker for one flow run."""
-    return bool(os.environ.get(_OF_WORKER))
 
 
 def _noting_outcome(call: Callable[[], R], lake: Lake, presence: Presence) -> R:

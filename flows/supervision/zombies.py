@@ -131,7 +131,7 @@ def _bury(client: "SyncPrefectClient", lake: Lake, presence: Presence, burial: B
 def _marked(client: "SyncPrefectClient", run: "FlowRun", presence: Presence, burial: Burial) -> Marked | None:
     over = run.state is not None and run.state.is_final()
     if presence.outcome is not None:
-        return None if over else _mend(client, run, presence)
+        return None if over and not _crashed(run) else _mend(client, run, presence)
     if over and not (_crashed(run) and burial.resume and _of_deployment(run)):
         return None
     if presence.stopped:

@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 import pytest
 from conftest import SPEC, loans
-from restartable_server import Deployed, Server, deployed, lift_limit, limit_memory, until
+from restartable_server import Deployed, Server, deployed, limit_memory, until
 
 from flows.runs.index import runs_of
 from flows.runs.trust.verification import verify_run
@@ -107,7 +107,7 @@ def test_a_run_that_is_killed_thrice_is_taken_up_twice_and_then_told_and_the_wor
     living.at_stage()
     members = family(worker)
     worker.terminate()
-    assert worker.wait(timeout=120) == 143
+    assert worker.wait(timeout=45) == 143, "it does not wait for the end of EVENHAND_GRACE, which is 90 s"
     assert psutil.wait_procs(members, timeout=10)[1] == [], "nothing of ours is left"
     assert living.deployment.state(other)[0] == "RUNNING", "it was not told as crashed"
     assert [each["stopped"] for each in living.records()] == [True]
@@ -143,7 +143,6 @@ def test_a_run_without_memory_is_tried_thrice_and_then_told(living: Living) -> N
     def over() -> Any:
         records = living.records()
         limit_memory((each["pid"] for each in records if each["stage"] and not each["outcome"]), limited)
-        lift_limit(each["pid"] for each in records if each["outcome"])
         return living.deployment.over(starved)
 
     kind, name, message = until("the run without memory is over", over, told=living.server.log)

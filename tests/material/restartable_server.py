@@ -192,10 +192,3 @@ def limit_memory(pids: Iterable[int], limited: set[int]) -> None:
             process = psutil.Process(pid)
             process.rlimit(psutil.RLIMIT_AS, (process.memory_info().vms, psutil.RLIM_INFINITY))
             limited.add(pid)
-
-
-def lift_limit(pids: Iterable[int]) -> None:
-    """Let processes have memory again, as when a stage that failed has given back what it held."""
-    for pid in pids:
-        with suppress(psutil.Error):
-            psutil.Process(pid).rlimit(psutil.RLIMIT_AS, (psutil.RLIM_INFINITY, psutil.RLIM_INFINITY))

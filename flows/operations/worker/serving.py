@@ -18,6 +18,7 @@ import psutil
 from flows.operations.worker.watcher import Watcher
 from flows.supervision.interruption import heeding_term
 from flows.supervision.presence import Presence, leave_stopped, recorded
+from flows.supervision.processes.ended import has_ended, kill_family, wait_for
 from flows.supervision.processes.leaving import WORD, grace_seconds, leaving, may_finish
 from flows.supervision.processes.parentage import ended_with
 from tasks.lake.store import Lake
@@ -82,9 +83,9 @@ def _drain(child: "subprocess.Popen[bytes]", lake: Lake, seconds: float) -> None
         with suppress(psutil.Error):
             run.send_signal(WORD) if run.pid in known else run.kill()
     ids = {run.pid: _run_of(run) for run in runs}
-    psutil.wait_procs(runs, timeout=max(0.0, until - time.monotonic()))
+    wait_for(runs, max(0.0, until - time.monotonic()))
     for run in runs:
-        _kill_all(run)
+        kill_family(run, _LAST_SECONDS / 2)
     _leave(lake, {pid: run for pid, run in ids.items() if run})
 
 
@@ -101,7 +102,7 @@ def _leave(lake: Lake, runs: dict[int, str]) -> None:
 def _runs(child: "subprocess.Popen[bytes]") -> list[psutil.Process]:
     """The processes that Prefect's worker started, each for one flow run."""
     with suppress(psutil.Error):
-        return [each for each in psutil.Process(child.pid).children() if each.status() != psutil.STATUS_ZOMBIE]
+        return [each for each in psutil.Process(child.pid).children() if not has_ended(each)]
     return []
 
 
@@ -115,19 +116,8 @@ def _run_of(process: psutil.Process) -> str:
 def _end(child: "subprocess.Popen[bytes]") -> None:
     """End Prefect's worker and all that it started."""
     with suppress(psutil.Error):
-        _kill_all(psutil.Process(child.pid))
+        kill_family(psutil.Process(child.pid), _LAST_SECONDS / 2)
     child.wait()
-
-
-def _kill_all(process: psutil.Process) -> None:
-    """Kill a process and its descendants, which are asked for first."""
-    family = [process]
-    with suppress(psutil.Error):
-        family += process.children(recursive=True)
-    for each in family:
-        with suppress(psutil.Error):
-            each.kill()
-    psutil.wait_procs(family, timeout=_LAST_SECONDS / 2)
 
 
 def at_home() -> dict[str, str]:

@@ -80,6 +80,8 @@ class Attempt(BaseModel):
     """Number of the last entry of the lake's log when it began; None in records of earlier versions."""
     seconds: float | None = None
     exit_code: int | None = None
+    replaced: bool = False
+    """Whether it had no memory and its process ended for that: another process may have more."""
     pid: int
     host: str
 

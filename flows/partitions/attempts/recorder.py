@@ -14,6 +14,7 @@ from typing import Any
 from flows.partitions.attempts.reading import folder_of, latest, lock_of
 from flows.partitions.attempts.record import Attempt, YearState
 from flows.supervision.crash import report_crash
+from flows.supervision.processes.shortage import is_replaceable, lacks_memory
 from schemas.errors import EvenhandError, TooFewError
 from schemas.terms import ExitCode
 from tasks.lake.log import last_number
@@ -49,10 +50,10 @@ class Recorder:
         self.attempt = self.attempt.model_copy(update=news)
         write(self._lake, self.attempt)
 
-    def end(self, state: YearState, exit_code: int, message: str = "") -> Attempt:
+    def end(self, state: YearState, exit_code: int, message: str = "", **more: object) -> Attempt:
         """Record the end of the attempt."""
         seconds = round(time.perf_counter() - self._clock, 3)
-        self.tell(state=state, exit_code=int(exit_code), message=message, seconds=seconds)
+        self.tell(state=state, exit_code=int(exit_code), message=message, seconds=seconds, **more)
         return self.attempt
 
 
@@ -69,17 +70,19 @@ def recorded(lake: Lake, audit: str, year: int, value: str = "", **known: Any) -
         except TooFewError as error:
             recorder.end(YearState.INSUFFICIENT, ExitCode.INSUFFICIENT_EVIDENCE, str(error))
         except EvenhandError as error:
-            recorder.end(YearState.FAILED, error.exit_code, str(error))
+            _fail(recorder, error, str(error))
             raise
         except OSError as error:
-            recorder.end(YearState.FAILED, ExitCode.INFRASTRUCTURE, f"{type(error).__name__}: {error}")
+            _fail(recorder, error, f"{type(error).__name__}: {error}")
             raise
-        except (
-            Exception
-        ) as error:  # its words may hold values of rows: they stay out of the record, which a server shows
-            told = report_crash(error, ["--lake", lake.location])
-            recorder.end(YearState.FAILED, ExitCode.INFRASTRUCTURE, told)
+        except Exception as error:  # its words may hold values of rows: they stay out of the record
+            _fail(recorder, error, report_crash(error, ["--lake", lake.location]))
             raise
+
+
+def _fail(recorder: Recorder, error: Exception, message: str) -> None:
+    code = error.exit_code if isinstance(error, EvenhandError) else ExitCode.INFRASTRUCTURE
+    recorder.end(YearState.FAILED, code, message, replaced=lacks_memory(error) and is_replaceable())
 
 
 def write(lake: Lake, attempt: Attempt) -> None:

@@ -63,12 +63,16 @@ def _left_in_group() -> float:
 def telling_short_memory(what: str) -> Iterator[None]:
     """Tell that a stage or a year lacks memory, whatever a library calls it; the error comes from a MemoryError.
 
+    One that says so in words of its own keeps them.
+
     Raises:
         InfrastructureError: the block had too little memory.
     """
     try:
         yield
-    except EvenhandError:
+    except EvenhandError as error:
+        if _short(error.__cause__) and not isinstance(error.__cause__, MemoryError):
+            raise error from MemoryError(str(error.__cause__))
         raise
     except Exception as error:
         if not _short(error):
@@ -77,7 +81,7 @@ def telling_short_memory(what: str) -> Iterator[None]:
         raise InfrastructureError(why) from (error if isinstance(error, MemoryError) else MemoryError(str(error)))
 
 
-def _short(error: Exception) -> bool:
+def _short(error: BaseException | None) -> bool:
     """Whether an error is for want of memory; DuckDB has its own kind, and Python its own words of a thread."""
     in_own_words = type(error).__name__ == "OutOfMemoryException" or str(error) == "can't start new thread"
     return isinstance(error, MemoryError) or in_own_words

@@ -39,6 +39,15 @@ def test_other_errors_stay_as_they_are(error: Exception) -> None:
     assert told.value is error
 
 
+def test_a_stage_that_says_so_itself_keeps_its_words() -> None:
+    said = InfrastructureError("the source could not be read within 800MB of memory")
+    said.__cause__ = duckdb.OutOfMemoryException("Allocation failure")
+    with pytest.raises(InfrastructureError, match=r"^the source could not be read within 800MB") as told:
+        _raise(said)
+    assert isinstance(told.value.__cause__, MemoryError)
+    assert "Allocation failure" in str(told.value.__cause__)
+
+
 @pytest.mark.skipif(not hasattr(resource, "RLIMIT_AS") or sys.platform != "linux", reason="the limit is of Linux")
 def test_a_thread_that_gets_no_stack_is_want_of_memory() -> None:
     """The words of the interpreter itself, under a real limit."""
