@@ -60,7 +60,7 @@ def run_backfill(asked: Backfill) -> dict[str, Any]:
             with course_of([YEARS], [seconds], only=YEARS):
                 return _orchestrated(asked, lake)
         log.info("all %d years are in the lake already: nothing to compute", len(found))
-        return summed_up([_stands(asked, year.year, lake) for year in found])
+        return summed_up([stands(asked, year.year, lake) for year in found])
 
 
 def _partitions(asked: Backfill, lake: Lake) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _orchestrated(asked: Backfill, lake: Lake) -> dict[str, Any]:
     return said
 
 
-def _stands(asked: Backfill, year: int, lake: Lake) -> Attempt:
+def stands(asked: Backfill, year: int, lake: Lake) -> Attempt:
     """The record of a year of which nothing is left to compute; its files are held against their digests."""
     try:
         return audit_year(asked.spec, year, lake, asked.force)

@@ -1,9 +1,11 @@
 """The ending of a run: by what it published, the records of its years, an error, or its state on the server."""
 
 import os
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
 
 from flows.outcome.ending import Ending, Name
 from flows.outcome.words.checks import Checks, checks_of
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
     from prefect.client.schemas.objects import State as FlowState
 
+REPORTS_URL = "EVENHAND_REPORTS_URL"
+_PLAIN = re.compile(r"[A-Za-z0-9.\-:\[\]]+")
+"""Letters of a host and its port."""
 NAMES = {
     ExitCode.WITHIN: Name.WITHIN,
     ExitCode.BREACH: Name.BREACH,
@@ -88,7 +93,7 @@ def ending_of_years(summary: Mapping[str, Any], subject: str, known: Collection[
     return Ending(NAMES[code], subject, one_line(f"{counted}: {told}{worst}"))
 
 
-def ending_of_state(flow_run: "FlowRun", state: "FlowState[Any]", lake: Lake) -> Ending | None:
+def ending_of_state(flow_run: "FlowRun", state: "FlowState[Any]", lake: Lake | None) -> Ending | None:
     """How a flow run ended, by its state on the server; None of a state that says nothing to people.
 
     It is for hooks, which get no more than the state: name and message are those that the flow gave it, a crash is
@@ -105,16 +110,24 @@ def ending_of_state(flow_run: "FlowRun", state: "FlowState[Any]", lake: Lake) ->
     runs = [tag.removeprefix("run:") for tag in flow_run.tags if tag.startswith("run:")]
     run = runs[0] if len(runs) == 1 else ""
     told = Ending(name, flow_run.name, one_line(state.message or ""), run=run, flow_run=str(flow_run.id))
-    return replace(told, report=report_address(lake, run)) if run else told
+    return replace(told, report=report_address(lake, run)) if run and lake is not None else told
 
 
 def report_address(lake: Lake, run: str) -> str:
     """Where people open a run's report: below EVENHAND_REPORTS_URL, else its path or URI in the lake."""
-    site = os.environ.get("EVENHAND_REPORTS_URL", "").rstrip("/")
+    site = reports_site(os.environ.get(REPORTS_URL, ""))
     if site:
         return f"{site}/{run}/report.html"
     storage, folder = report_of(lake, run)
     return storage.where(f"{folder}/report.html")
+
+
+def reports_site(said: str) -> str:
+    """An address of http or https under which reports lie, as it may stand in a link; empty if it is none."""
+    parts = urlsplit(said.strip())
+    if parts.scheme not in ("http", "https") or not parts.hostname or not _PLAIN.fullmatch(parts.netloc):
+        return ""
+    return f"{parts.scheme}://{parts.netloc}{quote(parts.path.rstrip('/'), safe='/%~')}"
 
 
 def _year_words(year: Mapping[str, Any], known: Collection[str]) -> str:

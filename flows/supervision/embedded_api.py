@@ -19,6 +19,7 @@ from filelock import FileLock, Timeout
 
 from flows.supervision.interruption import shielded_children
 from flows.supervision.prepare import seed_database
+from flows.supervision.server_check import require_server
 from schemas.errors import InfrastructureError
 from tasks.lake.store import Lake
 
@@ -37,9 +38,11 @@ def prefect_api(lake: Lake, *, wait: bool = True) -> Iterator[None]:
 
     Raises:
         InUseError: another run has its turn, and ``wait`` is false.
+        InfrastructureError: the server that is named is not ready.
     """
     prepare_environment(lake.storage.local)
-    if os.environ.get("PREFECT_API_URL"):
+    if api := os.environ.get("PREFECT_API_URL"):
+        require_server(api)
         yield
         return
     turn = FileLock(lake.storage.local / "locks" / "embedded-api.lock")

@@ -24,6 +24,7 @@ SOON = timedelta(minutes=10)
 MOST_RESUMED = 2
 """Times that a run is taken up again after its process died."""
 MENDED = "Found by evenhand: the run ended while the server was away"
+DIED = "Found by evenhand: the run ended, and its process died before it could say so"
 GIVEN_UP = "Infrastructure"
 """Name of the state of a run that died once more than it is taken up again."""
 _AGAIN = "Taken up again by evenhand"
@@ -41,8 +42,10 @@ class Marked:
     """Whether it died too often; its state is then FAILED."""
     stopped: bool = False
     """Whether it left because it was asked to, which is no fault."""
-    mended: bool = False
-    """Whether it had ended, and only the server was not told."""
+    mended: tuple[str, str, str] | None = None
+    """Type, name and message of the state in which it had ended, where only the server was not told."""
+    tags: tuple[str, ...] = ()
+    """Of the flow run on the server."""
     flow: str = ""
     """Name of its flow: audit, backfill or watch."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -145,10 +148,11 @@ def _mend(client: "SyncPrefectClient", run: "FlowRun", presence: Presence) -> Ma
     """Tell the server how a run ended that could not say so itself."""
     from prefect.client.schemas.objects import State, StateType
 
-    kind, name, message = presence.outcome or ("COMPLETED", "Completed", "")
-    said = f"{MENDED}; {message}".rstrip("; ")
+    outcome = kind, name, message = presence.outcome or ("COMPLETED", "Completed", "")
+    why = DIED if _crashed(run) else MENDED
+    said = f"{why}; {message}".rstrip("; ")
     client.set_flow_run_state(run.id, State(type=StateType(kind), name=name, message=said), force=True)
-    return Marked(run.name, str(run.id), MENDED, resumed=False, mended=True)
+    return Marked(run.name, str(run.id), why, resumed=False, mended=outcome, tags=tuple(run.tags))
 
 
 def _crash(client: "SyncPrefectClient", run: "FlowRun", why: str, burial: Burial, *, stopped: bool = False) -> Marked:

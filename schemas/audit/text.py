@@ -70,9 +70,18 @@ def parse(text: str) -> Parsed:
         finally:
             loader.dispose()
     except (yaml.YAMLError, ValueError) as error:
-        raise SpecError(f"not YAML: {error}") from error
+        raise SpecError(f"not YAML{_where(error)}") from error
     lines = dict(_lines(tree, ()))
     return Parsed(value, lines, tuple(_twice(tree)), tuple(_marks(text, lines, set(_said(tree)))))
+
+
+def _where(error: Exception) -> str:
+    """Place and kind of a fault, without the lines around it: a server and alerts are told of it, too."""
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return f": {error}"
+    mark = error.problem_mark or error.context_mark
+    place = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+    return f"{place}: {error.problem or error.context}"
 
 
 def _marks(text: str, lines: Mapping[Location, int], said: Set[int]) -> Iterator[Mark]:

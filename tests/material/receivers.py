@@ -1,8 +1,7 @@
 """Receivers of alerts that speak SMTP and HTTP on free loopback ports, and keep every byte that they are sent."""
 
 import json
-import smtplib
-import socketserver
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,8 @@ from email.header import decode_header, make_header
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+from aiosmtpd.controller import Controller
 
 
 @dataclass
@@ -62,33 +63,17 @@ class _Post(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-class _Mail(socketserver.StreamRequestHandler):
-    """RFC 5321, as much of it as a client without a password uses."""
+class _Mail:
+    """Keeps what arrives; an answer that is given is its code."""
 
-    def handle(self) -> None:
-        received: Received = self.server.received  # type: ignore[attr-defined]
-        self._say("220 receiver")
-        while line := self.rfile.readline():
-            verb = line[:4].upper().strip()
-            if verb == b"DATA":
-                self._say("354 end with a dot")
-                content = b"".join(iter(self.rfile.readline, b".\r\n"))
-                code = received.answers.pop(0) if received.answers else 250
-                if code == 250:
-                    received.bodies.append(content)
-                self._say(f"{code} done")
-            elif verb == b"QUIT":
-                self._say("221 bye")
-                return
-            else:
-                self._say("250 receiver")
+    def __init__(self, received: Received) -> None:
+        self.received = received
 
-    def _say(self, words: str) -> None:
-        self.wfile.write(f"{words}{smtplib.CRLF}".encode())
-
-
-class _MailServer(socketserver.ThreadingTCPServer):
-    daemon_threads = True
+    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:  # noqa: N802 the name of aiosmtpd
+        code = self.received.answers.pop(0) if self.received.answers else 250
+        if code == 250:
+            self.received.bodies.append(envelope.content)
+        return f"{code} done"
 
 
 @contextmanager
@@ -113,8 +98,19 @@ def web_receiver() -> Iterator[Received]:
 @contextmanager
 def mail_receiver() -> Iterator[Received]:
     """An SMTP server."""
-    with _serving(_MailServer(("127.0.0.1", 0), _Mail)) as received:
+    received = Received(port=_free_port())
+    server = Controller(_Mail(received), hostname="127.0.0.1", port=received.port)
+    server.start()
+    try:
         yield received
+    finally:
+        server.stop()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 RULES = """\

@@ -61,6 +61,10 @@ def backfill(
         int | None,
         typer.Option(min=1, help="Of a spec with `by`: so many partitions of a year, the largest, beside `all`."),
     ] = None,
+    fan_out: Annotated[
+        str | None,
+        typer.Option(metavar="DEPLOYMENT", help="On a server: a flow run a year, such as of backfill/by-hand."),
+    ] = None,
     set_: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -70,6 +74,7 @@ def backfill(
     1 breach, 3 insufficient evidence, and 0 if all are within their limits.
     """
     from flows.launch.backfill import Backfill, run_backfill
+    from flows.launch.fan_out import run_on_workers
     from flows.partitions.attempts.record import Attempt
     from flows.partitions.lenders.outlook import Choice
     from flows.partitions.monitoring import said_of_years
@@ -82,7 +87,8 @@ def backfill(
     settings = RunnerSettings.parse(runner, address, workers).model_dump()
     chosen = Choice(tuple(by_value or ()), limit)
     read = _read(spec, set_).spec
-    found = run_backfill(Backfill(read, parse_years(years), lake, settings, force, jobs, chosen))
+    asked = Backfill(read, parse_years(years), lake, settings, force, jobs, chosen)
+    found = run_on_workers(asked, fan_out) if fan_out else run_backfill(asked)
     if as_json:
         print_json(found)
     elif read.by is not None:

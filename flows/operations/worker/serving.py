@@ -78,11 +78,10 @@ def _drain(child: "subprocess.Popen[bytes]", lake: Lake, seconds: float) -> None
     until = time.monotonic() + seconds
     child.send_signal(signal.SIGSTOP)  # it takes no other run, and does not report those that leave as crashed
     runs = _runs(child)
-    known = {each.pid: each for each in recorded(lake) if each.host == socket.gethostname()}
+    ids = {run.pid: _run_of(run) for run in runs}  # of one that has ended nobody can ask any more
     for run in runs:
         with suppress(psutil.Error):
-            run.send_signal(WORD) if run.pid in known else run.kill()
-    ids = {run.pid: _run_of(run) for run in runs}
+            run.send_signal(WORD)  # which ends one that has not begun, and does not heed it yet
     wait_for(runs, max(0.0, until - time.monotonic()))
     for run in runs:
         kill_family(run, _LAST_SECONDS / 2)

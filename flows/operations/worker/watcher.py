@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from functools import partial
 
 from httpx import HTTPError
 
@@ -90,7 +91,8 @@ class Watcher:
             if not ours:
                 return []
             self.asked = time.monotonic()
-            found = see_to_dead(self.lake, Burial(resume=True, ripe=self._ripe, remembered=self.memory.words))
+            remembered = partial(self.memory.words, self.lake)
+            found = see_to_dead(self.lake, Burial(resume=True, ripe=self._ripe, remembered=remembered))
             for marked in found:
                 trace_dead(marked)
             for draft in clear_leftovers(self.lake) if gone else ():

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun, State
 
     from flows.outcome.run_log import RunLog
+    from tasks.lake.store import Lake
 
 log = logging.getLogger("evenhand")
 
@@ -26,22 +27,33 @@ def send_alerts(flow: "Flow[Any, Any]", flow_run: "FlowRun", state: "State[Any]"
     """
     if not os.environ.get(VARIABLE):
         return
-    from flows.outcome.alerts.sending import tell
+    from flows.outcome.alerts.sending import tell, tell_unrecorded
     from flows.outcome.conclusion import ending_of_state
     from flows.outcome.subject import subject_of
     from flows.supervision.presence import was_stopped
-    from tasks.lake.store import Lake
 
     with _on_server(flow, flow_run):
         try:
-            lake = Lake(flow_run.parameters["lake"])
-            if state.is_crashed() and was_stopped(lake, str(flow_run.id)):
+            lake = _opened(flow_run)
+            if lake is not None and state.is_crashed() and was_stopped(lake, str(flow_run.id)):
                 return
             ending = ending_of_state(flow_run, state, lake)
             if ending is not None:  # a run that died early has not its own name yet
-                tell(lake, replace(ending, subject=subject_of(flow_run.parameters).words))
+                ending = replace(ending, subject=subject_of(flow_run.parameters).words)
+                tell_unrecorded(ending) if lake is None else tell(lake, ending)
         except Exception as error:
             log.warning("alert not delivered: the ending of %s is not known (%s)", flow_run.name, type(error).__name__)
+
+
+def _opened(flow_run: "FlowRun") -> "Lake | None":
+    """The lake of a run; None of one that cannot be opened: then nothing records that its ending was told."""
+    from schemas.errors import EvenhandError
+    from tasks.lake.store import Lake
+
+    try:
+        return Lake(flow_run.parameters["lake"])
+    except (EvenhandError, OSError):
+        return None
 
 
 _ENDINGS: Final = ("on_completion", "on_failure", "on_crashed", "on_cancellation")

@@ -6,7 +6,8 @@ hold names of addresses, never the addresses.
 
 import hashlib
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -16,6 +17,8 @@ from schemas.errors import IntegrityError
 from tasks.lake.store import Lake
 
 FOLDER = "alerts"
+_STUCK = timedelta(minutes=10)
+"""A record that says ``sending`` for so long belongs to a process that died, or to another machine's that did."""
 
 
 class Outcome(StrEnum):
@@ -59,6 +62,12 @@ class Alert(BaseModel):
         """Where the record lies in the lake."""
         return f"{FOLDER}/{self.id}.json"
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether it did not arrive and nobody is sending it: its process may have died while it did."""
+        stuck = datetime.fromisoformat(self.time) < datetime.now(UTC) - _STUCK
+        return self.outcome is Outcome.NOT_DELIVERED or (self.outcome is Outcome.SENDING and stuck)
+
 
 def digest(ending: Ending) -> str:
     """What makes two endings the same: run and state; without a run its flow run, else subject and message."""
@@ -67,12 +76,8 @@ def digest(ending: Ending) -> str:
 
 
 def found(lake: Lake, alert: Alert) -> Alert | None:
-    """The record of an alert, if there is one.
-
-    Raises:
-        IntegrityError: the record is not one that this version wrote.
-    """
-    return _read(lake, alert.path)
+    """The record of an alert, if there is one that can be read: better told twice than not at all."""
+    return _readable(lake, alert.path)
 
 
 def write(lake: Lake, alert: Alert) -> None:
@@ -85,22 +90,25 @@ def write(lake: Lake, alert: Alert) -> None:
 
 
 def alerts(lake: Lake) -> list[Alert]:
-    """All alerts of a lake, the oldest first.
-
-    Raises:
-        IntegrityError: a record is not one that this version wrote.
-    """
-    read = [_read(lake, path) for path in lake.storage.glob(f"{FOLDER}/*.json")]
+    """All alerts of a lake, the oldest first; a record that cannot be read is left out: ``unreadable``."""
+    read = [_readable(lake, path) for path in paths(lake)]
     return sorted((each for each in read if each is not None), key=lambda each: (each.time, each.to))
 
 
-def undelivered(lake: Lake) -> list[Alert]:
-    """Alerts that did not arrive, the oldest first; for ``evenhand status``.
+def unreadable(lake: Lake) -> list[str]:
+    """Of each record that cannot be read: its file, and the next step."""
+    found = []
+    for path in paths(lake):
+        try:
+            read_alert(lake, path)
+        except IntegrityError as error:
+            found.append(str(error))
+    return found
 
-    Raises:
-        IntegrityError: a record is not one that this version wrote.
-    """
-    return [each for each in alerts(lake) if each.outcome is Outcome.NOT_DELIVERED]
+
+def undelivered(lake: Lake) -> list[Alert]:
+    """Alerts that did not arrive, or that nobody sends any more, the oldest first."""
+    return [each for each in alerts(lake) if each.is_lost]
 
 
 def rows(told: list[Alert]) -> Iterator[dict[str, object]]:
@@ -124,8 +132,23 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def _read(lake: Lake, path: str) -> Alert | None:
-    content = lake.storage.read(path)
+def paths(lake: Lake) -> list[str]:
+    """Where the records lie."""
+    return list(lake.storage.glob(f"{FOLDER}/*.json"))
+
+
+def read_alert(lake: Lake, path: str) -> Alert | None:
+    """One record; None where there is none.
+
+    Raises:
+        IntegrityError: it is not one that this version wrote.
+    """
+    try:
+        content = lake.storage.read(path)
+    except FileNotFoundError:  # removed between the look and the reading
+        content = None
+    except OSError as error:
+        raise IntegrityError(f"{lake.storage.where(path)} cannot be read ({error.strerror})") from error
     if content is None:
         return None
     try:
@@ -135,3 +158,9 @@ def _read(lake: Lake, path: str) -> Alert | None:
             f"{lake.storage.where(path)} is no record of an alert that this version wrote; remove it: its alert is "
             "then sent once more"
         ) from error
+
+
+def _readable(lake: Lake, path: str) -> Alert | None:
+    with suppress(IntegrityError):
+        return read_alert(lake, path)
+    return None

@@ -6,7 +6,7 @@ An alert that fails is logged and recorded. It never changes how a run ended.
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from flows.outcome.alerts import record
 from flows.outcome.alerts.delivery import deliver
@@ -18,9 +18,6 @@ from schemas.errors import EvenhandError, SpecError
 from tasks.lake.store import Lake
 
 log = logging.getLogger("evenhand")
-
-_STUCK = timedelta(minutes=10)
-"""A record that says ``sending`` for so long belongs to a process that died, or to another machine's that did."""
 
 
 def tell(lake: Lake, ending: Ending) -> None:
@@ -101,16 +98,19 @@ def _tell(lake: Lake, settings: Alerts, ending: Ending) -> None:
         for to, rule in named.items()
         if rule.digest is None
     ]
-    for to, rule in named.items():
-        if rule.digest is not None:
-            waits = Alert(time=time, rule=rule.words(), to=to, ending=ending, outcome=Outcome.WAITING)
-            with _locked(lake, f"alert-{waits.id}"):
-                if record.found(lake, waits) is None:
-                    record.write(lake, waits)
     if due:
         with _locked(lake, f"alert-{record.digest(ending)}"):
             mine = _claimed(lake, due)
             _deliver(lake, settings, mine, subject_of(ending), text_of(ending))
+    for to, rule in named.items():
+        if rule.digest is not None:
+            _keep_for_digest(lake, Alert(time=time, rule=rule.words(), to=to, ending=ending, outcome=Outcome.WAITING))
+
+
+def _keep_for_digest(lake: Lake, alert: Alert) -> None:
+    with _locked(lake, f"alert-{alert.id}"), _recording():
+        if record.found(lake, alert) is None:
+            record.write(lake, alert)
 
 
 def _claimed(lake: Lake, due: Sequence[Alert]) -> list[Alert]:
@@ -133,8 +133,7 @@ def _unsent(lake: Lake, alert: Alert) -> Alert | None:
         return alert
     if before is None:
         return alert
-    stuck = datetime.fromisoformat(before.time) < datetime.now(UTC) - _STUCK
-    if before.outcome is Outcome.NOT_DELIVERED or (before.outcome is Outcome.SENDING and stuck):
+    if before.is_lost:
         return alert.model_copy(update={"time": before.time, "tries": before.tries})
     return None
 

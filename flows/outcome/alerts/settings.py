@@ -4,6 +4,7 @@ The file may hold passwords, so it is refused where other users can read it. ``$
 environment variable. Every fault is told with its line.
 """
 
+import logging
 import os
 import re
 import stat
@@ -103,8 +104,10 @@ def read_alerts(path: Path) -> Alerts:
         SpecError: as ``configured``.
     """
     try:
-        mode = stat.S_IMODE(path.stat().st_mode)
-        text = path.read_text(encoding="utf-8")
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):  # to read a pipe or a device may never end
+            raise SpecError(f"{VARIABLE}: {path} is no regular file; name a YAML file with `to` and `rules`")
+        text, mode = path.read_text(encoding="utf-8"), stat.S_IMODE(found.st_mode)
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(
             f"{VARIABLE}: {path} cannot be read ({error}); name a YAML file with `to` and `rules`"
@@ -130,10 +133,24 @@ def _validated(path: Path, parsed: Parsed) -> Alerts:
     except ValidationError as error:
         faults = [*unset, *_faults(error)]
     else:
-        faults = unset
+        faults = unset or list(_unknown(found.to))
     placed = sorted(faults, key=lambda fault: _line(parsed, fault.location))
     raise_together([SpecError(text) for text in [*twice, *(_described(path, parsed, fault) for fault in placed)]])
     return found
+
+
+def _unknown(addresses: Mapping[str, str]) -> Iterator[SpecError]:
+    """Addresses that no service of apprise takes; an address may hold a password, so that only its name is told."""
+    from apprise import Apprise  # loads its services, and is asked only where a file is sound
+
+    log = logging.getLogger("apprise")
+    told, log.disabled = log.disabled, True
+    try:
+        for name, address in addresses.items():
+            if not Apprise.instantiate(address, suppress_exceptions=True):
+                yield SpecError("no service of apprise has an address like this one; see docs/alerts.md", ("to", name))
+    finally:
+        log.disabled = told
 
 
 def _expanded(raw: Any) -> tuple[Any, list[SpecError]]:
@@ -173,7 +190,22 @@ def _fault(problem: Any) -> SpecError:
         return SpecError(f"unknown key; {nearest(str(at[-1]), _keys(at))}", at)
     if problem["type"] == "missing":
         return SpecError("this key is required", at)
-    return SpecError(str(problem["msg"]).removeprefix("Value error, ").replace("Input should be", "expected"), at)
+    if problem["type"] == "value_error":
+        return SpecError(str(problem["msg"]).removeprefix("Value error, "), at)
+    return SpecError(f"expected {_expected(at)}", at)
+
+
+def _expected(at: Location) -> str:
+    """What belongs at a place of the file."""
+    if at and at[-1] == "[key]":
+        return "a name for each address, such as `desk`"
+    if at[:1] == ("to",):
+        return "an address in one line of text" if at[1:] else "a name and an address, such as `desk: mailto://...`"
+    if at[:1] != ("rules",):
+        return "the keys `to` and `rules`"
+    if at[2:]:
+        return "`daily`" if at[2] == "digest" else "a name, or a list of names"
+    return "a rule, such as `{when: breach, tell: desk}`" if at[1:] else "a list of rules, each below a `-`"
 
 
 def _keys(at: Location) -> list[str]:

@@ -22,7 +22,7 @@ STEPS: Mapping[Name, str] = {
     "finished stages are kept.",
     Name.INTEGRITY: "Stop the worker. `evenhand verify RUN` and `evenhand log verify` name the files; restore them.",
     Name.CRASHED: "Nothing if a worker takes the run up again. Else run it again: finished stages are kept. Twice at "
-    "one stage: `evenhand status --json` has its memory.",
+    "one stage: more memory, or fewer stages at a time (EVENHAND_JOBS=1); the message says what it held.",
     Name.CANCELLED: "Nothing if you know who cancelled it. Else run it again: finished stages are kept.",
     Name.OVERDUE: "`evenhand schedules`; then look for a server or worker that is down, a paused schedule, or a file "
     "that did not come.",

@@ -221,11 +221,24 @@ class TestOfADeployment:
         self, lake: Lake, run: str
     ) -> None:
         self.died(lake, run, outcome=("COMPLETED", "Breach", "1 of 2 limits breached"))
-        assert self.found(lake).mended
+        assert self.found(lake).mended == ("COMPLETED", "Breach", "1 of 2 limits breached")
         message = "Found by evenhand: the run ended while the server was away; 1 of 2 limits breached"
         assert state(run) == ("COMPLETED", message)
         self.died(lake, run, outcome=("COMPLETED", "Breach", "1 of 2 limits breached"))
         assert zombies.mark_dead(lake, zombies.Burial(resume=True)) == [], "the server knows it by now"
+        assert dead(lake) == []
+
+    def test_a_run_that_ended_and_died_before_it_could_say_so_is_no_crash(self, lake: Lake, run: str) -> None:
+        zombies.mark_stopped(run)  # as Prefect's worker does when it sees the process end
+        self.died(lake, run, outcome=("FAILED", "Infrastructure", "stage ingest ran out of memory"))
+        marked = self.found(lake)
+        assert not marked.resumed
+        kind, message = state(run)
+        assert kind == "FAILED"
+        assert "the run ended, and its process died before it could say so; stage ingest ran out of memory" in message
+        ending = ending_of(marked)
+        assert ending is not None
+        assert (ending.name, ending.message) == (Name.INFRASTRUCTURE, "stage ingest ran out of memory")
         assert dead(lake) == []
 
     def test_one_that_was_cancelled_is_not_taken_up(self, lake: Lake, run: str) -> None:

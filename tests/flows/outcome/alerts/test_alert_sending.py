@@ -173,6 +173,45 @@ def test_a_file_that_is_not_usable_is_recorded_and_its_alerts_come_when_it_is_me
     assert record.undelivered(lake) == []
 
 
+def test_an_alert_whose_process_died_while_it_sent_is_undelivered_and_sent_again(
+    file: Path, lake: Lake, mail: Received
+) -> None:
+    def sending(minutes: int) -> None:
+        time = (datetime.now(UTC) - timedelta(minutes=minutes)).isoformat(timespec="seconds")
+        record.write(lake, record.Alert(time=time, rule="breach", to="desk", ending=BREACH, outcome=Outcome.SENDING))
+
+    sending(1)
+    assert record.undelivered(lake) == [], "somebody may be sending it this moment"
+    sending(11)
+    [lost] = record.undelivered(lake)
+    assert lost.to == "desk"
+    send_again(lake, read_alerts(file))
+    assert mail.subjects() == ["Evenhand: breach in loans 2024"]
+    assert record.undelivered(lake) == []
+
+
+def test_a_digest_whose_record_cannot_be_written_keeps_no_alert_back(
+    file: Path, lake: Lake, mail: Received, web: Received
+) -> None:
+    rules = "rules:\n  - {when: breach, tell: desk, digest: daily}\n  - {when: breach, tell: pager}\n"
+    alerts_file(file, mail, web, rules)
+    waits = record.Alert(time=record.now(), rule="", to="desk", ending=BREACH, outcome=Outcome.WAITING)
+    (lake.root / waits.path).mkdir(parents=True)
+    tell(lake, BREACH)
+    assert web.subjects() == ["Evenhand: breach in loans 2024"]
+
+
+def test_a_run_whose_lake_cannot_be_opened_is_told_of_all_the_same(file: Path, mail: Received, web: Received) -> None:
+    from prefect.client.schemas.objects import FlowRun
+    from prefect.states import Failed
+
+    from flows.audit import audit
+
+    run = FlowRun(flow_id=uuid4(), parameters={"spec": "loans.yaml", "lake": "/proc/no-lake"})
+    send_alerts(audit, run, Failed(name="Infrastructure", message="/proc/no-lake cannot be made"))
+    assert web.subjects() == mail.subjects() == ["Evenhand: infrastructure in loans"]
+
+
 def test_a_lake_that_cannot_be_written_is_told_of_all_the_same(
     file: Path, lake: Lake, mail: Received, web: Received
 ) -> None:

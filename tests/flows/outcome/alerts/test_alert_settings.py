@@ -1,5 +1,6 @@
 """The file of alerts: who may read it, what it may hold, and where its faults are."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -66,7 +67,7 @@ def test_every_fault_is_told_with_its_line(file: Path, monkeypatch: pytest.Monke
         f"{file}, line 4: rules.0.when: 'breech' is no ending of a run; did you mean 'breach'?",
         f"{file}, line 5: rules.1.tell: this key is required",
         f"{file}, line 5: rules.1.tel: unknown key; did you mean 'tell'?",
-        f"{file}, line 6: rules.2.when: Tuple should have at least 1 item after validation, not 0",
+        f"{file}, line 6: rules.2.when: expected a name, or a list of names",
         f"{file}, line 7: mail: unknown key; known: 'to', 'rules'",
     ]
 
@@ -82,6 +83,45 @@ def test_an_address_that_no_rule_can_find_is_told_with_the_nearest(file: Path) -
 def test_what_is_no_file_of_alerts_is_refused_and_named(file: Path, text: str) -> None:
     with pytest.raises(SpecError, match=r"alerts\.yaml"):
         _read(file, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("- 1", "expected the keys `to` and `rules`"),
+        ("to: desk\nrules: []", "to: expected a name and an address, such as `desk: mailto://...`"),
+        ("to: {desk: 5}\nrules: [{when: breach, tell: desk}]", "to.desk: expected an address in one line of text"),
+        ("to: {desk: 'json://d'}\nrules: x", "rules: expected a list of rules, each below a `-`"),
+        ("to: {desk: 'json://d'}\nrules: [breach]", "rules.0: expected a rule, such as `{when: breach, tell: desk}`"),
+        ("to: {desk: 'json://d'}\nrules: [{when: 1, tell: desk}]", "rules.0.when: expected a name, or a list of names"),
+        ("to: {desk: 'json://d'}\nrules: [{when: breach, tell: desk, digest: no}]", "rules.0.digest: expected `daily`"),
+    ],
+)
+def test_what_belongs_at_a_place_is_told_in_plain_words(file: Path, text: str, words: str) -> None:
+    with pytest.raises(SpecError) as told:
+        _read(file, text)
+    assert words in str(told.value)
+    for word in ("dictionary", "instance", "tuple", "Input", "literal"):
+        assert word not in str(told.value)
+
+
+def test_an_address_that_no_service_knows_is_refused_by_its_name_alone(
+    file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DESK", "carrier-pigeon://s3cret@desk")
+    text = "to:\n  pager: json://pager.example.org\n  desk: ${DESK}\nrules: [{when: breach, tell: [desk, pager]}]"
+    with pytest.raises(SpecError, match=r"line 3: to\.desk: no service of apprise has an address like this") as told:
+        _read(file, text)
+    assert "s3cret" not in str(told.value) + caplog.text + "".join(capfd.readouterr())
+
+
+def test_what_is_no_regular_file_is_refused_and_not_read(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file.unlink()
+    os.mkfifo(file, 0o600)
+    for place in (str(file), "/dev/zero", str(file.parent)):
+        monkeypatch.setenv("EVENHAND_ALERTS", place)
+        with pytest.raises(SpecError, match="no regular file"):
+            configured()
 
 
 def test_a_file_that_others_can_read_is_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
