@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
+from flows.runs.trust.letters import visible as visible  # the commands take it from here
+
 if TYPE_CHECKING:
     from rich.live import Live
 
@@ -29,21 +31,6 @@ _GAP = "  "
 """Between the columns of a table on a terminal."""
 _LEAST_ROOM = 20
 """Columns that the last cell of a row wraps in; with less it goes below the row."""
-
-
-_CONTROLS = {
-    code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
-    for code in (
-        *(code for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"),
-        *(0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)),
-    )
-}
-"""Characters that move the cursor, colour or turn what a terminal shows, and how they are printed instead."""
-
-
-def visible(text: str) -> str:
-    """A text of data, of a spec or of a file's name as it may be printed: control characters are escaped."""
-    return text.translate(_CONTROLS)
 
 
 class PlainConsole(Console):

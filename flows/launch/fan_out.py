@@ -19,7 +19,7 @@ from flows.partitions.attempts.record import Attempt, YearState, summed_up
 from flows.partitions.forecast import forecast
 from flows.partitions.lenders.outlook import Choice
 from flows.supervision.embedded_api import prepare_environment
-from flows.supervision.server_check import require_server
+from flows.supervision.processes.server_check import require_server
 from schemas.errors import SpecError, nearest
 from schemas.terms import ExitCode
 from tasks.lake.store import Lake

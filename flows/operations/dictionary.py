@@ -24,21 +24,29 @@ def dictionary() -> str:
     return head + "".join(_section(table) for table in TABLES)
 
 
+def notes(table: Table) -> list[str]:
+    """What has to be known of a table beside its columns, in sentences."""
+    said = [f"Key: {', '.join(table.key)}."] if table.key else []
+    said += ["Restricted: holds rows or values of persons."] if table.restricted else []
+    return said + (["The audit spec appends columns."] if table.open else [])
+
+
+def holds(column: Column) -> list[str]:
+    """What a column may hold."""
+    rules = ["may be null"] if column.nullable else []
+    rules += [f"at least {column.minimum:g}"] if column.minimum is not None else []
+    rules += [f"at most {column.maximum:g}"] if column.maximum is not None else []
+    return rules + ([f"one of {', '.join(column.codes)}"] if column.codes else [])
+
+
 def _section(table: Table) -> str:
-    notes = [f"Key: {', '.join(table.key)}."] if table.key else []
-    notes += ["Restricted: holds rows or values of persons."] if table.restricted else []
-    notes += ["The audit spec appends columns."] if table.open else []
     rows = "".join(_row(column) for column in table.columns)
-    lines = f"\n## {table.name}\n\n{table.description} {' '.join(notes)}".rstrip()
+    lines = f"\n## {table.name}\n\n{table.description} {' '.join(notes(table))}".rstrip()
     return f"{lines}\n\n| column | type | meaning | holds |\n| --- | --- | --- | --- |\n{rows}"
 
 
 def _row(column: Column) -> str:
-    rules = ["may be null"] if column.nullable else []
-    rules += [f"at least {column.minimum:g}"] if column.minimum is not None else []
-    rules += [f"at most {column.maximum:g}"] if column.maximum is not None else []
-    rules += [f"one of {', '.join(column.codes)}"] if column.codes else []
-    return f"| {column.name} | {column.type} | {column.description} | {'; '.join(rules)} |\n"
+    return f"| {column.name} | {column.type} | {column.description} | {'; '.join(holds(column))} |\n"
 
 
 if __name__ == "__main__":

@@ -4,15 +4,17 @@ Scope: manifests and report.json as they are, unverified: a list is no proof. ``
 """
 
 import json
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from schemas.errors import IntegrityError
 from schemas.terms import State, Theory
 from tasks.lake import log
 from tasks.lake.storage import mapping_of
 from tasks.lake.store import Lake
+
+warnings = logging.getLogger("evenhand")
 
 QUESTIONS = (Theory.OUTCOME, Theory.DIRECT, Theory.TOTAL, Theory.RECOURSE, Theory.REASONS, Theory.OWN)
 """In the order of the first page."""
@@ -40,8 +42,7 @@ def listed(
 ) -> list[Listed]:
     """The runs that fit, at most ``limit``, the last published first: by the lake's log, as clocks are set back.
 
-    Raises:
-        IntegrityError: a manifest cannot be read.
+    A manifest that cannot be read is left out, and named by a warning.
     """
     found = [
         (told, written)
@@ -60,9 +61,10 @@ def _manifests(lake: Lake) -> Iterator[tuple[dict[str, Any], int]]:
             told = mapping_of(lake.storage.read(path))
             kept = {name: told[name] for name in ("run", "dataset", "year", "state", "finished")}
             kept["partition"] = told.get("partition")  # an earlier version had none
-        except (ValueError, KeyError) as error:
-            where = lake.storage.where(path)
-            raise IntegrityError(f"{where} cannot be read as a manifest; run that audit again to rewrite it") from error
+        except (OSError, ValueError, KeyError) as error:
+            where, why = lake.storage.where(path), type(error).__name__
+            warnings.warning("%s cannot be read (%s), and its run is left out: evenhand status", where, why)
+            continue
         yield kept, lake.storage.modified(path)
 
 

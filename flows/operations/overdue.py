@@ -1,22 +1,28 @@
 """Audits whose expected run never came, told from the lake alone: the server may be the part that is down.
 
 A rule (``expected`` of the spec) names a period and days of grace. A run is due once the period and the grace are over:
-then one has to have been finished since the period ended. Days are those of UTC.
+then one has to have been finished since the period ended. Days are those of UTC. A run that says it was finished in the
+future does not count: a wrong clock would silence the rule until then.
+
+A manifest that cannot be read may be that of the run that is missed. Where no readable run came in time, nobody can
+tell: that is an answer of its own (``Due.unknown``), and takes no other audit away.
 """
 
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, Protocol
 
 from pydantic import ValidationError
 
-from flows.outcome.alerts.sending import send_waiting, tell
+from flows.operations.doctor.records import RUN, Unreadable, maybe_later, run_in, unreadable, without
+from flows.outcome.alerts.sending import send_waiting, tell, tell_unrecorded
 from flows.outcome.ending import Ending, Name
 from flows.partitions.years import YEAR
-from flows.runs.index import Run, runs_of
+from flows.runs.index import Run, in_order, runs_of
+from flows.runs.naming import audit_of
 from schemas.audit.limits import Expected
 from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
@@ -33,6 +39,10 @@ _RULE: Final = re.compile(r"(?P<every>[a-z]+)(?:[,+ ]+(?P<by>\d+ days?))?")
 _EXAMPLE: Final = "`expected: {every: quarter, by: 10 days}`"
 
 
+SKEW: Final = timedelta(minutes=10)
+"""Clocks of two machines may differ by so much."""
+
+
 @dataclass(frozen=True)
 class Due:
     """One audit against its rule."""
@@ -43,11 +53,29 @@ class Due:
     last: str
     """When the last of them was finished, as its manifest has it; empty without any."""
     run: str
-    expected_by: date
-    """The last day on which the run that is due could come."""
-    next_by: date
+    expected_by: date | None
+    """The last day on which the run that is due could come; None where no rule can be read."""
+    next_by: date | None
     """The last day for the run after it."""
     overdue: bool
+    future: tuple[str, ...] = ()
+    """Runs that say they were finished in the future."""
+    unreadable: tuple[str, ...] = ()
+    """Of each manifest that cannot be read, and may be of a later run: its file, and the next step."""
+
+    @property
+    def unknown(self) -> bool:
+        """Whether nobody can tell: no readable run came in time, and some run cannot be read."""
+        return bool(self.unreadable) and (self.overdue or self.expected_by is None)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What else is amiss, and decides nothing here."""
+        odd = [
+            f"{self.subject}: {run} says that it ended in the future; look at the clock that it ran by"
+            for run in self.future
+        ]
+        return (*odd, *(() if self.unknown else self.unreadable))
 
     @property
     def subject(self) -> str:
@@ -57,10 +85,22 @@ class Due:
     @property
     def message(self) -> str:
         """One line."""
+        if self.unknown:
+            return f"{self.subject}: nobody can tell whether a run came: {self.unreadable[0]}"
         if self.overdue:
-            since = f"no run since {self.last[:10]}" if self.last else "no run yet"
-            return f"{self.subject}: {since}; expected by {self.expected_by}"
+            return f"{self.subject}: {self.why}"
         return f"{self.subject}: run of {self.last[:10]} ({self.run}); the next is expected by {self.next_by}"
+
+    @property
+    def why(self) -> str:
+        """What is overdue."""
+        ignored = f" ({self.future[0]} says that it ended in the future, and does not count)" if self.future else ""
+        if not self.last or self.expected_by is None:
+            return f"no run yet; expected by {self.expected_by}{ignored}"
+        if self.last[:10] < str(self.expected_by):
+            return f"no run since {self.last[:10]}; expected by {self.expected_by}{ignored}"
+        last, end = self.last[:16].replace("T", " "), self.expected_by + timedelta(days=1)  # without a day of grace
+        return f"no run since {last} UTC; expected at {end} 00:00 UTC, when the period ended{ignored}"
 
 
 def rule_of(words: str) -> Expected:
@@ -86,47 +126,61 @@ def due(lake: Lake, spec: AuditSpec, rule: Expected | None = None, now: datetime
 
     Raises:
         SpecError: there is no rule.
-        IntegrityError: a manifest is not the one that was written.
     """
     asked = rule or spec.expected
     if asked is None:
         message = f"{spec.name}: nothing says when a run is due; add {_EXAMPLE} to the spec, or give --by"
         raise SpecError(message, ("expected",))
     years = spec.source.vintage is not None or any(YEAR in path for path in spec.source.paths)
-    year = None if years else spec.year
-    return held_against(asked, spec.name, year, runs_of(lake, spec.name, year), now or datetime.now(UTC))
+    year, hidden = None if years else spec.year, unreadable(lake, (RUN,))
+    runs = runs_of(without(lake, hidden), spec.name, year)
+    found = held_against(asked, spec.name, year, runs, now or datetime.now(UTC))
+    return replace(found, unreadable=maybe_later(lake, hidden, spec.name, year, _newest(runs)))
 
 
-def due_of_lake(lake: Lake, now: datetime | None = None) -> list[Due]:
-    """Every audit of a lake whose last run names a rule; runs of every year count.
+def due_of_lake(lake: Lake, now: datetime | None = None, known: Sequence[Unreadable] | None = None) -> list[Due]:
+    """Every audit of a lake whose last run names a rule, or may: runs of every year count.
 
-    Raises:
-        IntegrityError: a manifest is not the one that was written.
+    Args:
+        lake: to be told of.
+        now: the time by which dates are counted; the clock's if left out.
+        known: the records that cannot be read, where somebody looked; they are looked for if left out.
     """
-    of: dict[str, list[Run]] = {}
-    for run in runs_of(lake):
+    found, when = [], now or datetime.now(UTC)
+    hidden = [each for each in (unreadable(lake, (RUN,)) if known is None else known) if each.kind == RUN]
+    of: dict[str, list[Run]] = {audit_of(run_in(each)): [] for each in hidden}
+    for run in runs_of(without(lake, hidden)):
         of.setdefault(run.audit, []).append(run)
-    found = []
-    for audit, runs in of.items():
-        said = max(runs, key=lambda run: run.finished).spec.get("expected")
+    for audit, runs in sorted(of.items()):
+        later = maybe_later(lake, hidden, audit, None, _newest(runs))
+        said = max(runs, key=in_order).spec.get("expected") if runs else None
         if said:
-            rule = Expected.model_validate(said)
-            found.append(held_against(rule, audit, None, runs, now or datetime.now(UTC)))
+            held = held_against(Expected.model_validate(said), audit, None, runs, when)
+            found.append(replace(held, unreadable=later))
+        elif later:
+            found.append(Due(audit, None, "", "", None, None, overdue=False, unreadable=later))
     return found
 
 
+def _newest(runs: Sequence[Run]) -> int:
+    """Number in the log of the last run; 0 of none."""
+    return max((run.number for run in runs), default=0)
+
+
 def tell_overdue(lake: Lake, found: Sequence[Due]) -> None:
-    """Send an alert for each overdue audit, and the digests of earlier days; each missed day is told once."""
+    """Send an alert for each overdue audit, once a missed day, each time if nobody can tell; and waiting digests."""
     for each in found:
-        if each.overdue:
-            tell(lake, Ending(Name.OVERDUE, each.subject, each.message))
+        ending = Ending(Name.OVERDUE, each.subject, each.message)
+        if each.unknown:
+            tell_unrecorded(ending)
+        elif each.overdue:
+            tell(lake, ending)
     send_waiting(lake)
 
 
 def heartbeat() -> str:
     """Ask for the URL in EVENHAND_HEARTBEAT_URL, so that silence is noticed outside; why that failed, else empty."""
-    url = os.environ.get(HEARTBEAT)
-    if not url:
+    if not (url := os.environ.get(HEARTBEAT)):
         return ""
     import httpx  # takes a tenth of a second, and most calls need none
 
@@ -164,7 +218,8 @@ def held_against(rule: Expected, audit: str, year: int | None, runs: Sequence[Fi
     grace, one = timedelta(days=rule.days), timedelta(days=1)
     since = _beginning(rule.every, now.astimezone(UTC).date() - grace)
     following = _beginning(rule.every, since + _LONGEST[rule.every])
-    last = max(runs, key=lambda run: run.finished, default=None)
+    future = tuple(run.run for run in runs if _time(run) > now + SKEW)
+    last = max((run for run in runs if run.run not in future), key=_time, default=None)
     return Due(
         audit,
         year,
@@ -172,8 +227,13 @@ def held_against(rule: Expected, audit: str, year: int | None, runs: Sequence[Fi
         last.run if last else "",
         expected_by=since - one + grace,
         next_by=following - one + grace,
-        overdue=last is None or datetime.fromisoformat(last.finished).date() < since,
+        overdue=last is None or _time(last).date() < since,
+        future=future,
     )
+
+
+def _time(run: Finished) -> datetime:
+    return datetime.fromisoformat(run.finished).astimezone(UTC)
 
 
 def _beginning(every: str, day: date) -> date:

@@ -6,24 +6,26 @@ The lake is asked, and the server for its schedules alone: one that is down take
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flows.operations.overdue import Due, due_of_lake
+from flows.operations.doctor.records import LOG, Unreadable, without
+from flows.operations.overdue import SKEW, Due, due_of_lake
 from flows.outcome.alerts.record import undelivered
-from flows.runs.trust.review import outstanding
+from flows.runs.trust.review import Outstanding, outstanding
 from flows.supervision.leftovers import Holder, holders
 from schemas.audit.text import parse, spec_text
-from schemas.errors import EvenhandError
+from schemas.errors import EvenhandError, InfrastructureError, IntegrityError
 from tasks.lake.store import Lake
 
 if TYPE_CHECKING:
     from flows.operations.schedules.planned import Planned
     from flows.operations.status import Standing
 
+_LOG = "log"
 _HASTE_SECONDS = 3
 """A server that takes longer to answer is told not to answer."""
 
@@ -63,43 +65,71 @@ class Overview:
     remediations_overdue: tuple[str, ...]
     server: str
     """What is amiss with the server, or that none is named; empty where it answered."""
+    future: tuple[str, ...]
+    """What says that it ended in the future, each in a line: the clock of its machine was wrong."""
+    unreadable: tuple[Unreadable, ...]
+    """Records that cannot be read; what they hold is in no line."""
+
+    @property
+    def log_altered(self) -> bool:
+        """Whether an entry of the log is not as it was signed, so that nobody can tell where runs stand."""
+        return any(each.path == _LOG for each in self.unreadable)
 
     @property
     def overdue(self) -> bool:
-        """Whether a run is overdue."""
-        return any(audit.overdue for audit in self.audits)
+        """Whether a run or a remediation is overdue."""
+        return any(audit.overdue for audit in self.audits) or bool(self.remediations_overdue)
 
 
-def overview(lake: Lake, years: "Sequence[Standing]", now: datetime | None = None) -> Overview:
+def overview(
+    lake: Lake, years: "Sequence[Standing]", now: datetime | None = None, hidden: Sequence[Unreadable] = ()
+) -> Overview:
     """The lake at a glance.
 
     Args:
         lake: to be told of.
         years: as ``operations.status.status`` gives them.
         now: the time by which ages and dates are counted; the clock's if left out.
+        hidden: the records of the lake that cannot be read.
 
     Raises:
-        IntegrityError: a manifest, an entry of the log or a record of an alert is not as it was written.
+        IntegrityError: a record that is not hidden is not as it was written.
     """
-    when = now or datetime.now(UTC)
+    when, seen = now or datetime.now(UTC), without(lake, hidden)
     planned, server = _schedules(when)
     by_audit = {audit: [each for each in planned if _is_of(each, lake, audit)] for audit in {y.audit for y in years}}
-    rules = {each.audit: each for each in due_of_lake(lake, when)}
+    rules = {each.audit: each for each in due_of_lake(lake, when, hidden)}
     audits = [
         _at_a_glance(max((y for y in years if y.audit == audit), key=_newest), rules.get(audit), by_audit[audit], when)
         for audit in sorted(by_audit)
     ]
-    usage, waiting = shutil.disk_usage(lake.storage.local), outstanding(lake)
+    usage, (waiting, altered) = shutil.disk_usage(lake.storage.local), _outstanding(seen)
     return Overview(
         audits=tuple(audits),
         disk_free=usage.free,
         disk=usage.total,
         locks=tuple(holders(lake)),
-        undelivered=tuple(f"{each.ending.subject}, to {each.to}: {each.reason}" for each in undelivered(lake)),
+        undelivered=tuple(f"{each.ending.subject}, to {each.to}: {each.reason}" for each in undelivered(seen)),
         unsigned=waiting.unsigned,
         remediations_overdue=tuple(f"{each.run}: {each.text}" for each in waiting.overdue),
         server=server,
+        future=tuple(_future(years, when)),
+        unreadable=(*hidden, *altered),
     )
+
+
+def _outstanding(lake: Lake) -> tuple[Outstanding, tuple[Unreadable, ...]]:
+    """What people still have to do; nothing of that, and why, where an entry of the log was altered."""
+    try:
+        return outstanding(lake), ()
+    except IntegrityError as error:
+        return Outstanding((), (), ()), (Unreadable(LOG, _LOG, str(error)),)
+
+
+def _future(years: "Sequence[Standing]", now: datetime) -> Iterator[str]:
+    for year in years:
+        if year.ended and datetime.fromisoformat(year.ended) > now + SKEW:
+            yield f"{year.audit} {year.year} {year.run}".rstrip() + f" says that it ended at {year.ended}"
 
 
 def _newest(year: "Standing") -> tuple[str, int]:
@@ -109,9 +139,8 @@ def _newest(year: "Standing") -> tuple[str, int]:
 def _at_a_glance(year: "Standing", rule: Due | None, planned: "Sequence[Planned]", now: datetime) -> AuditAtAGlance:
     dates = sorted(each.next for each in planned if each.active and each.next)
     late = [f"{each.name}: {each.overdue}" for each in planned if each.overdue]
-    missed = (
-        [f"no run since {rule.last[:10] or 'ever'}; expected by {rule.expected_by}"] if rule and rule.overdue else []
-    )
+    missed = [rule.why] if rule and rule.overdue and not rule.unknown else []
+    missed += ["nobody can tell whether a run came: one cannot be read"] if rule and rule.unknown else []
     age = (now - datetime.fromisoformat(year.ended)).total_seconds() / (24 * 3600) if year.ended else None
     return AuditAtAGlance(
         audit=year.audit,
@@ -143,15 +172,11 @@ def _schedules(now: datetime) -> "tuple[list[Planned], str]":
     """The schedules of the server that is named, and why they are not known."""
     if not os.environ.get("PREFECT_API_URL"):
         return [], "none named: next dates are not known (PREFECT_API_URL)"
-    from httpx import HTTPError
-    from prefect.client.orchestration import get_client
-    from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
-
+    from flows.operations.schedules.asking import hasty_client
     from flows.operations.schedules.planned import planned
 
     try:
-        hasty = {PREFECT_API_REQUEST_TIMEOUT: _HASTE_SECONDS, PREFECT_CLIENT_MAX_RETRIES: 0}
-        with temporary_settings(hasty), get_client(sync_client=True) as client:
+        with hasty_client(_HASTE_SECONDS, retries=0) as client:
             return planned(client, now), ""
-    except HTTPError as error:
-        return [], f"does not answer ({type(error).__name__}): next dates are not known; evenhand doctor"
+    except InfrastructureError as error:
+        return [], f"{error}. Next dates are not known: evenhand doctor"

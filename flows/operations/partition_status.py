@@ -47,9 +47,9 @@ class YearOfPartitions:
     """Those that failed first, then the largest first."""
 
 
-def partition_status(lake: Lake) -> list[YearOfPartitions]:
-    """Every audit and year of a lake that was back-filled by partitions."""
-    return [_year(lake, audit, year) for audit, year in years_by_partition(lake)]
+def partition_status(lake: Lake, audit: str | None = None) -> list[YearOfPartitions]:
+    """Every audit and year of a lake, or of one audit, that was back-filled by partitions."""
+    return [_year(lake, name, year) for name, year in years_by_partition(lake) if audit in (None, name)]
 
 
 def _year(lake: Lake, audit: str, year: int) -> YearOfPartitions:

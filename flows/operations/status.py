@@ -5,6 +5,7 @@ libraries. `evenhand plan` lists the years that were never run.
 """
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -17,7 +18,7 @@ from flows.partitions.standing import StageState, Stand, stands, told
 from flows.runs.index import Run, numbered, run_of, standing
 from flows.runs.naming import audit_and_year, run_ids
 from schemas.audit.spec import AuditSpec
-from schemas.errors import EvenhandError
+from schemas.errors import EvenhandError, SpecError
 from schemas.terms import State
 from tasks.lake.store import Lake
 from tasks.pipeline.specs import validated
@@ -48,19 +49,46 @@ class Standing:
     """When the run was finished, or the last attempt began."""
     seconds: float | None = None
     """That the stages of the run took, or the last attempt."""
+    partition: str = ""
+    """Value of the partition that the run is about, of an audit with ``by``."""
+
+    @property
+    def barred(self) -> bool:
+        """Whether today's data or code cannot be looked at, or cannot audit the year."""
+        return self.message.startswith(BARRED)
 
 
-def status(lake: Lake, audit: str | None = None) -> list[Standing]:
-    """Every audit and year of a lake, or the years of one audit, in order."""
-    runs: dict[tuple[str, int], list[Run]] = defaultdict(list)
+def status(lake: Lake, audit: str | None = None, damaged: list[str] | None = None) -> list[Standing]:
+    """Every audit and year of a lake, or the years of one audit, in order; a line for each partition that was audited.
+
+    Args:
+        lake: that is told of.
+        audit: alone.
+        damaged: gets the runs whose manifest cannot be read; if None, the first of them ends it.
+
+    Raises:
+        IntegrityError: a manifest, or a record of an attempt, is not the one that was written.
+    """
+    runs: dict[tuple[str, int, str], list[Run]] = defaultdict(list)
     by_partition = set(years_by_partition(lake))  # operations.partition_status tells of these
     parted = {(name, str(year)) for name, year in by_partition}
     named = {name: audit_and_year(name) for name in run_ids(lake)}
     of_years = [name for name, of in named.items() if of not in parted and audit in (None, of[0])]
-    for run in numbered(lake, [run_of(lake, name) for name in of_years]):
-        runs[run.audit, run.year].append(run)
-    tried = {(a.audit, a.year) for a in attempts(lake, audit)} - by_partition
-    return [_standing(lake, *key, standing(runs[key])) for key in sorted({*runs, *tried})]
+    for run in numbered(lake, list(_read(lake, of_years, damaged))):
+        runs[run.audit, run.year, run.value if run.partition else ""].append(run)
+    tried = {(a.audit, a.year, "") for a in attempts(lake, audit) if (a.audit, a.year) not in by_partition}
+    return [_standing(lake, key, standing(runs[key])) for key in sorted({*runs, *tried})]
+
+
+def _read(lake: Lake, names: Iterable[str], damaged: list[str] | None) -> Iterator[Run]:
+    for name in names:
+        try:
+            yield run_of(lake, name)
+        except (EvenhandError, KeyError, ValueError) as error:
+            if damaged is None:
+                raise
+            if not isinstance(error, SpecError):  # which is one that was removed meanwhile
+                damaged.append(name)
 
 
 def never(audit: str, year: int) -> Standing:
@@ -68,22 +96,23 @@ def never(audit: str, year: int) -> Standing:
     return Standing(audit, year, "never audited", (), "", "", "", 0, protected=False)
 
 
-def _standing(lake: Lake, audit: str, year: int, run: Run | None) -> Standing:
-    last = latest(lake, audit, year)
+def _standing(lake: Lake, key: tuple[str, int, str], run: Run | None) -> Standing:
+    audit, year, value = key
+    last = latest(lake, audit, year, value)
     tries = last.attempt if last else 0
     if last is not None and _says_more(last, run):
         stages = told(last)
         words = (last.state.value, stages, last.message, last.run or "", last.vintage)
-        return Standing(audit, year, *words, tries, run.protected if run else False, last.began, last.seconds)
+        return Standing(audit, year, *words, tries, run.protected if run else False, last.began, last.seconds, value)
     if run is None:
         raise AssertionError("a year is known by an attempt or by a run")
     stages, why = _today(run, lake, last)
     verdict = OF_VERDICT.get(State(run.state), YearState.INSUFFICIENT).value
     state = verdict if run.protected or not why else "stale"
     message = why or (last.message if last and last.run == run.run else "")
-    seconds = round(sum(float(cost["seconds"]) for cost in run.lineage), 1)
+    seconds = round(sum(float(cost.get("seconds", 0)) for cost in run.lineage), 1)
     words = (state, stages, message, run.run, run.vintage)
-    return Standing(audit, year, *words, tries, run.protected, run.finished, seconds)
+    return Standing(audit, year, *words, tries, run.protected, run.finished, seconds, value)
 
 
 def _says_more(last: Attempt, run: Run | None) -> bool:

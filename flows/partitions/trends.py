@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from flows.partitions.attempts.reading import latest, place_of
 from flows.partitions.attempts.record import Attempt, YearState
@@ -21,6 +22,7 @@ from schemas.errors import SpecError
 from schemas.tables.measures import MEASURES
 from schemas.terms import EVERYBODY, State
 from tasks.lake.store import Lake
+from tasks.metrics.algorithm.monitoring.monitored import Monitored
 from tasks.reporting.material import Measure
 from tasks.reporting.section import Section
 from tasks.reporting.trends import monitoring
@@ -60,6 +62,21 @@ class Trend:
     span: str
     followed: Followed
     monitoring: pa.Table
+    names: tuple[str, ...] = ()
+    """Every measure that may be asked for."""
+
+
+@dataclass(frozen=True)
+class RunsOfYear:
+    """The runs of a year that a trend is about."""
+
+    year: int
+    run: Run | None = None
+    """The one that represents the year."""
+    editions: tuple[Run, Run] | None = None
+    """The last run and the last one before it on other data."""
+    why: str = ""
+    """Why there is no run, where that is known."""
 
 
 def make_trend(audit: str, years: Sequence[int], lake: Lake, value: str = ALL) -> Made:
@@ -70,7 +87,7 @@ def make_trend(audit: str, years: Sequence[int], lake: Lake, value: str = ALL) -
     return replace(made, followed=found.followed, monitoring=found.monitoring)
 
 
-def trend_of(audit: str, years: Sequence[int], lake: Lake, value: str = ALL, measure: str = "") -> Trend:
+def trend_of(audit: str, years: Sequence[int], lake: Lake, value: str = ALL) -> Trend:
     """The trend of an audit over years, or of one partition of it, with the restatements of these years.
 
     Args:
@@ -78,35 +95,49 @@ def trend_of(audit: str, years: Sequence[int], lake: Lake, value: str = ALL, mea
         years: in order.
         lake: that holds the runs.
         value: of the partition.
+
+    Raises:
+        SpecError: no year has a run.
+        IntegrityError: a manifest is not the one that was written.
+    """
+    found = [RunsOfYear(y, last_run(lake, audit, y, value), editions(lake, audit, y, value)) for y in years]
+    return trend_by(audit, found, lake, value)
+
+
+def trend_by(audit: str, years: Sequence[RunsOfYear], lake: Lake, value: str = ALL, measure: str = "") -> Trend:
+    """The same of runs that were found already.
+
+    Args:
+        audit: its name.
+        years: in order, each with its runs.
+        lake: that holds the runs.
+        value: of the partition.
         measure: alone to be shown, with what compares it; every one of the headline if empty.
 
     Raises:
         SpecError: no year has a run.
     """
-    runs = {year: last_run(lake, audit, year, value) for year in years}
-    known = [run for run in runs.values() if run is not None]
+    known = [each.run for each in years if each.run is not None]
     if not known:
         raise SpecError(
             f"the lake {lake.location} has no run of {_named(audit, value)} in these years; `evenhand backfill` makes "
             "them"
         )
-    results = [_only(_result(lake, audit, year, run, value), measure) for year, run in runs.items()]
+    names: set[str] = set()
+    results = [_of_year(lake, audit, each, value, measure, names) for each in years]
     table, rule = trending.trend(audit, results), rule_of(known[-1].spec)
-    seen = followed(lake, runs, rule)
-    sections = [_section(lake, *pair) for year in years if (pair := editions(lake, audit, year, value))]
+    seen = [one for one in followed(lake, {each.year: each.run for each in years}, rule) if _is_of(one, measure)]
+    pairs = [each.editions for each in years if each.editions]
     said = known[-1].spec
     references = {p["name"]: p["reference"] for run in known for p in run.spec["protected"]}
     hmda = any(run.spec["source"]["kind"] == "hmda" for run in known)
-    title = _titled(said["title"] or audit, value)
-    content = trend_section(title, results, references, hmda, sections, chapter(seen, rule))
-    return Trend(table, content, span_of(results), seen, monitoring.table(audit, seen, rule))
+    title, restated = _titled(said["title"] or audit, value), [_section(lake, *pair) for pair in pairs]
+    content = trend_section(title, results, references, hmda, restated, chapter(seen, rule))
+    return Trend(table, content, span_of(results), seen, monitoring.table(audit, seen, rule), tuple(sorted(names)))
 
 
-def _only(year: YearResult, measure: str) -> YearResult:
-    """A year with one measure alone, and with what compares it."""
-    if not measure:
-        return year
-    return replace(year, measures=tuple(m for m in year.measures if m.measure.startswith(measure)))
+def _is_of(one: Monitored, measure: str) -> bool:
+    return one.of.measure.startswith(measure)
 
 
 def make_restatement(audit: str, year: int, lake: Lake) -> Made:
@@ -158,9 +189,27 @@ def _line(row: Mapping[str, Any]) -> str:
     return f"refused, {row['stage']}: {reason}" + (f" ({row['column']})" if row["column"] else "")
 
 
-def _result(lake: Lake, audit: str, year: int, run: Run | None, value: str = ALL) -> YearResult:
+def _of_year(lake: Lake, audit: str, each: RunsOfYear, value: str, measure: str, names: set[str]) -> YearResult:
+    """A year of the trend; adds the names of all its measures."""
+    if each.why:
+        return YearResult(each.year, state="unreadable", why=each.why)
+    return _result(lake, audit, each.year, each.run, value, measure, names)
+
+
+def _result(
+    lake: Lake,
+    audit: str,
+    year: int,
+    run: Run | None,
+    value: str = ALL,
+    measure: str = "",
+    names: set[str] | None = None,
+) -> YearResult:
     if run is None:
         return _without_run(year, _last_attempt(lake, audit, year, value))
+    rows = _whole_groups(lake, run)
+    if names is not None:
+        names.update(rows["measure"].unique().to_pylist())
     return YearResult(
         year=year,
         run=run.run,
@@ -170,7 +219,7 @@ def _result(lake: Lake, audit: str, year: int, run: Run | None, value: str = ALL
         rows=_counts(lake, run).get(SOURCE, run.rows),
         lacking=tuple(run.spec["source"].get("lacking", ())),
         minimum_n=run.spec["bootstrap"]["minimum_n"],
-        measures=_measures(lake, run),
+        measures=_measures(rows, measure),
     )
 
 
@@ -200,12 +249,22 @@ def _without_run(year: int, last: Attempt | None) -> YearResult:
     return YearResult(year, state=last.state, why="could not be audited; `evenhand status` says why")
 
 
-def _measures(lake: Lake, run: Run) -> tuple[Measure, ...]:
-    """The headline measures of whole groups, and what was checked."""
+def _whole_groups(lake: Lake, run: Run) -> pa.Table:
+    """The rows of measures of whole groups that have no parameters."""
     measures = run.published(MEASURES.name)
-    rows = lake.read(measures).to_pylist() if measures else []
-    whole = [row for row in rows if row["subgroup"] == 0 and unsampled(row["parameters"]) == "{}"]
-    return tuple(Measure(**row) for row in whole if row["measure"] in _HEADLINES or row["state"] in _CHECKED)
+    if measures is None:
+        return pa.table({"measure": pa.array([], pa.string())})
+    rows = lake.read(measures)
+    plain = pa.array([each for each in rows["parameters"].unique().to_pylist() if unsampled(each) == "{}"], pa.string())
+    return rows.filter(pc.and_(pc.equal(rows["subgroup"], 0), pc.is_in(rows["parameters"], plain)))
+
+
+def _measures(rows: pa.Table, measure: str) -> tuple[Measure, ...]:
+    """The headline measures and what was checked; of one that is asked for, itself and what compares it."""
+    found = rows.to_pylist() if rows.num_rows else []
+    if measure:
+        return tuple(Measure(**row) for row in found if row["measure"].startswith(measure))
+    return tuple(Measure(**row) for row in found if row["measure"] in _HEADLINES or row["state"] in _CHECKED)
 
 
 def _written(lake: Lake, folder: str, name: str, table: pa.Table, content: bytes, more: dict[str, Any]) -> Made:

@@ -18,6 +18,8 @@ from tasks.lake.storage import mapping_of
 from tasks.lake.store import Lake
 
 MOST_BYTES: Final = 8000
+_MOST_WORDS: Final = 400
+"""Letters of a title and of a headline, so that both fit with the states."""
 NAMED: Final = "summary_sha256"
 """Key of the manifest that holds the digest of the summary."""
 QUESTIONS = (Theory.OUTCOME, Theory.DIRECT, Theory.TOTAL, Theory.RECOURSE, Theory.REASONS, Theory.OWN)
@@ -91,12 +93,12 @@ def summary_of(manifest: Mapping[str, Any], report: bytes | None) -> Summary:
     return Summary(
         run=manifest["run"],
         audit=manifest["dataset"],
-        title=spec.get("title") or manifest["dataset"],
+        title=str(spec.get("title") or manifest["dataset"])[:_MOST_WORDS],
         year=manifest["year"],
         partition=manifest.get("partition"),
         state=manifest["state"],
         theories={t.value: theories[t] for t in QUESTIONS if t in theories},
-        headline=str(said.get("headline", {}).get("words", ""))[:400],
+        headline=str(said.get("headline", {}).get("words", ""))[:_MOST_WORDS],
         figures=tuple(_figures(said)),
         finished=manifest["finished"],
         seconds=round(sum(float(cost.get("seconds", 0)) for cost in manifest["lineage"]), 1),
@@ -137,6 +139,8 @@ def read_summary(lake: Lake, run: str) -> Summary:
     content = lake.storage.read(summary_path(run))
     path = summary_path(run) if content is not None else f"runs/{run}/manifest.json"
     try:
+        if content is not None and len(content) > MOST_BYTES:
+            raise ValueError("larger than any that is written")
         if content is not None:
             found = Summary.model_validate_json(content)
         else:

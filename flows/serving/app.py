@@ -2,14 +2,16 @@
 
 import logging
 from collections.abc import Mapping
+from typing import Any
 
 from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from flows.serving.guard.middleware import Guard, TooLargeError
+from flows.serving.guard.middleware import Guard
 from flows.serving.pages.lake import home, runs, search, texts, years
 from flows.serving.pages.run import compare, files, findings, lineage, measures, quality, report, review
 from flows.serving.rendering import Page, made, style
@@ -19,14 +21,21 @@ from schemas.errors import EvenhandError, InfrastructureError, IntegrityError, S
 log = logging.getLogger("evenhand")
 _PAGES = (home, runs, search, texts, years, measures, compare, findings, quality, lineage, files, review, report)
 _TITLES: Mapping[int, str] = {
+    400: "Not understood",
     403: "Not shown here",
     404: "No such page",
     405: "Not done here",
     409: "Not what was written",
-    413: "Too large",
     422: "Not understood",
     503: "Not now",
 }
+_EXPECTED: Mapping[str, str] = {
+    "int_parsing": "a whole number, such as 1",
+    "int_parsing_size": "a whole number of fewer digits",
+    "bool_parsing": "1 for yes, or 0 for no",
+    "missing": "a value",
+}
+"""Kind of a fault, as pydantic names it -> what is expected."""
 
 
 def application(site: Site) -> ASGIApp:
@@ -38,7 +47,8 @@ def application(site: Site) -> ASGIApp:
     app.add_api_route("/healthz", _alive, include_in_schema=False)
     app.add_api_route("/style.css", _style, include_in_schema=False)
     app.add_exception_handler(HTTPException, _said)
-    for kind in (EvenhandError, OSError, TooLargeError, Exception):
+    app.add_exception_handler(RequestValidationError, _not_understood)
+    for kind in (EvenhandError, OSError, Exception):
         app.add_exception_handler(kind, _failed)
     return Guard(app, site.settings, site.admission)
 
@@ -62,8 +72,6 @@ def _said(_: Request, error: Exception) -> Response:
 
 def _failed(_: Request, error: Exception) -> Response:
     """A page for what the lake does not give."""
-    if isinstance(error, TooLargeError):
-        return _words(413, "That is more than a form of these pages holds.")
     if isinstance(error, OSError):
         log.warning("a page could not be read: %s", type(error).__name__)
         return _words(404, "What the page shows is not there any more, or cannot be read just now.")
@@ -74,8 +82,21 @@ def _failed(_: Request, error: Exception) -> Response:
     return _words(next((code for kind, code in codes.items() if isinstance(error, kind)), 500), str(error))
 
 
-def _words(status: int, words: str) -> Response:
-    lines = [words] if words else []
+def _not_understood(_: Request, error: Exception) -> Response:
+    """A page that names each part of the address that cannot be read; what stood there is not repeated."""
+    faults = error.errors() if isinstance(error, RequestValidationError) else ()
+    return _words(422, *map(_expected, faults))
+
+
+def _expected(fault: Mapping[str, Any]) -> str:
+    kind, name = fault["loc"][0], fault["loc"][-1]
+    what = {"path": "part", "query": "parameter"}.get(kind, "field")
+    wanted = _EXPECTED.get(fault["type"], "another value")
+    return f"The {what} {name!r} of this address cannot be read: expected is {wanted}."
+
+
+def _words(status: int, *words: str) -> Response:
+    lines = [line for line in words if line]
     page = Page(_TITLES.get(status, "Not shown"), template="said.html.j2", content={"lines": lines}, crumbs=_CRUMBS)
     return made(page, status)
 

@@ -1,17 +1,19 @@
 """Makes pages: a section, or a template of the report, in the frame of the server, with its navigation and forms."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 import jinja2
+from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
-from tasks.reporting.pages.frame import Frame, environment, style_sheet
-from tasks.reporting.section import Section
+from flows.runs.trust.letters import on_a_page, visible
+from tasks.reporting.pages.frame import Frame, coded, environment, style_sheet
+from tasks.reporting.section import Section, TableView
 
 _TEMPLATES = Path(__file__).parent / "templates"
 SITE: Final = (
@@ -35,6 +37,21 @@ class Field:
     value: str = ""
     options: tuple[str, ...] = ()
     """Values to choose from; empty: text is written."""
+    words: Mapping[str, str] = field(default_factory=dict)
+    """Value -> how it is told, where that is not the value."""
+    every: bool = True
+    """Whether none of them may be chosen, which stands for all."""
+
+
+@dataclass(frozen=True)
+class Sorted:
+    """A table that links in its headers sort."""
+
+    table: TableView
+    addresses: tuple[str, ...]
+    """Of each column: where it leads; empty of one that is not sorted by."""
+    orders: tuple[str, ...]
+    """Of each column: ascending or descending where the rows are sorted by it; else empty."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +72,10 @@ class Page:
     """Navigation of a run."""
     form: tuple[Field, ...] = ()
     """Filters, sent by GET."""
+    action: str = ""
+    """Where the form is sent to; its own address if empty."""
+    sorted: Sorted | None = None
+    """A table below the section."""
     more: Links = ()
     """Earlier and later parts of a list."""
     refresh: bool = False
@@ -68,11 +89,18 @@ class Page:
 
 def made(page: Page, status: int = 200) -> HTMLResponse:
     """The answer with a page."""
+    page = replace(page, title=visible(page.title), kicker=visible(page.kicker))
     frame = Frame(page.kicker, page.run, restricted=page.restricted)
     given: dict[str, Any] = {"section": page.section, "frame": frame, **page.content}
     own = {"at": page, "site": SITE, "path": "", "link": address_of(page.run), "targets": _Targets(page.targets)}
     text = _environment().get_template(page.template).render(**given, **own)
     return HTMLResponse(text, status_code=status)
+
+
+def size_of(section: Section) -> int:
+    """Bytes that a section takes on a page."""
+    given = {"part": section, "path": "", "link": address_of(""), "targets": _Targets(frozenset())}
+    return len(_environment().get_template("part.html.j2").render(**given).encode())
 
 
 @cache
@@ -124,4 +152,12 @@ class _Targets:
 
 @cache
 def _environment() -> jinja2.Environment:
-    return environment(_TEMPLATES)
+    """The templates; what they write has its control characters escaped, whatever spec or entry it is of."""
+    made_of = environment(_TEMPLATES)
+    made_of.finalize = _written
+    made_of.filters["coded"] = lambda text: coded(on_a_page(text))
+    return made_of
+
+
+def _written(said: Any) -> Any:
+    return on_a_page(said) if isinstance(said, str) and not isinstance(said, Markup) else said

@@ -9,9 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from flows.serving.index.runs import Known
+from pydantic import ValidationError
+
+from flows.runs.index import spec_of
+from flows.serving.index.known import Known
+from schemas.audit.spec import AuditSpec
 from schemas.errors import IntegrityError
 from tasks.lake.store import Lake
+from tasks.pipeline.specs import validated
 from tasks.reporting.section import Section
 
 if TYPE_CHECKING:
@@ -62,18 +67,47 @@ class Reports:
         return made
 
 
-def _made(lake: Lake, run: str) -> Report:
+def quality_of(lake: Lake, run: str) -> Section:
+    """What stands on the data page of a run, without the other pages; errors as of ``Reports.of``."""
+    from tasks.reporting.chapters.quality import quality
+
+    return quality(_material(lake, run))
+
+
+def navigation(manifest: Mapping[str, Any]) -> tuple[tuple[str, str], ...] | None:
+    """Path of each file of the report, and its words, by the files that the run made; of no use for another version.
+
+    Returns:
+        None where the run made a short report, whose pages are told by its tables alone.
+    """
+    from tasks.reporting.pages.files import links
+
+    names = manifest.get("exported", {})
+    if not any("/" in name for name in names):
+        return None
+    try:
+        validated(AuditSpec, spec_of(manifest))
+    except ValidationError:
+        return ()
+    return tuple(links(names))
+
+
+def _material(lake: Lake, run: str) -> "Material":
     from flows.runs.report_files import read_anew  # loads what reports are made with
-    from tasks.reporting.chapters.decide.page import decide
-    from tasks.reporting.chapters.decide.reading import run_of
-    from tasks.reporting.pages.files import links, sections, shown_first
     from tasks.reporting.stage import material_of
 
     try:
-        tables, settings = read_anew(lake, run)
+        return material_of(*read_anew(lake, run))
     except OSError as error:
         raise IntegrityError(f"run {run}: a file of it went while it was read ({error})") from error
-    material = material_of(tables, settings)
+
+
+def _made(lake: Lake, run: str) -> Report:
+    from tasks.reporting.chapters.decide.page import decide
+    from tasks.reporting.chapters.decide.reading import run_of
+    from tasks.reporting.pages.files import links, sections, shown_first
+
+    material = _material(lake, run)
     decision: Decision = decide(run_of(material))
     made = sections(material, decision)
     bare = replace(material, measures=(), tables={})
@@ -92,6 +126,7 @@ def first_page(report: Report, known: Known, run: str) -> dict[str, Any]:
 
     if known.log.broken:
         return {**report.first, "signed": f"The log cannot be relied on, and no signature is shown: {known.log.broken}"}
-    signed = signed_of(known.lake, run, known.log.entries)
+    alike = sorted((entry for each in known.alike(run) for entry in known.log.of(each.run)), key=lambda each: each.n)
+    signed = signed_of(known.lake, run, alike)
     kicker = [each if each != report.material.signed.short else signed.short for each in report.first["kicker"]]
     return {**report.first, "kicker": tuple(kicker), "signed": signed.words}

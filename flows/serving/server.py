@@ -2,30 +2,38 @@
 
 import errno
 import logging
+import os
+import queue
 import secrets
 import socket
 import sys
 import threading
+import time
 import webbrowser
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Final
+from types import FrameType
+from typing import Final, NoReturn
 
 import uvicorn
 
 from flows.serving.app import application
 from flows.serving.guard.admission import Admission
+from flows.serving.guard.connections import Connection
 from flows.serving.index.runs import Index
 from flows.serving.settings import Settings, check, token_in
 from flows.serving.site import Site
+from flows.supervision.interruption import say_only_stopped
 from schemas.errors import InfrastructureError
 
 _BACKLOG: Final = 128
 _TRIED: Final = 100
 """Ports that are tried for one that is free, to be named."""
 _END_SECONDS: Final = 1
-"""Given to requests at work when the server ends: SIGTERM ends it within 2."""
+"""Given to requests at work when the server ends."""
+_LAST_SECONDS: Final = 1.5
+"""From the signal to the end of the process, whatever is at work: SIGTERM ends it within 2."""
 
 
 def serve(settings: Settings, token_file: Path | None = None, *, browse: bool = False) -> None:
@@ -44,6 +52,7 @@ def serve(settings: Settings, token_file: Path | None = None, *, browse: bool = 
     token = token_in(token_file) if token_file else secrets.token_urlsafe(32)
     site = Site(settings, Admission(token), Index(settings.lake))
     site.known()
+    say_only_stopped()
     with closing(listening(settings)) as bound:
         _tell(settings, "" if token_file else token)
         threading.Thread(target=_prepare, daemon=True).start()
@@ -51,6 +60,8 @@ def serve(settings: Settings, token_file: Path | None = None, *, browse: bool = 
             threading.Thread(target=_browse(settings, site.admission), daemon=True).start()
         config = uvicorn.Config(
             application(site),
+            http=Connection,
+            ws="none",
             log_level="critical",  # its lines have addresses, and addresses have names
             access_log=False,
             server_header=False,
@@ -59,7 +70,31 @@ def serve(settings: Settings, token_file: Path | None = None, *, browse: bool = 
             lifespan="off",
         )
         logging.getLogger("uvicorn.error").disabled = True
-        uvicorn.Server(config).run(sockets=[bound])
+        _Server(config).run(sockets=[bound])
+
+
+class _Server(uvicorn.Server):
+    """A server whose process ends soon after a signal, even while a page is computed in a thread.
+
+    Such a thread cannot be interrupted, and Python waits for it. Entries of the log are written whole under another
+    name first, so that an end by force leaves none half written.
+    """
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        """Wait for a signal in a thread, as a handler must not start one."""
+        super().__init__(config)
+        self._signals: queue.SimpleQueue[int] = queue.SimpleQueue()
+        threading.Thread(target=self._end, daemon=True).start()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to end, and see that it comes to an end."""
+        self._signals.put(sig)
+        super().handle_exit(sig, frame)
+
+    def _end(self) -> NoReturn:
+        sig = self._signals.get()
+        time.sleep(_LAST_SECONDS)
+        os._exit(128 + sig)
 
 
 def listening(settings: Settings) -> socket.socket:

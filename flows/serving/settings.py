@@ -11,6 +11,10 @@ from schemas.errors import SpecError
 PORT: Final = 8321
 SHORTEST_TOKEN: Final = 32
 """Letters of a token that is given: 32 random bytes have 43."""
+_LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
+"""One machine's usual names for itself."""
+_HTTP, _HTTPS = 80, 443
+"""Ports that browsers leave out of Host and Origin."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +38,17 @@ class Settings:
 
     @property
     def hosts(self) -> frozenset[str]:
-        """What a request may name as its Host."""
+        """What a request may name as its Host: the name of the proxy, else the address that is listened on."""
         if self.behind_tls:
-            return frozenset({self.behind_tls.lower()})
-        return frozenset(f"{name}:{self.port}" for name in ("127.0.0.1", "localhost", "[::1]"))
+            return _named(self.behind_tls.lower(), _HTTPS)
+        own = _in_address(self.host)
+        names = _LOOPBACK if own in _LOOPBACK else (own,)
+        return frozenset().union(*(_named(f"{name}:{self.port}", _HTTP) for name in names))
+
+    @property
+    def probed(self) -> frozenset[str]:
+        """What one that asks for liveness may name: behind a proxy, too, it may ask from this machine."""
+        return self.hosts.union(*(_named(f"{name}:{self.port}", _HTTP) for name in _LOOPBACK))
 
     @property
     def origins(self) -> frozenset[str]:
@@ -54,7 +65,7 @@ class Settings:
         """Where the pages are, without the token."""
         if self.behind_tls:
             return f"https://{self.behind_tls}/"
-        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}/"
+        return f"http://{_in_address(self.host)}:{self.port}/"
 
 
 def check(settings: Settings) -> None:
@@ -94,6 +105,23 @@ def token_in(file: Path) -> str:
             "`openssl rand -hex 32`"
         )
     return token
+
+
+def _named(address: str, usual: int) -> frozenset[str]:
+    """A name with its port, and without it where it is the usual one or none was given."""
+    name, colon, port = address.rpartition(":")
+    if not colon or address.endswith("]"):
+        return frozenset({address, f"{address}:{usual}"})
+    return frozenset({address, name}) if port == str(usual) else frozenset({address})
+
+
+def _in_address(host: str) -> str:
+    """A host as addresses have it: IPv6 shortened and in brackets."""
+    try:
+        found = ipaddress.ip_address(host)
+    except ValueError:
+        return host.lower()
+    return f"[{found}]" if found.version == 6 else str(found)
 
 
 def _is_loopback(host: str) -> bool:

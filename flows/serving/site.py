@@ -1,6 +1,7 @@
 """What every page is made with: the settings, the index, reports, tables, and the names of the runs' pages."""
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
@@ -11,14 +12,17 @@ from flows.runs.index import Run, run_of
 from flows.runs.manifest import read_manifest
 from flows.runs.summary import Summary
 from flows.serving.guard.admission import Admission
-from flows.serving.index.runs import Index, Known
+from flows.serving.index.known import Known
+from flows.serving.index.runs import Index
+from flows.serving.index.written import Stamp
 from flows.serving.page_cache import PageCache
 from flows.serving.rendering import Links, Page, path_of, run_path
-from flows.serving.reports import Report, Reports
+from flows.serving.reports import Report, Reports, navigation, quality_of
 from flows.serving.settings import Settings
 from flows.serving.tables import Tables
 from schemas.errors import IntegrityError, SpecError
 from tasks.lake.signatures import digest_of
+from tasks.reporting.section import Section
 
 _PAGES: Links = (
     ("measures", "Measures"),
@@ -30,7 +34,7 @@ _PAGES: Links = (
     ("review", "Review"),
 )
 """Pages of every run beside those of its report."""
-_MOST_MANIFESTS = 16
+_MOST_MANIFESTS, _MOST_NAVIGATIONS = 16, 256
 RESTRICTED = "Restricted: the profile internal withholds nothing. Not to be published or passed on."
 
 
@@ -44,8 +48,10 @@ class Site:
     reports: Reports = field(default_factory=Reports)
     tables: Tables = field(default_factory=Tables)
     pages: PageCache = field(default_factory=PageCache)
-    _manifests: OrderedDict[tuple[str, int], tuple[dict[str, Any], str]] = field(default_factory=OrderedDict)
-    """Run and time of its manifest -> the manifest, and its digest as signatures have it."""
+    _manifests: OrderedDict[tuple[str, Stamp], tuple[dict[str, Any], str]] = field(default_factory=OrderedDict)
+    """Run and stamp of its manifest -> the manifest, and its digest as signatures have it."""
+    _navigation: OrderedDict[str, Links] = field(default_factory=OrderedDict)
+    """Digest of a manifest -> the files of its report."""
 
     def known(self, *, anew: bool = False) -> Known:
         """What is known of the lake."""
@@ -58,12 +64,12 @@ class Site:
             missing("The lake has no such run; it may have been removed.")
         return found
 
-    def audit(self, audit: str) -> list[Summary]:
-        """The runs of an audit, newest first; 404 for a name that none has."""
-        found = [run for run in self.known().newest_first if run.audit == audit]
-        if not found:
+    def audit(self, audit: str) -> Sequence[Summary]:
+        """The runs of an audit, newest first: none of one that only failed. 404 for a name that none has."""
+        known = self.known()
+        if audit not in known.audits and audit not in known.tried:
             missing("The lake has no run of such an audit.")
-        return found
+        return known.audits.get(audit, ())
 
     def run(self, run: str) -> Run:
         """A run by its manifest.
@@ -94,7 +100,7 @@ class Site:
     def _sealed(self, run: str) -> tuple[dict[str, Any], str]:
         self.summary(run)
         known = self.known()
-        key = (run, known.written.get(run, 0))
+        key = (run, known.written.get(run, Stamp()))
         held = self._manifests.get(key)
         if held is None or not known.lake.storage.exists(f"runs/{run}/manifest.json"):
             try:
@@ -129,7 +135,7 @@ class Site:
         restricted = RESTRICTED if summary.disclosure == "internal" else ""
         crumbs = (("/", "Audits"), (path_of("audits", summary.audit, "years"), summary.audit))
         own = ((run_path(run), str(summary.year)),) if here else ()
-        files = self._of_report(run)
+        files = self._files(run)
         page = Page(
             title,
             kicker=_titled(summary),
@@ -142,8 +148,25 @@ class Site:
         )
         return replace(page, **more)
 
+    def quality(self, run: str) -> Section:
+        """What stands on the data page of a run; errors as of ``report``."""
+        return quality_of(self.known().lake, run)
+
+    def _files(self, run: str) -> Links:
+        """Files of a run's report with their words, by its manifest; of a short report by making it once."""
+        try:
+            digest, manifest = self.digest(run), self.manifest(run)
+        except IntegrityError:
+            return ()
+        if digest not in self._navigation:
+            found = navigation(manifest)
+            self._navigation[digest] = self._of_report(run) if found is None else found
+            while len(self._navigation) > _MOST_NAVIGATIONS:
+                self._navigation.popitem(last=False)
+        return self._navigation.get(digest, ())
+
     def _of_report(self, run: str) -> Links:
-        """Files of a run's report with their words; none where it cannot be made, as of another version."""
+        """The same by its report; none where it cannot be made, as of another version."""
         try:
             return self.report(run).links
         except (SpecError, IntegrityError):

@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 
 from flows.supervision.interruption import shielded_children
 from flows.supervision.prepare import seed_database
-from flows.supervision.server_check import require_server
+from flows.supervision.processes.server_check import require_server
 from schemas.errors import InfrastructureError
 from tasks.lake.store import Lake
 

@@ -60,6 +60,7 @@ class _Process:
     signal: int = 0
     """The first one that came; 0 before."""
     unsaid: bool = True
+    message: bytes = _MESSAGE
     overdue: bool = False
     """Whether what might end first after SIGTERM has had its time."""
     last_acts: list[Callable[[], object]] = field(default_factory=list)
@@ -107,6 +108,11 @@ def stoppable(command: Callable[[], int]) -> int:
     _say()
     _kill_children()
     return _exit_code()
+
+
+def say_only_stopped() -> None:
+    """Say at the end that the command stopped, and no more: a server computes nothing that could go on."""
+    _process.message = b"evenhand: stopped\n"
 
 
 @contextmanager
@@ -252,7 +258,7 @@ def _say() -> None:
         unsaid, _process.unsaid = _process.unsaid, False
     if unsaid:
         with suppress(OSError):
-            os.write(2, (_CLEAR_LINE_AND_SHOW_CURSOR if os.isatty(2) else b"") + _MESSAGE)
+            os.write(2, (_CLEAR_LINE_AND_SHOW_CURSOR if os.isatty(2) else b"") + _process.message)
 
 
 def _kill_children() -> None:

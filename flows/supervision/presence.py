@@ -13,7 +13,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -68,7 +68,7 @@ def at_work(lake: Lake, run: str) -> Iterator[Presence]:
     presence = Presence(run, socket.gethostname(), os.getpid(), _now(), uuid4().hex)
     with FileLock(home / f"{presence.name}.lock"):
         with gate(lake):
-            (home / f"{presence.name}.json").write_text(json.dumps(asdict(presence)))
+            _write(lake, presence)
         in_order = True
         try:
             yield presence
@@ -204,14 +204,39 @@ def alone(lake: Lake) -> Iterator[None]:
 
 
 def recorded(lake: Lake) -> Iterator[Presence]:
-    """Every record, of the dead and of those at work."""
+    """Every record, of the dead and of those at work; files that are none are passed over: ``unreadable``."""
+    return (presence for _, presence in _read(lake) if presence is not None)
+
+
+def unreadable(lake: Lake) -> list[Path]:
+    """Files among the records that no version of ours wrote whole."""
+    return [path for path, presence in _read(lake) if presence is None]
+
+
+def _read(lake: Lake) -> Iterator[tuple[Path, Presence | None]]:
     for path in sorted(_home(lake).glob("*.json")):
         try:
-            said = json.loads(path.read_text(encoding="utf-8"))
-            outcome = said.pop("outcome", None)  # an earlier version had none
-            yield Presence(**said, outcome=None if outcome is None else tuple(outcome))
-        except (ValueError, TypeError, FileNotFoundError):
-            continue  # it is being written or removed this moment
+            yield path, _presence(json.loads(path.read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            continue  # removed this moment
+        except (OSError, ValueError, RecursionError):
+            yield path, None
+
+
+def _presence(said: Any) -> Presence | None:
+    """A record by what its file holds; None of a file that is no record."""
+    if not isinstance(said, dict):
+        return None
+    if not {"run", "host", "pid", "started", "name"} <= said.keys() <= {field.name for field in fields(Presence)}:
+        return None
+    words = [value for key, value in said.items() if key not in ("pid", "outcome", "stopped")]
+    outcome = said.get("outcome")  # an earlier version had none
+    told = outcome if isinstance(outcome, list) else []
+    known = outcome is None or len(told) == len(("type", "name", "message"))
+    plain = all(isinstance(each, str) for each in (*words, *told)) and isinstance(said.get("stopped", False), bool)
+    if not (known and plain and type(said["pid"]) is int and Path(said["name"]).name == said["name"]):
+        return None
+    return Presence(**{**said, "outcome": (told[0], told[1], told[2]) if told else None})
 
 
 def was_stopped(lake: Lake, run: str) -> bool:

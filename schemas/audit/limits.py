@@ -201,7 +201,7 @@ class Expected(Strict):
     """When a run of the audit is due, so that one which never came is noticed."""
 
     every: Literal["day", "week", "month", "quarter", "year"]
-    by: str = Field("0 days", description="after the end of the period, UTC, such as `10 days`")
+    by: str = Field("1 day", description="after the end of the period, UTC, such as `10 days`")
 
     @field_validator("by")
     @classmethod

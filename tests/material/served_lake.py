@@ -7,11 +7,14 @@ from typing import Any
 import httpx
 from starlette.testclient import TestClient
 
+from flows.partitions.attempts.reading import folder_of
+from flows.partitions.attempts.record import Attempt, YearState
 from flows.serving.app import application
 from flows.serving.guard.admission import Admission
 from flows.serving.index.runs import Index
 from flows.serving.settings import Settings
 from flows.serving.site import Site
+from tasks.lake.store import Lake
 
 TOKEN = "t" * 43
 BASE = "http://127.0.0.1:8321"
@@ -54,3 +57,11 @@ def served(lake: str, *, entered: bool = True, **options: Any) -> Served:
     if entered:
         assert client.get(f"/?token={TOKEN}").status_code == 200
     return Served(client, site, clock)
+
+
+def failed(lake: Lake, audit: str, year: int, value: str = "", **more: Any) -> None:
+    """Leave the record of an attempt that failed."""
+    said = {"audit": audit, "year": year, "value": value, "attempt": 1, "state": YearState.FAILED, **more}
+    said = {"message": "column income: 3 of 500 values", "stage": "ingest", "stages": ("ingest", "report"), **said}
+    attempt = Attempt(**said, began="2026-01-04T10:00:00+00:00", exit_code=4, pid=1, host="here")
+    lake.write_file(f"{folder_of(audit, year, value)}/0001.json", attempt.model_dump_json().encode())

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tasks.lake.store import Lake
 
 app = typer.Typer()
+_NAMED = 5
+"""Records that cannot be read, in a list; --json has all."""
 _MOST_REASON = 2000
 """Letters; an entry of the log has room for these and the rule beside them."""
 
@@ -133,15 +135,19 @@ def gc(
 ) -> None:
     """List what of the lake and of Prefect's database no kept run needs, and how large it is; remove it with --yes.
 
-    Runs that are protected, signed off, or younger than minimum_days of LAKE/settings.yaml (1,095) stay.
+    Runs that are protected, signed off, or younger than minimum_days of LAKE/settings.yaml (1,095) stay. Where a
+    manifest or an entry of the log cannot be read, nothing is removed: exit 6.
     """
+    from flows.operations.doctor.records import without
+    from flows.operations.retention.damage import damage
     from flows.operations.retention.removals import collect, held_back, removals
     from flows.runs.index import runs_of
     from tasks.lake.store import open_lake
 
     opened = open_lake(lake)
-    keeping = _keeping(opened, keep, vintages, days, below_minimum)
-    stay = [] if below_minimum else held_back(opened, runs_of(opened), keeping)
+    keeping, hidden = _keeping(opened, keep, vintages, days, below_minimum), damage(opened)
+    seen = without(opened, hidden)
+    stay = [] if below_minimum else held_back(seen, runs_of(seen), keeping)
     found = collect(opened, keeping) if yes else removals(opened, keeping)
     flow_runs: int | None = 0
     if os.environ.get("PREFECT_API_URL"):
@@ -151,10 +157,13 @@ def gc(
     rows = [{"kind": r.kind, "name": r.name, "bytes": r.bytes, "why": r.why} for r in found]
     said: dict[str, Any] = {"removed": yes, "bytes": sum(r.bytes for r in found), "flow_runs": flow_runs, "lake": rows}
     said |= {"too_young": [run.run for run in stay], "minimum_days": keeping.minimum_days}
+    said["unreadable"] = [each.reason for each in hidden]
     if as_json:
         print_json(said)
     else:
         _print_removals(said)
+    if hidden:
+        raise typer.Exit(ExitCode.INTEGRITY)
 
 
 def _keeping(lake: "Lake", keep: int | None, vintages: int | None, days: float, below: str) -> "Keeping":
@@ -211,6 +220,13 @@ def _print_removals(said: dict[str, Any]) -> None:
         )
     if said["flow_runs"] is None:
         console.print("the flow runs in the lake's own Prefect database were not looked at; --yes sees to them")
+    if amiss := said["unreadable"]:
+        words = (
+            "cannot be read, so that nobody can say what they need: no partition is listed, and --yes removes nothing"
+        )
+        console.print(f"{len(amiss)} records {words}", markup=False, soft_wrap=True)
+        for reason in amiss[:_NAMED]:
+            console.print(f"  {reason}", markup=False, soft_wrap=True)
 
 
 @app.command(epilog="Example: evenhand replay boston1990-1990-0123456789")

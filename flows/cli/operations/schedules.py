@@ -11,7 +11,7 @@ import typer
 from flows.cli.options import JsonOption
 from flows.cli.summary import print_rows
 from flows.cli.terminal import console, print_json
-from schemas.errors import InfrastructureError, SpecError
+from schemas.errors import SpecError
 from schemas.terms import ExitCode
 
 if TYPE_CHECKING:
@@ -71,24 +71,14 @@ def asked() -> Iterator["SyncPrefectClient"]:
 
     Raises:
         SpecError: none is named.
-        InfrastructureError: it does not answer.
+        InfrastructureError: it does not answer, or is no Prefect server.
     """
-    url = os.environ.get("PREFECT_API_URL")
-    if not url:
+    if not os.environ.get("PREFECT_API_URL"):
         raise SpecError("schedules are kept by a server: set PREFECT_API_URL, such as http://127.0.0.1:4200/api")
-    from httpx import HTTPError
-    from prefect.client.orchestration import get_client
-    from prefect.settings import PREFECT_API_REQUEST_TIMEOUT, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
+    from flows.operations.schedules.asking import hasty_client
 
-    hasty = {PREFECT_API_REQUEST_TIMEOUT: 10, PREFECT_CLIENT_MAX_RETRIES: 1}
-    try:
-        with temporary_settings(hasty), get_client(sync_client=True) as client:
-            yield client
-    except HTTPError as error:
-        raise InfrastructureError(
-            f"the Prefect server at {url} does not answer ({error}); start it, or mend PREFECT_API_URL and "
-            "PREFECT_API_AUTH_STRING"
-        ) from error
+    with hasty_client(seconds=10, retries=1) as client:
+        yield client
 
 
 def _switch(name: str, *, active: bool) -> None:

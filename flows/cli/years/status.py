@@ -1,5 +1,6 @@
 """Command ``evenhand status``: how every audit and year of a lake stands, and what waits for a person."""
 
+import os
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -12,6 +13,7 @@ from flows.cli.options import JsonOption, LakeOption
 from flows.cli.summary import print_rows
 from flows.cli.terminal import console, print_json
 from flows.cli.years.stages import aligned, matrix
+from flows.cli.years.waiting import in_review, print_review, print_waiting
 from schemas.terms import ExitCode
 from tasks.pipeline.progress import duration
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from flows.operations.overview import AuditAtAGlance, Overview
     from flows.operations.partition_status import PartStatus, YearOfPartitions
     from flows.operations.status import Standing
+    from tasks.lake.store import Lake
 
 app = typer.Typer()
 
@@ -27,8 +30,6 @@ _LETTERS = 60
 _WATCH_SECONDS = 10
 _DAYS = 2
 """From so many days on, an age is told in days."""
-_NAMED = 3
-"""Of what waits; --json has all."""
 
 
 @app.command(epilog="Example: evenhand status --years 2018-2024, or: evenhand status --long")
@@ -46,19 +47,33 @@ def status(
     by: Annotated[
         bool, typer.Option("--by", help="Of audits with `by`: a line a partition, those that failed first.")
     ] = False,
+    review: Annotated[
+        bool,
+        typer.Option("--review", help="Also list remediations that are open, and valid runs that nobody approved."),
+    ] = False,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict", help="Exit with 5 also where the server that is named cannot be asked what is overdue."
+        ),
+    ] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Print it again every 10 seconds, until Ctrl-C.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Print how every audit and year of the lake stands, and what waits for a person. Exit 5 if a run is overdue.
+    """Print how every audit and year of the lake stands, and what waits for a person.
 
-    The server of PREFECT_API_URL, if one is named, is asked for the next dates.
+    The server of PREFECT_API_URL, if one is named, is asked for the next dates. Exit 5 if an expected run or a
+    remediation is overdue. Exit 6 if a record of the lake cannot be read: it is named, and all others are printed.
     """
-    asked = _Asked(lake, years, long, by, as_json)
+    asked = _Asked(lake, years, long, by, review, as_json)
     while watch:
         console.clear()
         _print(asked)
         time.sleep(_WATCH_SECONDS)
-    if _print(asked):
+    whole = _print(asked)
+    if whole.unreadable:
+        raise typer.Exit(ExitCode.INTEGRITY)
+    if whole.overdue or (strict and whole.server and os.environ.get("PREFECT_API_URL")):
         raise typer.Exit(ExitCode.INFRASTRUCTURE)
 
 
@@ -70,11 +85,13 @@ class _Asked:
     years: str | None
     long: bool
     by: bool
+    review: bool
     as_json: bool
 
 
-def _print(asked: _Asked) -> bool:
-    """Print it once; whether a run is overdue."""
+def _print(asked: _Asked) -> "Overview":
+    """Print it once; gives what an operator looks at first."""
+    from flows.operations.doctor.records import unreadable, without
     from flows.operations.overview import overview
     from flows.operations.partition_status import partition_status
     from flows.operations.status import status as standing
@@ -82,18 +99,38 @@ def _print(asked: _Asked) -> bool:
     from tasks.lake.store import open_lake
 
     lake = open_lake(asked.lake)
-    found, parted = standing(lake), partition_status(lake)
-    whole = overview(lake, found)
+    hidden = unreadable(lake)
+    seen = without(lake, hidden)
+    found, parted = standing(seen), partition_status(seen)
+    whole = overview(lake, found, hidden=hidden)
     if asked.years is not None:
         found = list(_of_years(found, asked.years))
         parted = [year for year in parted if year.year in parse_years(asked.years)]
+    in_review_too = asked.review and not whole.log_altered  # else the log is named among what cannot be read
     if asked.as_json:
-        years = [*map(asdict, found), *map(asdict, parted)]
-        print_json({**asdict(whole), "overdue": whole.overdue, "years": years})
+        years = [*_with_memory(seen, found), *map(asdict, parted)]
+        said = {**asdict(whole), "overdue": whole.overdue, "memory": _machine(seen), "years": years}
+        print_json({**said, **({"review": in_review(seen)} if in_review_too else {})})
     else:
         _print_years(asked, found, parted, whole)
-        _print_waiting(whole)
-    return whole.overdue
+        if in_review_too:
+            print_review(seen)
+        print_waiting(whole)
+    return whole
+
+
+def _with_memory(lake: "Lake", found: "Sequence[Standing]") -> list[dict[str, Any]]:
+    """The years, each with the memory of its stages."""
+    from flows.operations.metrics.peaks import memory_of
+
+    memory = memory_of(lake, found)
+    return [{**asdict(year), "memory": asdict(each)} for year, each in zip(found, memory, strict=True)]
+
+
+def _machine(lake: "Lake") -> dict[str, Any]:
+    from flows.operations.metrics.peaks import machine_memory
+
+    return asdict(machine_memory(lake))
 
 
 def _print_years(
@@ -128,23 +165,6 @@ def _glance(audit: "AuditAtAGlance") -> dict[str, Any]:
 
 def _age(days: float) -> str:
     return f"{days:.0f} days" if days >= _DAYS else duration(days * 24 * 3600)
-
-
-def _print_waiting(whole: "Overview") -> None:
-    """What else an operator has to know, a line each; nothing of what is in order."""
-    free = f"{whole.disk_free / 2**30:.1f} of {whole.disk / 2**30:.1f} GB free"
-    lines = [("disk", free), *([("server", whole.server)] if whole.server else [])]
-    lines += [("at work", f"{lock.lock} {lock.who}".rstrip()) for lock in whole.locks]
-    for title, names in (
-        ("alerts not delivered", whole.undelivered),
-        ("runs nobody signed", whole.unsigned),
-        ("remediations overdue", whole.remediations_overdue),
-    ):
-        if names:
-            more = f" and {len(names) - _NAMED} more" * (len(names) > _NAMED)
-            lines.append((title, f"{len(names)} ({'; '.join(names[:_NAMED])}{more})"))
-    for title, said in lines:
-        console.print(f"{title}: {said}", markup=False, soft_wrap=True)
 
 
 def _counts(year: "YearOfPartitions") -> dict[str, Any]:

@@ -16,6 +16,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from flows.operations.doctor.settings import misspelt
+from flows.operations.schedules.asking import finding_of
 from flows.operations.schedules.scheduler_check import LIMIT_SECONDS, seconds_to_first_run
 from flows.supervision.file_modes import open_to_others
 from flows.supervision.kernels import compiled_kernels
@@ -152,8 +153,7 @@ def _not_asked(error: Exception, *, named: bool) -> tuple[str, bool, str]:
     """Finding and next step where no server could be asked."""
     why = " ".join(f"{type(error).__name__}: {error}".split())[:300]
     if named:
-        step = "start it, or mend PREFECT_API_URL and PREFECT_API_AUTH_STRING"
-        return f"the server of PREFECT_API_URL cannot be asked ({why})", False, step
+        return f"the server of PREFECT_API_URL cannot be asked ({why})", False, finding_of(error)[1]
     return f"no server could be started ({why})", False, "pip install -r requirements.lock"
 
 

@@ -2,15 +2,15 @@
 
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-import httpx
-
 from flows.operations.doctor.environment import check, examine, libraries, settings_known
+from flows.outcome.conclusion import REPORTS_URL, reports_site
 from flows.supervision.file_modes import denied_bits
+from flows.supervision.processes.server_check import fault_at, shown_address
 from schemas.errors import EvenhandError, SpecError, nearest
 from tasks.lake.storage import storage_at
 from tasks.pipeline.specs import read_spec
@@ -18,7 +18,6 @@ from tasks.pipeline.specs import read_spec
 _ON_DISK: Final = "prefect.server.concurrency.lease_storage.filesystem"
 _PRIVATE: Final = ("EVENHAND_SIGNING_KEY", "EVENHAND_ALERTS")
 """Variables with the path of a file that is closed to others."""
-_PATIENCE_SECONDS: Final = 10
 Check = dict[str, Any]
 
 
@@ -58,7 +57,7 @@ def _worker(root: str) -> list[Check]:
     named = os.environ.get("PREFECT_API_URL", "").rstrip("/")
     step = "set PREFECT_API_URL, such as http://127.0.0.1:4200/api"
     ready = _ready(named) if named else check("ready", "no server is named", False, step)
-    return [*examine(root), ready, _specs(), *_private()]
+    return [*examine(root), ready, _specs(), *_reports_site(), *_private()]
 
 
 def _site(root: str) -> list[Check]:
@@ -103,13 +102,18 @@ def _leases() -> Check:
 
 def _ready(api: str) -> Check:
     """Whether a server answers, and its database behind it."""
-    try:
-        code = httpx.get(f"{api}/ready", timeout=_PATIENCE_SECONDS).status_code
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        return check("ready", f"{api} does not answer ({said})", False, "start the server, or mend its address")
-    step = "look whether the database is full, or away; the log of the server says which"
-    return check("ready", f"{api}/ready is {code}", code == httpx.codes.OK, step)
+    fault = fault_at(api)
+    if fault is None:
+        return check("ready", f"{shown_address(api)}/ready is 200", True, "")
+    return check("ready", fault.what, False, fault.step)
+
+
+def _reports_site() -> Iterator[Check]:
+    """Whether the address that reports are told with may stand in a link."""
+    said = os.environ.get(REPORTS_URL)
+    if said:
+        step = f"set {REPORTS_URL} to an address such as https://reports.example.org/evenhand"
+        yield check("reports", reports_site(said) or "no address of http or https", bool(reports_site(said)), step)
 
 
 def _specs() -> Check:

@@ -54,8 +54,13 @@ class RunFigures:
         return sum(stage.seconds for stage in self.stages)
 
 
-def run_figures(lake: Lake, run: str) -> RunFigures:
+def run_figures(lake: Lake, run: str, *, checks: bool = True) -> RunFigures:
     """The figures of a run.
+
+    Args:
+        lake: that holds it.
+        run: its id.
+        checks: whether its published verdicts are read.
 
     Raises:
         SpecError: the lake holds no such run.
@@ -74,7 +79,7 @@ def run_figures(lake: Lake, run: str) -> RunFigures:
         rows=roughly(lineage[0]["rows"]["in"]) if lineage else 0,
         whole=whole,
         stages=stages,
-        checks=_checks(lake, manifest) if whole else {},
+        checks=_checks(lake, manifest) if whole and checks else {},
     )
 
 

@@ -8,6 +8,7 @@ nobody else uses the lake. Manifests are deleted before the files that they name
 interrupted deletion leaves no run without its files, and the next one finishes it.
 """
 
+import os
 import shutil
 import time
 from collections import defaultdict
@@ -16,6 +17,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
 
+from flows.operations.doctor.records import without
+from flows.operations.metrics.removed import keep_figures
+from flows.operations.retention.damage import damage, refuse
 from flows.runs.index import Run, in_order, is_protected, runs_of
 from flows.runs.manifest import former_reports
 from flows.supervision.crash import CRASH_FILES
@@ -59,25 +63,27 @@ class Removal:
 
 
 def removals(lake: Lake, keeping: Keeping) -> list[Removal]:
-    """The removals, in the order of deletion.
+    """The removals, in the order of deletion; no partition and no vintage where nobody can say which are needed.
 
     Raises:
         SpecError: the lake lies on an object store, whose own rules say what it keeps.
-        IntegrityError: a manifest is not the one that was written, or that of a protected run is gone, so that nobody
-            can say what it needs.
+        IntegrityError: the manifest of a protected run is gone, so that nobody can say what it needs.
     """
-    runs = runs_of(lake)
-    gone = leaving(lake, runs, keeping)
+    hidden = damage(lake)
+    seen = without(lake, hidden)
+    runs = runs_of(seen)
+    gone = leaving(seen, runs, keeping)
     kept = [run for run in runs if run not in gone]
     whys = {run.run: f"not among the newest {keeping.runs} of its audit and year" for run in gone} | _stopped(lake)
+    vintages = None if hidden else keeping.vintages
     return [
         *(removal for run in whys for removal in _published(lake, run)),
-        *_partitions(lake, kept, gone, keeping.days),
+        *(() if hidden else _partitions(lake, kept, gone, keeping.days)),
         *_unfinished(lake, keeping.days),
         *(_removal("draft", path.name, path, "its writer is gone") for path in leftovers(lake)),
         *_crash_files(lake, keeping.days),
         *_counts(lake, keeping.days),
-        *(_vintages(lake, kept, keeping.vintages) if keeping.vintages is not None else ()),
+        *(_vintages(lake, kept, vintages) if vintages is not None else ()),
         *(_removal("run", run, lake.root / "runs" / run, why) for run, why in whys.items()),
     ]
 
@@ -114,12 +120,14 @@ def collect(lake: Lake, keeping: Keeping) -> list[Removal]:
 
     Raises:
         InfrastructureError: somebody is at work on the lake.
-        IntegrityError: as ``removals`` says.
+        IntegrityError: a manifest or an entry of the log cannot be read, or as ``removals`` says.
     """
     with alone(lake):
+        refuse(damage(lake))
         found = removals(lake, keeping)
         young = {run.run for run in held_back(lake, runs_of(lake), keeping)}
         for removal in (each for each in found if each.kind == "run"):
+            keep_figures(lake, removal.name)
             below = f"; younger than {keeping.minimum_days:g} days: {keeping.below_minimum}"
             log.append(lake, "removed", signer(), run=removal.name, text=removal.why + below * (removal.name in young))
         for removal in found:
@@ -145,14 +153,14 @@ def _remove(folder: Path) -> None:
 def _stopped(lake: Lake) -> dict[str, str]:
     """Runs whose removal was begun and not ended: their folder is there without a manifest."""
     folders = [path for path in sorted((lake.root / "runs").iterdir()) if path.is_dir()]
-    without = [path.name for path in folders if not (path / "manifest.json").is_file()]
-    for run in without:
+    bare = [path.name for path in folders if not os.path.lexists(path / "manifest.json")]
+    for run in bare:
         if is_protected(lake, run):  # nothing here removes it, so that somebody else has
             raise IntegrityError(
                 f"the manifest of the protected run {run} is missing: nobody can say what it needs; restore it from a "
                 f"copy, or remove {lake.root / 'runs' / run} and audit that year again"
             )
-    return dict.fromkeys(without, "its removal was stopped")
+    return dict.fromkeys(bare, "its removal was stopped")
 
 
 def _published(lake: Lake, run: str) -> Iterator[Removal]:

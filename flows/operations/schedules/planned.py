@@ -4,6 +4,7 @@ A schedule is overdue if a planned run of it has not begun ten minutes after its
 planned nothing: a worker is missing, or the server's scheduler fails.
 """
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,13 +17,17 @@ if TYPE_CHECKING:
     from prefect.client.schemas.objects import DeploymentSchedule, FlowRun
     from prefect.client.schemas.responses import DeploymentResponse
 
+log = logging.getLogger("evenhand")
+
 LATE = timedelta(minutes=10)
 """A worker that waits takes a run within seconds; after this it is overdue."""
 _AHEAD = timedelta(days=99)
 """Prefect's server plans no run that is more than 100 days ahead."""
 PAUSED = "paused"
-_MOST = 200
-"""Deployments, and runs of one, that are read: as many as the server gives at once."""
+_PAGE = 200
+"""Deployments, and runs of one, that are read at once: as many as the server gives."""
+_PAGES = 50
+"""Of deployments; those after them are not looked at, which is logged."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,14 @@ def switch(client: "SyncPrefectClient", name: str, *, active: bool) -> list[str]
 
 
 def _deployments(client: "SyncPrefectClient") -> "list[DeploymentResponse]":
-    return client.read_deployments(limit=_MOST)
+    found: list[DeploymentResponse] = []
+    for page in range(_PAGES):
+        read = client.read_deployments(limit=_PAGE, offset=page * _PAGE)
+        found += read
+        if len(read) < _PAGE:
+            return found
+    log.warning("the server has more than %d deployments: the others are not looked at", len(found))
+    return found
 
 
 def _of(client: "SyncPrefectClient", deployment: "DeploymentResponse", now: datetime) -> Iterator[Planned]:
@@ -122,7 +134,7 @@ def _runs(client: "SyncPrefectClient", deployment: "DeploymentResponse") -> "lis
 
     ours = DeploymentFilter(id=DeploymentFilterId(any_=[deployment.id]))
     newest = FlowRunSort.EXPECTED_START_TIME_DESC
-    return client.read_flow_runs(deployment_filter=ours, sort=newest, limit=_MOST)
+    return client.read_flow_runs(deployment_filter=ours, sort=newest, limit=_PAGE)
 
 
 def _waiting(runs: "Sequence[FlowRun]", schedule: "DeploymentSchedule", *, alone: bool) -> list[datetime]:

@@ -54,7 +54,10 @@ def read_record(lake: Lake, path: str) -> Attempt | None:
     Raises:
         IntegrityError: it is not as a back-fill of this version writes them.
     """
-    content = lake.storage.read(path)
+    try:
+        content = lake.storage.read(path)
+    except FileNotFoundError:  # removed between the look and the reading
+        content = None
     if content is None:
         return None
     try:

@@ -31,6 +31,20 @@ def check_log(lake: Lake, kept: str | None = None) -> int:
     return log.head(lake).n
 
 
+def require_chain(lake: Lake) -> None:
+    """Refuse to add to a log whose chain is broken: what people say would stand on entries that nobody can rely on.
+
+    Runs, removals and readings of persons' rows are entered all the same: that they happened must not be lost.
+
+    Raises:
+        IntegrityError: the chain is broken.
+    """
+    # a listing that is read while somebody adds entries may lack one of them: a broken chain is so twice
+    broken = next(log.problems(lake), None) and next(log.problems(lake), None)
+    if broken:
+        raise IntegrityError(f"the log of {lake.location} cannot be gone on with: {broken}")
+
+
 def _without_entry(lake: Lake) -> Iterator[str]:
     """Runs that the log does not have as they are."""
     found = {entry.run: entry for entry in log.entries(lake) if entry.event == "run published"}

@@ -8,7 +8,8 @@ from pathlib import Path
 from flows.runs.manifest import read_manifest
 from flows.runs.naming import audit_of
 from flows.runs.trust import persons
-from schemas.errors import SpecError
+from flows.runs.trust.chain import require_chain
+from flows.runs.trust.persons import FieldError
 from tasks.lake import log
 from tasks.lake.signatures import digest_of, signer
 from tasks.lake.store import Lake
@@ -47,6 +48,7 @@ def note(lake: Lake, run: str, said: Note) -> log.Entry:
 
     Raises:
         SpecError: no such run, no name, or no text.
+        IntegrityError: the log's chain is broken.
     """
     return _append(lake, run, said, "note", _text(said))
 
@@ -56,6 +58,7 @@ def note_read(lake: Lake, run: str, said: Note) -> log.Entry | None:
 
     Raises:
         SpecError: no such run, or no name.
+        IntegrityError: the log's chain is broken.
     """
     by, today = persons.name(said.by), _today().isoformat()
     with lake.lock(f"run-{run}"):
@@ -71,7 +74,7 @@ def note_view(lake: Lake, run: str, said: Note) -> log.Entry:
     Raises:
         SpecError: no such run, no name, or no text.
     """
-    return _append(lake, run, said, "read", _text(said))
+    return _enter(lake, run, said, "read", _text(said))
 
 
 def open_remediation(lake: Lake, run: str, said: Note, owner: str, due: str) -> log.Entry:
@@ -79,13 +82,16 @@ def open_remediation(lake: Lake, run: str, said: Note, owner: str, due: str) -> 
 
     Raises:
         SpecError: no such run, no name, no text, or the day is none or over.
+        IntegrityError: the log's chain is broken.
     """
     try:
         last = date.fromisoformat(due)
     except ValueError as error:
-        raise SpecError(f"--due {due!r} is no day; give one such as 2027-01-31") from error
+        why = f"{due!r} is no day; give one such as 2027-01-31"
+        raise FieldError("due", f"--due {why}", why) from error
     if last < _today():
-        raise SpecError(f"--due {last.isoformat()} is over; give a day to come, such as {_today().isoformat()}")
+        why = f"{last.isoformat()} is over; give a day to come, such as {_today().isoformat()}"
+        raise FieldError("due", f"--due {why}", why)
     who = persons.name(owner, "--owner")
     return _append(lake, run, said, "remediation", _text(said), owner=who, due=last.isoformat())
 
@@ -95,12 +101,14 @@ def close_remediation(lake: Lake, run: str, said: Note, n: int) -> log.Entry:
 
     Raises:
         SpecError: no such run, no name, or no open remediation of the audit has that number.
+        IntegrityError: the log's chain is broken.
     """
     mine = [each for each in remediations(log.entries(lake)) if audit_of(each.run) == audit_of(run)]
     if n not in {each.n for each in mine}:
         known = ", ".join(f"{each.n} ({each.owner}, {each.due})" for each in mine)
         told = f"open are {known}" if mine else "none is open"
-        raise SpecError(f"--done {n} is no open remediation of {audit_of(run)}: {told}")
+        why = f"{n} is no open remediation of {audit_of(run)}: {told}"
+        raise FieldError("closes", f"--done {why}", f"entry {why}")
     return _append(lake, run, said, "remediation", persons.text(said.text, "the text"), closes=n)
 
 
@@ -116,6 +124,11 @@ def remediations(found: Sequence[log.Entry]) -> list[Remediation]:
 
 
 def _append(lake: Lake, run: str, said: Note, event: log.Event, text: str, **more: str | int) -> log.Entry:
+    require_chain(lake)
+    return _enter(lake, run, said, event, text, **more)
+
+
+def _enter(lake: Lake, run: str, said: Note, event: log.Event, text: str, **more: str | int) -> log.Entry:
     digest, by = digest_of(read_manifest(lake, run)), persons.name(said.by)
     return log.append(lake, event, signer(said.key), run=run, manifest_sha256=digest, by=by, text=text, **more)
 
@@ -123,7 +136,8 @@ def _append(lake: Lake, run: str, said: Note, event: log.Event, text: str, **mor
 def _text(said: Note) -> str:
     kept = persons.text(said.text, "the text")
     if not kept:
-        raise SpecError("the text is empty; say what is to be noted")
+        why = "the text is empty; say what is to be noted"
+        raise FieldError("text", why, why)
     return kept
 
 

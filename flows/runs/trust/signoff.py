@@ -10,10 +10,12 @@ from typing import Literal, get_args
 
 from flows.runs.manifest import read_manifest
 from flows.runs.trust import persons
+from flows.runs.trust.chain import require_chain
+from flows.runs.trust.persons import FieldError
 from flows.runs.trust.verification import verify_run
-from schemas.errors import IntegrityError, SpecError, nearest
+from schemas.errors import nearest
 from tasks.lake import log
-from tasks.lake.signatures import digest_of, signer
+from tasks.lake.signatures import Signer, digest_of, fingerprint, signer
 from tasks.lake.store import Lake
 
 Role = Literal["prepared", "reviewed", "approved", "rejected", "withdrawn"]
@@ -38,20 +40,18 @@ def sign_off(lake: Lake, run: str, said: SignOff) -> log.Entry:
 
     Raises:
         SpecError: no such run or role, no name, or a rule of review is not kept.
-        IntegrityError: an approval, and files of the run are not as they were written, or the log's chain is broken.
+        IntegrityError: the log's chain is broken, or an approval, and files of the run are not as they were written.
     """
     digest, by, text = digest_of(read_manifest(lake, run)), persons.name(said.by), persons.text(said.text, "--note")
-    if said.role not in ROLES:
-        raise SpecError(f"--role {said.role!r} is none; {nearest(said.role, ROLES)}")
-    if said.role in ENDING and not text:
-        raise SpecError(f"{said.role} needs a reason; give it with --note")
+    _check_role(said.role, text)
+    require_chain(lake)
     if said.role == "approved":
         _check_prepared(run, by, signed(log.entries(lake, run), digest))
-        if broken := next(log.problems(lake), None):
-            raise IntegrityError(f"the log of {lake.location} cannot be gone on with: {broken}")
         verify_run(lake.location, run)
     who = signer(said.key)
-    return log.append(lake, "signed off", who, run=run, manifest_sha256=digest, by=by, role=said.role, text=text)
+    with lake.lock(f"signing-{run}"):
+        _check_new(run, by, said.role, who, signed(log.entries(lake, run), digest))
+        return log.append(lake, "signed off", who, run=run, manifest_sha256=digest, by=by, role=said.role, text=text)
 
 
 def signed(found: Sequence[log.Entry], manifest_sha256: str) -> list[log.Entry]:
@@ -77,17 +77,38 @@ def standing(found: Sequence[log.Entry]) -> list[log.Entry]:
     return [found[ends[-1]]] if anew is None else after[anew:]
 
 
+def _check_role(role: str, text: str) -> None:
+    if role not in ROLES:
+        why = f"{role!r} is none; {nearest(role, ROLES)}"
+        raise FieldError("role", f"--role {why}", why)
+    if role in ENDING and not text:
+        raise FieldError("text", f"{role} needs a reason; give it with --note", f"{role} needs a reason; write it here")
+
+
+def _check_new(run: str, by: str, role: str, who: Signer | None, found: Sequence[log.Entry]) -> None:
+    """What stands is not signed a second time, but for a key that the first signature lacks."""
+    counting = standing(found)
+    for place, entry in enumerate(counting):
+        is_mine = entry.role == role and persons.same(entry.by, by)
+        counts = role != "approved" or prepared_by_another(by, counting[:place])
+        key = entry.signature.key if entry.signature else ""
+        if is_mine and counts and (who is None or fingerprint(who.public) == key):
+            why = f"{run} is signed as {role} by {entry.by} already ({entry.words()}), and that stands"
+            raise FieldError("role", why, why)
+
+
 def _check_prepared(run: str, by: str, found: Sequence[log.Entry]) -> None:
     """An approval needs that somebody else prepared the run, and that nobody rejected or withdrew it since."""
     counting = standing(found)
     if counting and counting[0].role in ENDING:
-        raise SpecError(f"{run} was {counting[0].role} after it was prepared; it has to be prepared again first")
+        why = f"{run} was {counting[0].role} after it was prepared; it has to be prepared again first"
+        raise FieldError("role", why, why)
     if not prepared_by_another(by, counting):
         own = any(entry.role == "prepared" for entry in counting)
         who = f"was prepared by {by} alone" if own else "was prepared by nobody"
-        raise SpecError(
-            f"{run} {who}: an approval needs `evenhand signoff {run} --role prepared` by another name before it"
-        )
+        way = f"an approval needs `evenhand signoff {run} --role prepared` by another name before it"
+        plain = "before an approval somebody of another name signs it as prepared"
+        raise FieldError("role", f"{run} {who}: {way}", f"{run} {who}; {plain}")
 
 
 def prepared_by_another(by: str, found: Sequence[log.Entry]) -> bool:

@@ -1,4 +1,4 @@
-"""Admission: a token opens a session, a cookie carries it, and a form is bound to it.
+"""Admission: a token opens a session, a cookie carries it, and forms are bound to it (``forms``).
 
 The token is never kept by a browser: ``?token=`` is turned into a cookie of random letters and redirected away.
 Sessions are in memory, so that a server that is started again knows none of the old.
@@ -14,6 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from flows.serving.guard.forms import Forms
+
 SESSION_SECONDS: Final = 8 * 3600
 MOST_WRONG: Final = 20
 """Wrong tokens in a minute; after that none is looked at until the minute is over."""
@@ -28,10 +30,11 @@ class Admission:
 
     token: str
     clock: Callable[[], float] = time.monotonic
+    forms: Forms = field(default_factory=Forms)
+    """What sessions may send, each once."""
     _sessions: dict[str, float] = field(default_factory=dict)
     """sha256 of a cookie -> when it ends."""
     _wrong: deque[float] = field(default_factory=deque)
-    _secret: bytes = field(default_factory=lambda: secrets.token_bytes(32))
     _ticket: tuple[str, float] = ("", 0.0)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -75,14 +78,6 @@ class Admission:
         """Whether a cookie is of a session that has not ended."""
         with self._lock:
             return self._sessions.get(_digest(cookie), 0.0) > self.clock()
-
-    def form_token(self, cookie: str) -> str:
-        """What a form of this session has to bring."""
-        return hmac.new(self._secret, cookie.encode(), hashlib.sha256).hexdigest()
-
-    def accepts(self, cookie: str, brought: str) -> bool:
-        """Whether a form brought what this session was given."""
-        return hmac.compare_digest(self.form_token(cookie).encode(), brought.encode())
 
 
 def _digest(cookie: str) -> str:

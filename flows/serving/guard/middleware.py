@@ -1,27 +1,25 @@
-"""The guard before every page: Host, token, cookie, Origin, size of bodies, requests at once, headers of answers."""
+"""The guard before every page: Host, token, cookie, Origin, the body, and how many requests are at work at once."""
 
 import asyncio
-from collections.abc import MutableMapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qsl, urlencode
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from flows.serving.guard import body
 from flows.serving.guard.admission import SESSION_SECONDS, Admission
-from flows.serving.guard.headers import FIXED, policy
+from flows.serving.guard.answers import lead, say, with_headers, without_body
 from flows.serving.settings import Settings
 
 AT_ONCE: Final = 8
-MOST_BODY: Final = 64 * 1024
+MOST_BEGUN: Final = 64
+"""Requests that are read, wait for a place, or are at work. A browser opens six connections."""
 _WAIT_SECONDS: Final = 10
 OPEN: Final = frozenset({"/healthz"})
 """Told to everybody who reaches the port: liveness without data."""
-READING: Final = ("GET", "HEAD")
-
-
-class TooLargeError(Exception):
-    """A body beyond the bound."""
+_TOO_LARGE: Final = "That is more than a form of these pages holds."
+_TOO_MANY: Final = "Too many requests at once. Try again."
 
 
 @dataclass
@@ -31,67 +29,90 @@ class Guard:
     app: ASGIApp
     settings: Settings
     admission: Admission
+    body_seconds: float = body.BODY_SECONDS
+    _begun: int = 0
     _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; other protocols than HTTP have nothing here."""
+        """Answer one request; other protocols than HTTP have nothing here. HEAD is GET without the page."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
-        elif scope["type"] == "http":
-            await self._answer(scope, receive, _with_headers(send))
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1000})
+        elif scope["method"] == "HEAD":
+            await self._answer({**scope, "method": "GET"}, receive, without_body(with_headers(send)))
+        else:
+            await self._answer(scope, receive, with_headers(send))
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = _headers_of(scope)
-        if headers.get("host", "").lower() not in self.settings.hosts:
-            await _say(send, 421, "These pages are not served under that name.")
-            return
-        if scope["path"] in OPEN:
+        headers, reading = _headers_of(scope), scope["method"] == "GET"
+        is_open = scope["path"] in OPEN
+        if headers.get("host", "").lower() not in (self.settings.probed if is_open else self.settings.hosts):
+            await say(send, 421, "These pages are not served under that name.")
+        elif headers.get("upgrade", "").lower() == "websocket":
+            await say(send, 400, "These pages have no WebSockets.")
+        elif is_open:
             await self.app(scope, receive, send)
-            return
-        if scope["method"] in READING and (given := _token_in(scope)) is not None:
+        elif reading and (given := _token_in(scope)) is not None:
             await self._open(scope, send, given)
-            return
-        cookie = next(filter(self.admission.knows, _cookies_in(headers, self.settings.cookie)), None)
-        if cookie is None:
-            await _say(send, 401, "Open the address that `evenhand serve` printed, with its token.")
-            return
-        if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
-            await _say(send, 403, "This request does not come from these pages.")
-            return
-        if scope["method"] not in READING and headers.get("origin") not in self.settings.origins:
-            await _say(send, 403, "This form does not come from these pages.")
-            return
-        scope.setdefault("state", {})["cookie"] = cookie
-        await self._within_bounds(scope, receive, send, headers)
+        elif (cookie := self._cookie(headers)) is None:
+            await say(send, 401, "Open the address that `evenhand serve` printed, with its token.")
+        elif headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+            await say(send, 403, "This request does not come from these pages.")
+        elif not reading and headers.get("origin") not in self.settings.origins:
+            await say(send, 403, "This form does not come from these pages.")
+        else:
+            scope.setdefault("state", {})["cookie"] = cookie
+            await self._counted(scope, receive, send, headers.get("content-length", "0"))
+
+    def _cookie(self, headers: dict[str, str]) -> str | None:
+        """That of a session that has not ended."""
+        return next(filter(self.admission.knows, _cookies_in(headers, self.settings.cookie)), None)
 
     async def _open(self, scope: Scope, send: Send, token: str) -> None:
         """Turn a token into a cookie, and lead away from the address that has it."""
         if self.admission.locked():
-            await _say(send, 429, "Too many wrong tokens. Wait a minute.", {"retry-after": "60"})
+            await say(send, 429, "Too many wrong tokens. Wait a minute.", {"retry-after": "60"})
             return
         cookie = self.admission.opened(token)
         if cookie is None:
-            await _say(send, 401, "That is not the token of this server.")
+            await say(send, 401, "That is not the token of this server.")
             return
         secure = "; Secure" if self.settings.secure else ""
         told = f"{self.settings.cookie}={cookie}; Path=/; HttpOnly; SameSite=Strict; Max-Age={SESSION_SECONDS}{secure}"
-        await _say(send, 303, "", {"location": _without_token(scope), "set-cookie": told})
+        await lead(send, _without_token(scope), {"set-cookie": told})
 
-    async def _within_bounds(self, scope: Scope, receive: Receive, send: Send, headers: dict[str, str]) -> None:
-        length = headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > MOST_BODY:
-            await _say(send, 413, "That is more than a form of these pages holds.")
+    async def _counted(self, scope: Scope, receive: Receive, send: Send, length: str) -> None:
+        """Begin a request, as long as not too many are begun."""
+        if self._begun >= MOST_BEGUN:
+            await say(send, 503, _TOO_MANY, {"retry-after": "5"})
+            return
+        self._begun += 1
+        try:
+            await self._within_bounds(scope, receive, send, length)
+        finally:
+            self._begun -= 1
+
+    async def _within_bounds(self, scope: Scope, receive: Receive, send: Send, length: str) -> None:
+        """Read the body first, and only then take one of the places."""
+        try:
+            whole = await body.read(receive, length, self.body_seconds)
+        except body.GoneError:
+            return
+        except body.TooLargeError:
+            await say(send, 413, _TOO_LARGE)
+            return
+        except TimeoutError:
+            await say(send, 408, "The form did not arrive in time. Send it again.", {"connection": "close"})
             return
         try:
             async with asyncio.timeout(_WAIT_SECONDS):
                 await self._room.acquire()
         except TimeoutError:
-            await _say(send, 503, "Too many requests at once. Try again.", {"retry-after": "5"})
+            await say(send, 503, _TOO_MANY, {"retry-after": "5"})
             return
         try:
-            await self.app(scope, _bounded(receive), send)
-        except TooLargeError:
-            await _say(send, 413, "That is more than a form of these pages holds.")
+            await self.app(scope, whole, send)
         finally:
             self._room.release()
 
@@ -122,41 +143,3 @@ def _cookies_in(headers: dict[str, str], name: str) -> list[str]:
     """Every value of that name. Other programs of this machine set cookies of any form; ours are never quoted."""
     pairs = (each.strip().partition("=") for each in headers.get("cookie", "").split(";"))
     return [value for key, _, value in pairs if key == name and value]
-
-
-def _bounded(receive: Receive) -> Receive:
-    """Reads a body that says no length, or a wrong one, as far as the bound."""
-    taken = 0
-
-    async def bounded() -> Message:
-        nonlocal taken
-        message = await receive()
-        taken += len(message.get("body", b""))
-        if taken > MOST_BODY:
-            raise TooLargeError
-        return message
-
-    return bounded
-
-
-def _with_headers(send: Send) -> Send:
-    """Adds the fixed headers; a page that brings its own policy keeps it."""
-
-    async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            own: list[tuple[bytes, bytes]] = list(message.get("headers", []))
-            known = {name.lower() for name, _ in own}
-            fixed = {**FIXED, "content-security-policy": policy()}
-            more = [(n.encode(), v.encode()) for n, v in fixed.items() if n.encode() not in known]
-            message = {**message, "headers": [*own, *more]}
-        await send(message)
-
-    return sending
-
-
-async def _say(send: Send, status: int, words: str, more: MutableMapping[str, Any] | None = None) -> None:
-    body = words.encode()
-    headers = {"content-type": "text/plain; charset=utf-8", "content-length": str(len(body)), **(more or {})}
-    pairs = [(name.encode(), str(value).encode("latin-1")) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": status, "headers": pairs})
-    await send({"type": "http.response.body", "body": body})

@@ -1,100 +1,29 @@
 """Index of the runs of a lake, by their summaries: read at the start, then where a manifest was written since.
 
-It is looked at anew at most every 5 seconds, and after an entry of one's own. A run that is half written or half
-removed is left out; one whose summary cannot be read is counted.
+It is looked at anew at most every 5 seconds, less often where a look takes long, and after an entry of one's own. A run
+that is half written or half removed is left out; one whose summary cannot be read is counted.
 """
 
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Final
 
 from flows.runs.summary import Summary, read_summary
-from flows.runs.trust.notes import Remediation, remediations
-from flows.runs.trust.review import UNSIGNED, state_of
-from flows.serving.index.entries import Logged, LogReader
+from flows.serving.index import written
+from flows.serving.index.entries import LogReader
+from flows.serving.index.known import Known
+from flows.serving.index.tried import tried
+from flows.serving.index.written import Stamp
 from schemas.errors import EvenhandError
 from tasks.lake.store import Lake, open_lake
 
+__all__ = ["FRESH_SECONDS", "Index", "Known"]
+
 FRESH_SECONDS: Final = 5
-
-
-@dataclass(frozen=True)
-class Known:
-    """The runs and the log at one moment."""
-
-    lake: Lake
-    """Opened for this moment: what it found intact it does not read again."""
-    runs: Mapping[str, Summary]
-    written: Mapping[str, int]
-    """When the manifest of each was written."""
-    unreadable: tuple[str, ...]
-    """Runs whose files cannot be read."""
-    log: Logged
-
-    @cached_property
-    def newest_first(self) -> tuple[Summary, ...]:
-        """All runs; the order is the log's, as clocks are set back."""
-        numbers = self.log.numbers()
-        return tuple(
-            sorted(self.runs.values(), key=lambda run: (numbers.get(run.run, 0), run.finished, run.run), reverse=True)
-        )
-
-    @cached_property
-    def protected(self) -> frozenset[str]:
-        """Runs that are marked as published, by the log."""
-        marked: dict[str, bool] = {}
-        for entry in self.log.entries:
-            if entry.event in ("protected", "unprotected"):
-                marked[entry.run] = entry.event == "protected"
-        return frozenset(run for run, is_marked in marked.items() if is_marked)
-
-    @cached_property
-    def valid(self) -> frozenset[str]:
-        """The valid run of every audit, year and partition: the protected one, else the last."""
-        found: dict[str, Summary] = {}
-        for run in reversed(self.newest_first):
-            stem = run.run.rpartition("-")[0]
-            if stem not in found or run.run in self.protected or found[stem].run not in self.protected:
-                found[stem] = run
-        return frozenset(run.run for run in found.values())
-
-    @cached_property
-    def signed(self) -> Mapping[str, str]:
-        """Run -> the state of its review, such as approved, but for unsigned runs; none of a log that is broken."""
-        if self.log.broken:
-            return {}
-        published = {entry.run: entry.manifest_sha256 for entry in self.log.entries if entry.event == "run published"}
-        states = {}
-        for run in {entry.run for entry in self.log.entries if entry.event == "signed off"}:
-            state = state_of(self.log.of(run), published.get(run, ""))
-            if state != UNSIGNED:
-                states[run] = state
-        return states
-
-    @cached_property
-    def open(self) -> tuple[Remediation, ...]:
-        """Remediations that are open."""
-        return tuple(remediations(self.log.entries))
-
-    def audits(self) -> dict[str, list[Summary]]:
-        """Audit -> its runs, newest first."""
-        found: dict[str, list[Summary]] = {}
-        for run in self.newest_first:
-            found.setdefault(run.audit, []).append(run)
-        return dict(sorted(found.items()))
-
-    def before(self, run: str) -> Summary | None:
-        """The run of the same audit and partition whose year comes before, else the one that this one supersedes."""
-        one = self.runs[run]
-        numbers = self.log.numbers()
-        same = [each for each in self.newest_first if (each.audit, each.partition) == (one.audit, one.partition)]
-        superseded = [each for each in same if each.year == one.year and numbers.get(each.run, 0) < numbers.get(run, 0)]
-        years = [each for each in same if each.year < one.year and each.run in self.valid]
-        earlier = max(years, key=lambda each: each.year, default=None)
-        return superseded[0] if superseded else earlier
+_SHARE: Final = 20
+"""A look that takes long comes less often: so many times as long as it took lie between two."""
 
 
 @dataclass
@@ -103,14 +32,15 @@ class Index:
 
     place: str
     clock: Callable[[], float] = time.monotonic
-    _seen: dict[str, tuple[int, Summary | None]] = field(default_factory=dict)
+    _seen: dict[str, tuple[Stamp, Summary | None]] = field(default_factory=dict)
     _log: LogReader = field(default_factory=LogReader)
     _known: Known | None = None
     _looked: float = 0.0
+    _fresh: float = FRESH_SECONDS
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def known(self, *, anew: bool = False) -> Known:
-        """What is known, not older than 5 seconds; another request that looks just now is not waited for.
+        """What is known, of 5 seconds ago at most where a look is short; no request waits for another one's look.
 
         Args:
             anew: whether to look even if that was a moment ago, as after an entry of one's own.
@@ -119,36 +49,45 @@ class Index:
             InfrastructureError: the lake cannot be reached.
         """
         held = self._known
-        if held is not None and not anew and self.clock() - self._looked < FRESH_SECONDS:
+        if held is not None and not anew and self.clock() - self._looked < self._fresh:
             return held
         if not self._lock.acquire(blocking=held is None or anew) and held is not None:
             return held
         try:
+            began = self.clock()
             self._known = held = self._look()
             self._looked = self.clock()
+            self._fresh = max(FRESH_SECONDS, _SHARE * (self._looked - began))
             return held
         finally:
             self._lock.release()
 
     def _look(self) -> Known:
-        lake = open_lake(self.place)
-        runs = [path.split("/")[1] for path in lake.storage.glob("runs/*/manifest.json")]
-        self._seen = {run: self._seen[run] for run in runs if run in self._seen}
-        for run in runs:
-            written = _written(lake, run)
-            if run not in self._seen or self._seen[run][0] != written or self._seen[run][1] is None:
-                self._seen[run] = (written, _summary(lake, run))
-        found = {run: summary for run, (_, summary) in self._seen.items() if summary is not None}
-        times = {run: written for run, (written, _) in self._seen.items()}
-        return Known(lake, found, times, tuple(_without(self._seen, found)), self._log.read(lake))
+        """What is there now; what follows from runs and log is kept where neither changed."""
+        lake, before = open_lake(self.place), self._known
+        stamps = written.manifests(lake)
+        self._read(lake, stamps)
+        runs = {run: summary for run, (_, summary) in self._seen.items() if summary is not None}
+        failed = tried(lake, {run.audit for run in runs.values()})
+        made = Known(lake, runs, stamps, tuple(_without(self._seen, runs)), self._log.read(lake), failed)
+        if before is not None and made.log is before.log and _are_same(runs, before.runs):
+            made.__dict__.update(_made_of(before))
+        return made
+
+    def _read(self, lake: Lake, stamps: Mapping[str, Stamp]) -> None:
+        """Read what was written since, and what could not be read before."""
+        kept = {run: seen for run, seen in self._seen.items() if seen[1] is not None and stamps.get(run) == seen[0]}
+        self._seen = {run: kept.get(run) or (stamp, _summary(lake, run)) for run, stamp in stamps.items()}
 
 
-def _written(lake: Lake, run: str) -> int:
-    """When the manifest was written; 0 where it is just being removed."""
-    try:
-        return lake.storage.modified(f"runs/{run}/manifest.json")
-    except OSError:
-        return 0
+def _are_same(one: Mapping[str, Summary], other: Mapping[str, Summary]) -> bool:
+    """Whether no run was read anew, and none went."""
+    return len(one) == len(other) and all(other.get(run) is summary for run, summary in one.items())
+
+
+def _made_of(known: Known) -> dict[str, object]:
+    """What was made of runs and log so far: cached properties, which fields of the class are not."""
+    return {name: made for name, made in known.__dict__.items() if name not in Known.__dataclass_fields__}
 
 
 def _summary(lake: Lake, run: str) -> Summary | None:

@@ -1,11 +1,12 @@
 """Cells that several lists have: runs with their address, times, states by question."""
 
 from collections.abc import Iterable, Mapping
+from urllib.parse import unquote
 
 from flows.runs.summary import Summary
 from flows.serving.rendering import Links, path_of, run_path
 from schemas.tables.verdicts import STATES
-from schemas.terms import State
+from schemas.terms import State, Theory
 from tasks.reporting.numbers import state_cell
 from tasks.reporting.section import Cell, TableView
 
@@ -18,6 +19,18 @@ _SHORT: Mapping[str, str] = {
     State.DESCRIPTIVE: "described",
 }
 """Words of a state in lists, in the order in which they are told; as `evenhand runs` prints them."""
+
+QUESTIONS: Mapping[str, str] = {
+    Theory.OUTCOME: "approvals",
+    Theory.DIRECT: "similar records",
+    Theory.TOTAL: "assumed graph",
+    Theory.RECOURSE: "way to approval",
+    Theory.REASONS: "reasons",
+    Theory.OWN: "own limits",
+}
+"""Theories as the navigation of the report names their pages."""
+STATE_WORDS: Mapping[str, str] = {state.value: words for state, words in STATES.items()}
+"""Words of the filters: those of the badges."""
 
 
 def run_cell(run: str) -> Cell:
@@ -35,10 +48,24 @@ def run_state(state: str) -> Cell:
     return state_cell(state) if state in STATES else Cell(state.replace("_", " "), "state", "not_run")
 
 
+def gravity(state: str) -> int:
+    """The place of a state in lists: the gravest first, one of another version last."""
+    order = list(_SHORT)
+    return order.index(State(state)) if state in _SHORT else len(order)
+
+
+def badge(words: str, colour: str, detail: str = "") -> Cell:
+    """Words with the colour and sign of a state, and what is told beside them."""
+    return Cell(words, "state", colour, detail)
+
+
 def by_question(run: Summary) -> Cell:
     """The questions of each state, the gravest first."""
     states = run.question_states
-    told = {words: [theory for theory, state in states.items() if state == name] for name, words in _SHORT.items()}
+    told = {
+        words: [QUESTIONS.get(theory, theory) for theory, state in states.items() if state == name]
+        for name, words in _SHORT.items()
+    }
     return Cell("; ".join(f"{words}: {', '.join(of)}" for words, of in told.items() if of) or "–")
 
 
@@ -62,5 +89,5 @@ def steps(place: str, asked: dict[str, str], page: int, found: int, size: int) -
     last = max((found + size - 1) // size, 1)
     ways = [(page - 1, "Previous")] if page > 1 else []
     ways += [(page + 1, f"Next: page {page + 1} of {last}")] if page < last else []
-    parts = place.strip("/").split("/")
+    parts = [unquote(part) for part in place.strip("/").split("/")]
     return tuple((path_of(*parts, **asked, page=number), words) for number, words in ways)

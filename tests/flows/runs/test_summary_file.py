@@ -47,6 +47,21 @@ def test_it_has_at_most_8_kb_and_counts_what_found_no_room(tmp_path: Path) -> No
     assert len(content["figures"]) + content["left"] == 400
 
 
+def test_a_file_that_is_larger_than_any_that_is_written_is_not_read(tmp_path: Path) -> None:
+    lake = lake_of_runs(tmp_path / "lake")
+    sealed(lake)
+    path = lake.root / summary_path(NEW)
+    path.write_bytes(path.read_bytes() + b" " * MOST_BYTES)
+    with pytest.raises(IntegrityError, match=r"summary\.json cannot be read"):
+        read_summary(lake, NEW)
+
+
+def test_a_title_of_any_length_leaves_room(tmp_path: Path) -> None:
+    lake = lake_of_runs(tmp_path / "lake", spec={"title": "\x1b" * 50_000})
+    sealed(lake)
+    assert read_summary(lake, NEW).title == "\x1b" * 400
+
+
 def test_an_altered_or_missing_summary_is_found_by_verify(tmp_path: Path) -> None:
     lake = lake_of_runs(tmp_path / "lake")
     verify_run(lake.location, NEW)

@@ -10,7 +10,7 @@ from lake_of_runs import NEW, lake_of_runs
 from served_lake import BASE, TOKEN, served
 
 from flows.serving.guard.admission import Admission
-from flows.serving.guard.middleware import MOST_BODY
+from flows.serving.guard.body import MOST_BODY
 from flows.serving.pages.lake.years import told
 from flows.serving.server import listening
 from flows.serving.settings import Settings, check, token_in
@@ -101,7 +101,7 @@ def test_behind_tls_only_its_name_is_a_host_and_the_cookie_is_secure(lake: str) 
 def test_a_form_of_another_site_is_refused(lake: str, origin: str | None) -> None:
     one = served(lake, by="Ann Lee", sign=True)
     cookie = one.client.cookies["evenhand-8321"]
-    fields = {"text": "forged", "form": one.site.admission.form_token(cookie)}
+    fields = {"text": "forged", "form": one.site.admission.forms.made(cookie)}
     headers = {"origin": origin} if origin else {}
     assert one.client.post(f"{RUN}/notes", data=fields, headers=headers).status_code == 403
     assert one.site.known(anew=True).log.entries == ()
@@ -109,7 +109,7 @@ def test_a_form_of_another_site_is_refused(lake: str, origin: str | None) -> Non
 
 def test_a_form_needs_the_field_of_its_own_session(lake: str) -> None:
     one, other = served(lake, by="Ann Lee", sign=True), served(lake, by="Ann Lee", sign=True)
-    theirs = other.site.admission.form_token(other.client.cookies["evenhand-8321"])
+    theirs = other.site.admission.forms.made(other.client.cookies["evenhand-8321"])
     for fields in ({}, {"form": ""}, {"form": theirs}, {"form": "é" * 64}):
         answer = one.client.post(f"{RUN}/notes", data={"text": "forged", **fields}, headers={"origin": BASE})
         assert answer.status_code == 403

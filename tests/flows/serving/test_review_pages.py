@@ -1,5 +1,6 @@
 """Notes and signatures by the page's own form: who may sign what, what is refused and why, and writers at once."""
 
+import re
 import threading
 from pathlib import Path
 
@@ -35,7 +36,9 @@ def test_one_prepares_and_another_approves(lake: Lake) -> None:
     status, said = sign(ann, "approved")
     assert status == 400
     assert "prepared by Ann Lee alone" in said
-    assert 'aria-describedby="sign-wrong"' in said
+    assert 'id="sign-role" name="role" aria-invalid="true" aria-describedby="sign-role-wrong"' in said
+    assert "somebody of another name signs it as prepared" in said
+    assert "evenhand signoff" not in said
     assert sign(bob, "approved") == (303, "")
     page = bob.get(PAGE).text
     assert "State: approved." in page
@@ -48,6 +51,8 @@ def test_a_rejection_needs_a_text_and_keeps_what_was_written(lake: Lake) -> None
     ann = person(lake, "Ann Lee")
     status, said = sign(ann, "rejected")
     assert (status, "needs a reason" in said) == (400, True)
+    assert "--note" not in said
+    assert 'aria-describedby="sign-text-wrong"' in said
     assert "<option selected>rejected" in said
     assert sign(ann, "rejected", "the columns are not those of the lender")[0] == 303
 
@@ -65,20 +70,37 @@ def test_a_note_and_a_remediation_stand_on_the_page(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "at", "said"),
     [
-        ({"text": ""}, "the text is empty"),
-        ({"text": "x" * 4001}, "at most 4,000"),
-        ({"text": "x", "owner": "Bob", "due": "tomorrow"}, "is no day"),
-        ({"text": "x", "due": "2999-01-31"}, "--owner is empty"),
+        ({"text": ""}, "text", "Note: the text is empty"),
+        ({"text": "x" * 4001}, "text", "at most 4,000"),
+        ({"text": "a\x1b[31mb"}, "text", "Note: the text has control characters (\\x1b)"),
+        ({"text": "a\u202eb"}, "text", "control characters (\\u202e)"),
+        ({"text": "a\x00b"}, "text", "control characters (\\x00)"),
+        ({"text": "x", "owner": "Bob", "due": "31.12.2030"}, "due", "Last day: &#39;31.12.2030&#39; is no day"),
+        ({"text": "x", "owner": "Bob", "due": "2020-01-31"}, "due", "Last day: 2020-01-31 is over"),
+        ({"text": "x", "due": "2999-01-31"}, "owner", "Owner: give a name"),
+        ({"text": "x", "owner": "B\u202eb", "due": "2999-01-31"}, "owner", "characters that no page shows"),
     ],
 )
-def test_a_note_that_is_refused_says_why_beside_the_field(lake: Lake, fields: dict[str, str], said: str) -> None:
+def test_a_note_that_is_refused_says_why_beside_the_field(
+    lake: Lake, fields: dict[str, str], at: str, said: str
+) -> None:
     answer = person(lake, "Ann Lee").post(PAGE, f"/runs/{NEW}/notes", **fields)
     assert answer.status_code == 400
-    assert said in answer.text
-    assert 'id="note-wrong"' in answer.text
+    [(where, words)] = re.findall(r'<span class="wrong" id="note-(\w+)-wrong">(.*?)</span>', answer.text)
+    assert where == at
+    assert said in words
+    assert "--" not in words
+    assert f'id="note-{at}" name="{at}" aria-invalid="true" aria-describedby="note-{at}-wrong"' in answer.text
+    assert answer.text.count("aria-invalid") == 1
     assert log.head(lake).n == 0
+
+
+def test_a_text_of_lines_and_tabs_is_kept(lake: Lake) -> None:
+    ann = person(lake, "Ann Lee")
+    assert ann.post(PAGE, f"/runs/{NEW}/notes", text="one\r\n\ttwo").status_code == 303
+    assert log.entries(lake, NEW)[-1].text == "one\n\ttwo"
 
 
 def test_a_refused_text_is_shown_again_and_escaped(lake: Lake) -> None:
@@ -86,6 +108,26 @@ def test_a_refused_text_is_shown_again_and_escaped(lake: Lake) -> None:
     assert answer.status_code == 400
     assert "<script" not in answer.text
     assert "&lt;script&gt;" in answer.text
+
+
+def test_the_same_role_is_not_signed_twice_while_it_stands(lake: Lake) -> None:
+    ann, bob = person(lake, "Ann Lee"), person(lake, "Bob Ray")
+    assert sign(ann, "prepared")[0] == 303
+    status, said = sign(ann, "prepared")
+    assert status == 400
+    assert "as prepared by Ann Lee already (entry " in said
+    assert 'id="sign-role-wrong"' in said
+    assert sign(bob, "rejected", "the wrong year")[0] == 303
+    assert sign(ann, "prepared")[0] == 303
+
+
+def test_control_characters_of_a_spec_or_an_old_entry_are_made_visible(tmp_path: Path) -> None:
+    lake = lake_of_runs(tmp_path / "lake", spec={"title": "Loans\x1b[31m\u202e"})
+    log.append(lake, "note", run=NEW, by="Ann Lee", text="old\x00 \u202etext")
+    page = person(lake, "Ann Lee").get(PAGE).text
+    assert not set(page) & set("\x00\x1b\u202e")
+    assert "old\\x00 \\u202etext" in page
+    assert "Loans\\x1b[31m\\u202e" in page
 
 
 def test_a_log_that_was_altered_tells_no_state(lake: Lake) -> None:
@@ -115,7 +157,7 @@ def test_twelve_writers_at_once_get_numbers_of_their_own(lake: Lake) -> None:
 
 def test_without_the_run_no_form_is_taken(lake: Lake) -> None:
     ann = person(lake, "Ann Lee")
-    form = ann.site.admission.form_token(ann.client.cookies["evenhand-8321"])
+    form = ann.site.admission.forms.made(ann.client.cookies["evenhand-8321"])
     answer = ann.client.post(
         "/runs/loans-2023-none/notes", data={"form": form, "text": "x"}, headers={"origin": "http://127.0.0.1:8321"}
     )

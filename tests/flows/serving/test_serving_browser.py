@@ -3,7 +3,6 @@
 The lake has an audit of two years, one with a group of a hostile name. Axe reads each route at two widths.
 """
 
-import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -12,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from computed_lake import computed
-from conftest import SPEC, evenhand_process, loans
+from conftest import evenhand_process
+from lake_of_lenders import lake_of_lenders
+from served_lake import failed
 from test_server import serving
+from visits import HOSTILE, Visit, audits, run_of
 
 from tasks.lake import log
-from tasks.lake.store import Lake, open_lake
-from tasks.pipeline.specs import read_spec
+from tasks.lake.store import open_lake
 
 CHROMIUM = shutil.which("chromium")
 api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -27,22 +27,8 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed: apt-get install chromium"),
 ]
-HOSTILE = '<script>document.title="taken"</script>'
-FEWER = "  cst: {ks: [5], k: 5, null_permutations: 1, null_complainants: 20}\n"
-SMALL = re.sub(r"  fgce:.*\n  cst:.*\n", FEWER, SPEC)
 WIDTHS = (1280, 390)
 NARROWEST = 320
-
-
-def audits(place: Path) -> Path:
-    """A lake of an audit of two years, of which the first has a group with a hostile name."""
-    lake = Lake(place / "lake")
-    for year, seed, group in ((2018, 7, json.dumps(HOSTILE)), (2019, 9, "Black")):
-        table = place / f"loans{year}.csv"
-        loans(500, seed).to_csv(table, index=False)
-        spec = SMALL.replace("path: loans.csv", f"path: {table}").replace("year: 2024", f"year: {year}")
-        computed(lake, read_spec(spec.replace("Black: [b]", f"{group}: [b]"), "loans.yaml", {}).spec)
-    return lake.root
 
 
 @pytest.fixture(scope="module")
@@ -69,30 +55,6 @@ def servers(lake: Path) -> Iterator[dict[str, str]]:
         }
 
 
-class Visit:
-    """A page of a person, that notes what it loads from elsewhere and what its console says."""
-
-    def __init__(self, browser: Any, address: str, width: int = 1280, **more: Any) -> None:
-        self.place = address.partition("?")[0].rstrip("/")
-        self.context = browser.new_context(viewport={"width": width, "height": 900}, accept_downloads=False, **more)
-        self.page = self.context.new_page()
-        self.outside: list[str] = []
-        self.said: list[str] = []
-        self.page.on("request", lambda r: self.outside.append(r.url) if not self._own(r.url) else None)
-        self.page.on("console", lambda m: self.said.append(m.text))
-        self.page.goto(address)
-
-    def _own(self, url: str) -> bool:
-        return url.startswith((self.place, "data:"))
-
-    def go(self, path: str) -> int:
-        return int(self.page.goto(self.place + path).status)
-
-
-def run_of(lake: Path, year: int) -> str:
-    return next(path.name for path in (lake / "runs").iterdir() if path.name.startswith(f"loans-{year}-"))
-
-
 def routes(lake: Path) -> list[str]:
     """One address of every route."""
     run, hostile = run_of(lake, 2019), run_of(lake, 2018)
@@ -103,7 +65,9 @@ def routes(lake: Path) -> list[str]:
         *(f"/runs/{hostile}/{part}" for part in ("similar", "measures", "evidence/cst", "findings")),
     ]
     fixed = ["/", "/runs", "/runs?state=within", "/search?q=script", "/method", "/glossary", "/nothing"]
-    return [*fixed, "/audits/loans/years", "/audits/loans/trend", *own, *others, f"/runs/{run}/compare/{hostile}"]
+    more = ["/runs?sort=-year", f"/runs/{run}/measures?sort=-value", "/tables", "/tables/published_measures"]
+    trends = ["/audits/loans/years", "/audits/loans/trend", "/audits/loans/trend?measure=denial_rate"]
+    return [*fixed, *more, *trends, *own, *others, f"/runs/{run}/compare/{hostile}"]
 
 
 def test_from_the_address_to_the_breach_and_how_sure_it_is(lake: Path, servers: dict[str, str], browser: Any) -> None:
@@ -135,15 +99,18 @@ def test_twins_stand_side_by_side_and_the_reading_is_logged(lake: Path, servers:
     assert "Reference group 1" in text
     assert "differs: " in text
     assert not re.search(r"\bL\d{4}\b", visit.page.content())
-    visit.go(f"/runs/{run}/findings/1?ids=true")
+    visit.page.get_by_role("link", name="Show identifiers of rows").click()
     assert re.search(r"\bL\d{4}\b", visit.page.locator("main").inner_text())
+    visit.page.get_by_role("link", name="Hide identifiers of rows").click()
+    assert not re.search(r"\bL\d{4}\b", visit.page.content())
     seen = [entry.text for entry in log.entries(open_lake(str(lake)), run) if entry.event == "read"]
-    assert seen == ["findings of cst, page 1", "findings, number 1 of cst", "findings, number 1 of cst"]
+    one = "findings, number 1 of cst"
+    assert seen == ["findings of cst, page 1", one, f"{one}, with ids", one]
 
 
 def sign(visit: Visit, run: str, role: str) -> None:
     visit.go(f"/runs/{run}/review")
-    visit.page.get_by_label("signs this run as").select_option(role)
+    visit.page.get_by_label("Role in which").select_option(role)
     visit.page.get_by_role("button", name="Sign").click()
 
 
@@ -156,7 +123,11 @@ def test_a_note_and_signatures_by_the_page_s_own_forms(lake: Path, servers: dict
     assert HOSTILE in ann.page.locator("main").inner_text()
     sign(ann, run, "prepared")
     sign(ann, run, "approved")
-    assert "was prepared by Ann Lee alone" in ann.page.locator(".wrong").inner_text()
+    assert "was prepared by Ann Lee alone" in ann.page.locator("#sign-role-wrong").inner_text()
+    assert ann.page.evaluate("document.activeElement.id") == "sign-role"
+    ann.page.reload()
+    sign(ann, run, "prepared")
+    assert "signed as prepared by Ann Lee already" in ann.page.locator("#sign-role-wrong").inner_text()
     sign(bob, run, "approved")
     assert "State: approved." in bob.page.locator("main").inner_text()
     bob.go(f"/runs/{run}")
@@ -164,26 +135,76 @@ def test_a_note_and_signatures_by_the_page_s_own_forms(lake: Path, servers: dict
     assert ann.page.title() != "taken"
 
 
-def test_two_tabs_sign_at_once_and_an_altered_entry_is_seen(lake: Path, servers: dict[str, str], browser: Any) -> None:
+def notes_of(lake: Path, run: str, text: str) -> int:
+    return sum(entry.text == text for entry in log.entries(open_lake(str(lake)), run))
+
+
+def test_a_note_is_entered_once_by_a_double_click_a_reload_and_the_back_button(
+    lake: Path, servers: dict[str, str], browser: Any
+) -> None:
+    ann, run = Visit(browser, servers["Ann Lee"]), run_of(lake, 2019)
+    ann.go(f"/runs/{run}/review")
+    ann.page.get_by_label("Note by Ann Lee").fill("twice")
+    ann.page.get_by_role("button", name="Enter the note").dblclick()
+    ann.page.wait_for_load_state()
+    ann.page.get_by_text("twice", exact=True).wait_for()
+    ann.page.reload()
+    ann.page.go_back()
+    ann.page.go_forward()
+    ann.page.reload()
+    assert notes_of(lake, run, "twice") == 1
+
+
+def test_an_error_is_beside_its_field_and_a_remediation_is_closed(
+    lake: Path, servers: dict[str, str], browser: Any
+) -> None:
+    ann, run = Visit(browser, servers["Ann Lee"], bypass_csp=True), run_of(lake, 2019)  # for axe
+    page = ann.page
+    ann.go(f"/runs/{run}/review")
+    page.get_by_label("Note by Ann Lee").fill("retrain")
+    page.get_by_label("Owner").fill("Bob Ray")
+    page.get_by_label("Last day").fill("31.12.2030")
+    page.get_by_role("button", name="Enter the note").click()
+    due = page.get_by_label("Last day")
+    assert "Last day: '31.12.2030' is no day" in page.locator(f"#{due.get_attribute('aria-describedby')}").inner_text()
+    assert axe.Axe().run(page).violations_count == 0
+    due.fill("2999-12-31")
+    page.get_by_role("button", name="Enter the note").click()
+    page.get_by_label("Text: what was done").fill("model 7")
+    page.get_by_role("button", name="Close it").click()
+    assert "remediation done" in page.locator("main").inner_text()
+    assert page.get_by_role("button", name="Close it").count() == 0
+
+
+def test_two_tabs_write_and_sign_at_once_and_an_altered_entry_is_seen(
+    lake: Path, servers: dict[str, str], browser: Any
+) -> None:
     one, run = Visit(browser, servers["Ann Lee"]), run_of(lake, 2018)
     tabs = [one.page, one.context.new_page()]
     for tab in tabs:
         tab.goto(f"{one.place}/runs/{run}/review")
-        tab.get_by_label("signs this run as").select_option("reviewed")
+        tab.get_by_label("Note by Ann Lee").fill("from two tabs")
+    for tab in tabs:
+        tab.get_by_role("button", name="Enter the note").click()
+    assert notes_of(lake, run, "from two tabs") == 2
+    for tab in tabs:
+        tab.goto(f"{one.place}/runs/{run}/review")
+        tab.get_by_label("Role in which").select_option("reviewed")
     for tab in tabs:
         tab.get_by_role("button", name="Sign").click()
     held = open_lake(str(lake))
     signed = [entry for entry in log.entries(held, run) if entry.role == "reviewed"]
-    assert len(signed) == 2
+    assert len(signed) == 1
     assert list(log.problems(held)) == []
-    path = lake / log.path_of(signed[0].n)
+    path = lake / log.path_of(signed[0].n - 1)
     sound = path.read_bytes()
-    path.write_bytes(sound.replace(b"reviewed", b"prepared"))
+    path.write_bytes(sound.replace(b"from two tabs", b"from one tab"))
     try:
         assert evenhand_process("log", "verify", "--lake", str(lake)).returncode == 6
         tabs[0].wait_for_timeout(5100)
         tabs[0].goto(f"{one.place}/runs/{run}/review")
         assert "The log cannot be relied on" in tabs[0].locator("main").inner_text()
+        assert tabs[0].locator("form.write").count() == 0
     finally:
         path.write_bytes(sound)
 
@@ -207,6 +228,22 @@ def test_every_route_is_read_by_assistive_software_and_fits_a_narrow_screen(
     assert found == {}
     assert visit.outside == []
     assert [line for line in visit.said if "404" not in line] == []
+
+
+def test_pages_of_partitions_are_read_by_assistive_software_and_fit_a_narrow_screen(
+    tmp_path: Path, browser: Any
+) -> None:
+    lake, _ = lake_of_lenders(tmp_path)
+    failed(lake, "mortgages", 2020)
+    run = next(path.name for path in (lake.root / "runs").iterdir())
+    with serving(lake.root) as (_, address):
+        visit = Visit(browser, address, bypass_csp=True)
+        for path in ("/", "/runs?partition=LEI1", "/audits/loans/years", "/audits/loans/trend", f"/runs/{run}/compare"):
+            assert visit.go(path) == 200
+            for width in (*WIDTHS, NARROWEST):
+                visit.page.set_viewport_size({"width": width, "height": 900})
+                assert axe.Axe().run(visit.page).violations_count == 0, (path, width)
+            assert visit.page.evaluate("document.documentElement.scrollWidth") <= NARROWEST, path
 
 
 def test_all_is_reached_by_keyboard(servers: dict[str, str], browser: Any) -> None:

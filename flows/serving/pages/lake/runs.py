@@ -1,22 +1,32 @@
-"""The list of runs, newest first, 50 a page; every filter stands in the address."""
+"""The list of runs, newest first or as asked for, 50 a page; every filter and the order stand in the address."""
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 from fastapi import APIRouter
 from starlette.responses import Response
 
 from flows.runs.summary import Summary
-from flows.serving.index.runs import Known
-from flows.serving.pages.cells import by_question, run_cell, run_state, steps, table, time_cell
-from flows.serving.rendering import Field, Page, made
+from flows.serving.index.known import Known
+from flows.serving.pages.cells import STATE_WORDS, by_question, gravity, run_cell, run_state, steps, table, time_cell
+from flows.serving.pages.sorting import Column, in_order, sorted_by
+from flows.serving.rendering import Field, Page, Sorted, made
 from flows.serving.site import Site
-from schemas.terms import State
 from tasks.reporting.section import Cell, Section
 
 PER_PAGE: Final = 50
 _SIGNED: Final = ("unsigned", "prepared", "reviewed", "approved", "rejected", "withdrawn")
-_HEADER = ("Run", "Audit", "Year", "State", "By question", "Finished", "Signed")
+_FILTERS: Final = ("audit", "year", "partition", "state", "signed")
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Filters and order of a list."""
+
+    filters: dict[str, str]
+    sort: str
+    page: int
 
 
 def routes(site: Site) -> APIRouter:
@@ -24,29 +34,46 @@ def routes(site: Site) -> APIRouter:
     router = APIRouter()
 
     @router.get("/runs")
-    def runs(audit: str = "", year: str = "", state: str = "", signed: str = "", page: int = 1) -> Response:
-        known = site.known()
-        asked = {"audit": audit, "year": year, "state": state, "signed": signed}
-        found = [run for run in known.newest_first if _fits(known, run, asked)]
-        shown = found[(max(page, 1) - 1) * PER_PAGE :][:PER_PAGE]
-        section = _section(known, shown, len(found))
-        return made(
-            Page(
-                "Runs",
-                section,
-                form=_form(known, asked),
-                more=steps("/runs", asked, page, len(found), PER_PAGE),
-                here="/runs",
-            )
-        )
+    def runs(
+        audit: str = "",
+        year: str = "",
+        partition: str = "",
+        state: str = "",
+        signed: str = "",
+        sort: str = "",
+        page: int = 1,
+    ) -> Response:
+        filters = dict(zip(_FILTERS, (audit, year, partition, state, signed), strict=True))
+        return made(_page(site.known(), _Asked(filters, in_order(sort, COLUMNS), max(page, 1))))
 
     return router
+
+
+def _page(known: Known, asked: _Asked) -> Page:
+    found = _ordered(known, [run for run in known.newest_first if _fits(known, run, asked.filters)], asked.sort)
+    shown = found[(asked.page - 1) * PER_PAGE :][:PER_PAGE]
+    order = "newest first" if not asked.sort else "in the order of the column that is marked"
+    words = f"{len(found):,} of {len(known.newest_first):,} runs fit, {order}."
+    here = {**asked.filters, "sort": asked.sort}
+    return Page(
+        "Runs",
+        Section("Runs", "runs", (words,)),
+        sorted=_table(known, shown, asked) if shown else None,
+        form=_form(known, asked.filters),
+        more=steps("/runs", here, asked.page, len(found), PER_PAGE),
+        here="/runs",
+    )
+
+
+def _value(run: Summary) -> str:
+    return " ".join((run.partition or {}).values())
 
 
 def _fits(known: Known, run: Summary, asked: dict[str, str]) -> bool:
     own = {
         "audit": run.audit,
         "year": str(run.year),
+        "partition": (run.partition or {}).get("value", ""),
         "state": run.state,
         "signed": known.signed.get(run.run, "unsigned"),
     }
@@ -54,34 +81,55 @@ def _fits(known: Known, run: Summary, asked: dict[str, str]) -> bool:
 
 
 def _form(known: Known, asked: dict[str, str]) -> tuple[Field, ...]:
-    options = {
-        "audit": tuple(known.audits()),
+    options: dict[str, tuple[str, ...]] = {
+        "audit": tuple(known.audits),
         "year": tuple(map(str, sorted({run.year for run in known.newest_first}, reverse=True))),
-        "state": tuple(state.value for state in State),
+        "partition": (),
+        "state": tuple(STATE_WORDS),
         "signed": _SIGNED,
     }
-    return tuple(Field(name, name.capitalize(), asked[name], options[name]) for name in asked)
+    words = {"state": STATE_WORDS}
+    names = [name for name in _FILTERS if name != "partition" or known.has_partitions]
+    return tuple(Field(name, name.capitalize(), asked[name], options[name], words.get(name, {})) for name in names)
 
 
-def _section(known: Known, shown: Sequence[Summary], found: int) -> Section:
-    words = f"{found:,} of {len(known.newest_first):,} runs fit, newest first."
-    if not shown:
-        return Section("Runs", "runs", (words,))
-    parted = any(run.partition for run in shown)
-    rows = [_row(known, run, parted=parted) for run in shown]
-    header = (*_HEADER[:3], *(("Partition",) if parted else ()), *_HEADER[3:])
-    return Section("Runs", "runs", (words,), tables=(table("Runs", header, rows),))
+_KEYS: dict[str, Callable[[Known, Summary], Any]] = {
+    "run": lambda _, run: run.run,
+    "audit": lambda _, run: run.audit,
+    "year": lambda _, run: run.year,
+    "partition": lambda _, run: _value(run),
+    "state": lambda _, run: gravity(run.state),
+    "finished": lambda _, run: run.finished,
+    "signed": lambda known, run: known.signed.get(run.run, "unsigned"),
+}
+COLUMNS: Final = (
+    *(Column("Run", "run"), Column("Audit", "audit"), Column("Year", "year", falls=True)),
+    *(Column("Partition", "partition"), Column("State", "state"), Column("By question")),
+    *(Column("Finished", "finished", falls=True), Column("Signed", "signed")),
+)
 
 
-def _row(known: Known, run: Summary, *, parted: bool) -> tuple[Cell, ...]:
+def _ordered(known: Known, found: Sequence[Summary], sort: str) -> Sequence[Summary]:
+    key = _KEYS.get(sort.removeprefix("-"))
+    return sorted(found, key=lambda run: key(known, run), reverse=sort.startswith("-")) if key else found
+
+
+def _table(known: Known, shown: Sequence[Summary], asked: _Asked) -> Sorted:
+    kept = [column for column in COLUMNS if column.name != "partition" or any(run.partition for run in shown)]
+    rows = [tuple(_cells(known, run)[column.words] for column in kept) for run in shown]
+    view = table("Runs", [column.words for column in kept], rows)
+    return sorted_by(view, kept, "/runs", asked.filters, asked.sort)
+
+
+def _cells(known: Known, run: Summary) -> dict[str, Cell]:
     protected = ", protected" if run.run in known.protected else ""
-    return (
-        run_cell(run.run),
-        Cell(run.audit),
-        Cell(str(run.year), "number"),
-        *((Cell(" ".join((run.partition or {}).values())),) if parted else ()),
-        run_state(run.state),
-        by_question(run),
-        time_cell(run.finished),
-        Cell(known.signed.get(run.run, "unsigned") + protected),
-    )
+    return {
+        "Run": run_cell(run.run),
+        "Audit": Cell(run.audit),
+        "Year": Cell(str(run.year), "number"),
+        "Partition": Cell(_value(run) or "–"),
+        "State": run_state(run.state),
+        "By question": by_question(run),
+        "Finished": time_cell(run.finished),
+        "Signed": Cell(known.signed.get(run.run, "unsigned") + protected),
+    }

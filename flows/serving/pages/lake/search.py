@@ -6,7 +6,7 @@ from typing import Final
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from flows.serving.index.runs import Known
+from flows.serving.index.known import Known
 from flows.serving.pages.cells import run_cell, run_state, table, time_cell
 from flows.serving.rendering import Field, Page, made, run_path
 from flows.serving.site import Site

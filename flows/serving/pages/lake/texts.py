@@ -1,4 +1,4 @@
-"""Definitions and glossary: the same for every run of one version."""
+"""Definitions, glossary and declarations of tables: the same for every run of one version."""
 
 from dataclasses import replace
 from functools import cache
@@ -6,6 +6,7 @@ from functools import cache
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from flows.serving.pages.lake import tables
 from flows.serving.rendering import Page
 from flows.serving.site import Site
 from tasks.reporting.section import Section
@@ -14,6 +15,7 @@ from tasks.reporting.section import Section
 def routes(site: Site) -> APIRouter:
     """Their routes."""
     router = APIRouter()
+    router.include_router(tables.routes(site))
 
     @router.get("/method")
     def method() -> Response:

@@ -7,9 +7,9 @@ from typing import Any, Final
 from fastapi import APIRouter
 from starlette.responses import RedirectResponse, Response
 
-from flows.runs.index import Run
-from flows.serving.pages.cells import run_cell, run_state, table, time_cell
-from flows.serving.rendering import made, run_path
+from flows.runs.index import Run, shares_rows
+from flows.serving.pages.cells import QUESTIONS, run_cell, run_state, table, time_cell
+from flows.serving.rendering import Field, made, run_path
 from flows.serving.site import Site, missing
 from schemas.tables.verdicts import VERDICTS
 from tasks.reporting.numbers import significant
@@ -17,10 +17,13 @@ from tasks.reporting.section import Cell, Link, Section
 
 MOST_KEYS: Final = 200
 """Keys of the spec that are shown."""
-_KEY: Final = ("theory", "decision_maker", "protected_attribute", "group", "measure")
+_KEY: Final = ("theory", "decision_maker", "protected_attribute", "group", "measure", "reference_group")
+MOST_RUNS: Final = 200
+"""Runs to choose from; of more, one is written."""
 _HEADER = (
-    "Theory",
+    "Question",
     "Decisions of",
+    "Attribute",
     "Group",
     "Measure",
     "Before",
@@ -30,8 +33,15 @@ _HEADER = (
     "State before",
     "State now",
 )
-_INDEPENDENT = "The two are of different applications: the interval is that of a difference of independent figures."
-_SHARED = "The two have applications in common, so that no interval of the difference can be told from both."
+_OTHER_ROWS = (
+    "The two are of two partitions, which have no application in common: the interval is that of a difference of "
+    "independent figures."
+)
+_OTHER_YEAR = (
+    "The two are of other data and another year, and are taken as independent: the interval does not hold for "
+    "applications that are in both."
+)
+_SHARED = "The two may have applications in common, so that no interval of the difference can be told from both."
 
 
 def routes(site: Site) -> APIRouter:
@@ -39,35 +49,60 @@ def routes(site: Site) -> APIRouter:
     router = APIRouter()
 
     @router.get("/runs/{run}/compare")
-    def before(run: str) -> Response:
-        summary = site.summary(run)
+    def before(run: str, other: str = "") -> Response:
+        site.summary(run)
         earlier = site.known().before(run)
-        if earlier is not None:
-            return RedirectResponse(run_path(run, "compare", earlier.run), status_code=303)
-        others = [each for each in site.known().newest_first if each.audit == summary.audit and each.run != run]
-        links = tuple(Link(each.run, run_path(run, "compare", each.run)) for each in others[:50])
-        words = "The lake has no earlier run of this audit." if not others else "No run came before it; compare with:"
-        section = Section("Compare", "compare", (words,), links=links)
-        return made(site.page(run, "Compare", ("compare",), section=section))
+        chosen = other or (earlier.run if earlier else "")
+        if chosen:
+            return RedirectResponse(run_path(run, "compare", site.summary(chosen).run), status_code=303)
+        words = "No run came before it." if _others(site, run) else "The lake has no other run of this audit."
+        return _shown(site, run, Section("Compare", "compare", (words,)))
 
     @router.get("/runs/{run}/compare/{other}")
     def compare(run: str, other: str) -> Response:
         if run == other:
             missing("These are one run.")
-        return made(site.page(run, "Compare", ("compare",), section=_section(site, site.run(run), site.run(other))))
+        return _shown(site, run, _section(site, site.run(run), site.run(other)), other)
 
     return router
 
 
+def _shown(site: Site, run: str, section: Section, other: str = "") -> Response:
+    """The page, with a form that asks for another run."""
+    others = _others(site, run)
+    options = tuple(others) if len(others) <= MOST_RUNS else ()
+    form = (Field("other", "Compare with", other, options, every=False),) if others else ()
+    action = run_path(run, "compare")
+    return made(site.page(run, "Compare", ("compare",), section=section, form=form, action=action))
+
+
+def _others(site: Site, run: str) -> list[str]:
+    """The other runs of the audit: those of the same partition first, the newest first."""
+    known = site.known()
+    alike = [each.run for each in known.alike(run)]
+    every = [each.run for each in known.audits[known.runs[run].audit]]
+    return [each for each in dict.fromkeys((*alike, *every)) if each != run]
+
+
+def independent(one: Run, other: Run) -> str:
+    """Why the figures of two runs are taken as independent; empty where they may share applications.
+
+    Another edition of the same year, or the same file under another year, shares nearly all of them.
+    """
+    if not shares_rows(one.partition, other.partition):
+        return _OTHER_ROWS
+    return _OTHER_YEAR if one.source_sha256 != other.source_sha256 and one.year != other.year else ""
+
+
 def _section(site: Site, now: Run, then: Run) -> Section:
-    independent = now.source_sha256 != then.source_sha256 and now.year != then.year
+    apart = independent(then, now)
     changed = table("What the two are", ("", "Before", "Now"), _identity(then, now))
     keys = list(_changes(then.spec, now.spec))
     words = [f"{len(keys)} keys of the spec differ." if keys else "The specs are the same."]
     differing = [(Cell(key), Cell(one), Cell(other)) for key, one, other in keys[:MOST_KEYS]]
     spec = (table("Keys of the spec that differ", ("Key", "Before", "Now"), differing),) if differing else ()
-    rows = list(_figures(site, then, now, independent=independent))
-    figures = (table("Figures", _HEADER, rows, _INDEPENDENT if independent else _SHARED),) if rows else ()
+    rows = list(_figures(site, then, now, independent=bool(apart)))
+    figures = (table("Figures", _HEADER, rows, apart or _SHARED),) if rows else ()
     links = (Link("The other way round", run_path(then.run, "compare", now.run)),)
     return Section("Compare", "compare", tuple(words), links=links, tables=(changed, *spec, *figures))
 
@@ -76,6 +111,7 @@ def _identity(then: Run, now: Run) -> list[tuple[Cell, ...]]:
     told = {
         "Run": (run_cell(then.run), run_cell(now.run)),
         "Year": (Cell(str(then.year)), Cell(str(now.year))),
+        "Partition": (Cell(then.value), Cell(now.value)),
         "State": (run_state(then.state), run_state(now.state)),
         "Finished": (time_cell(then.finished), time_cell(now.finished)),
         "Data": (Cell(then.vintage), Cell(now.vintage)),
@@ -87,7 +123,7 @@ def _identity(then: Run, now: Run) -> list[tuple[Cell, ...]]:
     }
     rows: list[tuple[Cell, ...]] = [(Cell(name), *cells) for name, cells in told.items()]
     for name, (one, other) in same.items():
-        words = ("the same", "the same") if one == other else (one[:60] or "–", other[:60] or "–")
+        words = ("the same", "the same") if one == other else (one or "–", other or "–")
         rows.append((Cell(name), *map(Cell, words)))
     return rows
 
@@ -126,11 +162,11 @@ def _verdicts(site: Site, run: Run) -> dict[tuple[str, ...], Mapping[str, Any]]:
 def _row(
     key: tuple[str, ...], one: Mapping[str, Any], other: Mapping[str, Any], *, independent: bool
 ) -> tuple[Cell, ...]:
-    theory, maker, _, group, measure = key
+    theory, maker, attribute, group, measure, _ = key
     difference, ends = difference_of(one, other) if independent else (_plain(one, other), None)
     interval = f"[{significant(ends[0])}, {significant(ends[1])}]" if ends else "–"
     return (
-        *(Cell(theory), Cell(maker), Cell(group), Cell(measure)),
+        *(Cell(QUESTIONS.get(theory, theory)), Cell(maker), Cell(attribute), Cell(group), Cell(measure)),
         *(_number(one["value"]), _number(other["value"]), _number(difference)),
         Cell(interval),
         *(run_state(one["state"]), run_state(other["state"])),

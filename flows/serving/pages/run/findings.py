@@ -1,6 +1,7 @@
 """Findings of a run: counts as published; with ``--restricted`` the complainants, and one beside the nearest others.
 
-Each page with rows of persons is an entry of the log. No name and no row id stands on it unless it is asked for.
+Each page with rows of persons is an entry of the log. No name stands on it, and a row id only if it is asked for:
+the entry then says so.
 """
 
 from collections.abc import Mapping
@@ -44,10 +45,10 @@ def routes(site: Site) -> APIRouter:
     def findings(run: str, method: str = "", group: str = "", page: int = 1) -> Response:
         if not site.settings.restricted:
             return made(site.page(run, "Findings", ("findings",), section=_counts(site, run)))
-        chosen = method or first_method(site, run)
-        require_rows(site, run, (1, chosen, group))
-        note_reading(site, run, f"findings of {chosen}, page {max(page, 1)}")
-        return _list(site, run, {"method": chosen, "group": group}, max(page, 1))
+        chosen, page = method or first_method(site, run), max(page, 1)
+        require_rows(site, run, ((page - 1) * PER_PAGE + 1, chosen, group))
+        note_reading(site, run, f"findings of {chosen}, page {page}" + _of(group))
+        return _list(site, run, {"method": chosen, "group": group}, page)
 
     @router.get("/runs/{run}/findings/{n}")
     def finding(run: str, n: int, method: str = "", group: str = "", ids: bool = False) -> Response:
@@ -56,10 +57,15 @@ def routes(site: Site) -> APIRouter:
             raise HTTPException(403, _REFUSED)
         chosen = method or first_method(site, run)
         require_rows(site, run, (n, chosen, group))
-        note_reading(site, run, f"findings, number {n} of {chosen}" + (f", {group}" if group else ""))
+        shown = ", with ids" if ids else ""
+        note_reading(site, run, f"findings, number {n} of {chosen}" + _of(group) + shown)
         return _one(site, run, (n, chosen, group), ids=ids)
 
     return router
+
+
+def _of(group: str) -> str:
+    return f", {group}" if group else ""
 
 
 def require_rows(site: Site, run: str, which: tuple[int, str, str]) -> None:
@@ -123,9 +129,10 @@ def strongest(site: Site, run: str, method: str, group: str) -> pa.Table:
         HTTPException: the run has no findings of that method.
     """
     tables = [site.read(each) for each in raw(site, run, "findings")]
-    whole = pa.concat_tables([each for each in tables if method in each["method"].to_pylist()] or tables[:1])
-    if not tables or method not in whole["method"].to_pylist():
+    own = [each for each in tables if method in each["method"].unique().to_pylist()]
+    if not own:
         missing(f"This run has no findings of {method!r}.")
+    whole = pa.concat_tables(own)
     return site.tables.ask({"findings": whole}, _STRONGEST, {"method": method, "group": group})
 
 
@@ -176,6 +183,8 @@ def _one(site: Site, run: str, which: tuple[int, str, str], *, ids: bool) -> Res
     section = twins(site.tables, tables, case, (n, found.num_rows), ids=ids)
     ways = [(each, words) for each, words in ((n - 1, "Before"), (n + 1, "Next")) if 1 <= each <= found.num_rows]
     more = tuple((run_path(run, "findings", str(each), **asked), words) for each, words in ways)
+    own = run_path(run, "findings", str(n), **asked, ids=None if ids else 1)
+    more = (*more, (own, "Hide identifiers of rows" if ids else "Show identifiers of rows"))
     page = site.page(
         run, f"Complainant {n}", ("findings", str(n)), section=section, more=more, restricted=ROWS_OF_PERSONS
     )

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from flows.serving.pages.cells import table
 from flows.serving.pages.run.findings import note_reading
-from flows.serving.rendering import made
+from flows.serving.rendering import made, path_of
 from flows.serving.site import Site
 from tasks.lake.stage_runs import COMPUTED, stage_runs
 from tasks.reporting.section import Cell, Section
@@ -24,6 +24,7 @@ DOWN: Final = 36
 """Of the drawing: width and height of a box, and the room between two."""
 _COSTS = (("seconds", "Seconds"), ("cpu_seconds", "CPU seconds"), ("peak_memory_mb", "Peak memory, MB"))
 _ROWS = (("rows_in", "Rows in"), ("rows_out", "Rows out"), ("refused", "Refused"))
+EXACT_ROWS: Final = "Restricted: exact rows of stages. This page is entered in the log, and is not to be passed on."
 _OF_EVERY_STAGE = ("refusals", "validations")
 
 
@@ -47,7 +48,9 @@ def routes(site: Site) -> APIRouter:
             note_reading(site, run, "lineage: exact rows of stages")
         manifest = site.manifest(run)
         section = _section(manifest, counted=site.settings.restricted)
-        return made(replace(page, section=section, template="lineage.html.j2", content=drawn(manifest)))
+        restricted = EXACT_ROWS if site.settings.restricted else page.restricted
+        shown = replace(page, section=section, restricted=restricted)
+        return made(replace(shown, template="lineage.html.j2", content=drawn(manifest)))
 
     return router
 
@@ -112,9 +115,14 @@ def _tables(manifest: Mapping[str, Any]) -> Any:
     said = {declared.name: declared.description for declared in TABLES}
     names = _names(manifest)
     rows = [
-        (Cell(names[place]), Cell(each["table"]), Cell(said.get(each["table"], "–")), Cell(each["sha256"][:12]))
+        (Cell(names[place]), *_declared(each["table"], said), Cell(each["sha256"][:12]))
         for place, partition in enumerate(manifest["partitions"])
         for each in partition["tables"]
         if each["table"] not in _OF_EVERY_STAGE
     ]
     return replace(table("Tables of the stages", ("Stage", "Table", "What it holds", "sha256"), rows), folded=True)
+
+
+def _declared(name: str, known: Mapping[str, str]) -> tuple[Cell, Cell]:
+    """A table, leading to its declaration, and what that says it holds."""
+    return Cell(name, address=path_of("tables", name) if name in known else ""), Cell(known.get(name, "–"))

@@ -10,16 +10,15 @@ import pyarrow as pa
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from flows.serving.pages.cells import number, number_cell, run_state, steps, table
-from flows.serving.rendering import Field, Page, made, run_path
+from flows.serving.pages.cells import STATE_WORDS, number, number_cell, run_state, steps, table
+from flows.serving.pages.sorting import Column, in_order, sorted_by
+from flows.serving.rendering import Field, Page, Sorted, made, run_path
 from flows.serving.site import Site
-from schemas.terms import State
 from tasks.reporting.exports.formula_cells import guarded
 from tasks.reporting.section import Cell, Link, Section
 
 PER_PAGE: Final = 100
 _TABLE: Final = "measures"
-SORTS: Final = ("method", "group", "measure", "value", "n", "state")
 _KEYS: Final = ("method", "group", "measure", "state")
 _WHERE = """
     ($method = '' OR method = $method) AND ($group = '' OR "group" = $group)
@@ -29,17 +28,11 @@ _SHOWN = (
     *("method", "decision_maker", "protected_attribute", "group", "measure", "parameters"),
     *("value", "low", "high", "n", "state", "reason"),
 )
-_HEADER = (
-    "Method",
-    "Decisions of",
-    "Attribute",
-    "Group",
-    "Measure",
-    "Parameters",
-    "Value",
-    "95 % interval",
-    "n",
-    "State",
+COLUMNS: Final = (
+    *(Column("Method", "method"), Column("Decisions of", "decision_maker"), Column("Attribute", "protected_attribute")),
+    *(Column("Group", "group"), Column("Measure", "measure"), Column("Parameters", "parameters")),
+    *(Column("Value", "value", falls=True), Column("95 % interval"), Column("n", "n", falls=True)),
+    Column("State", "state"),
 )
 Asked = Mapping[str, str]
 
@@ -52,7 +45,7 @@ def routes(site: Site) -> APIRouter:
     def measures(
         run: str, method: str = "", group: str = "", measure: str = "", state: str = "", sort: str = "", page: int = 1
     ) -> Response:
-        asked = {"method": method, "group": group, "measure": measure, "state": state, "sort": _sort(sort)}
+        asked = {"method": method, "group": group, "measure": measure, "state": state, "sort": in_order(sort, COLUMNS)}
         return made(_page(site, run, asked, max(page, 1)))
 
     @router.get("/runs/{run}/measures.csv")
@@ -69,17 +62,12 @@ def routes(site: Site) -> APIRouter:
     return router
 
 
-def _sort(said: str) -> str:
-    """A column to sort by, - before it for the largest first; nothing where there is no such column."""
-    return said if said.removeprefix("-") in SORTS else ""
-
-
 def _found(site: Site, whole: pa.Table | None, asked: Asked) -> pa.Table:
     """The rows that fit, in order."""
     if whole is None:
         return pa.table({name: [] for name in _SHOWN})
     column, falling = asked["sort"].removeprefix("-"), asked["sort"].startswith("-")
-    order = f' ORDER BY "{column}" {"DESC" if falling else "ASC"} NULLS LAST' if column else ""  # of SORTS alone
+    order = f' ORDER BY "{column}" {"DESC" if falling else "ASC"} NULLS LAST' if column else ""  # of COLUMNS alone
     names = ", ".join(f'"{name}"' for name in _SHOWN)
     query = f"SELECT {names} FROM measures WHERE {_WHERE}{order}"  # noqa: S608 words of ours; values are bound
     return site.tables.ask({"measures": whole}, query, {name: asked[name] for name in _KEYS})
@@ -88,32 +76,27 @@ def _found(site: Site, whole: pa.Table | None, asked: Asked) -> pa.Table:
 def _page(site: Site, run: str, asked: Asked, number: int) -> Page:
     whole = site.table(run, _TABLE)
     options = {name: _words(whole, name) for name in ("method", "group", "measure")}
-    fields = {**options, "state": tuple(state.value for state in State)}
-    form = tuple(Field(name, name.capitalize(), asked[name], fields[name]) for name in _KEYS)
+    fields = {**options, "state": tuple(STATE_WORDS)}
+    words = {"state": STATE_WORDS}
+    form = tuple(Field(name, name.capitalize(), asked[name], fields[name], words.get(name, {})) for name in _KEYS)
     found = _found(site, whole, asked)
-    section = _section(run, asked, found, number)
+    more_of = {"section": _section(run, asked, found), "sorted": _table(run, asked, found, number), "form": form}
     here = {name: word for name, word in asked.items() if word}
     more = steps(run_path(run, "measures"), here, number, found.num_rows, PER_PAGE)
-    return site.page(run, "Measures", ("measures",), section=section, form=form, more=more)
+    return site.page(run, "Measures", ("measures",), more=more, **more_of)
 
 
-def _section(run: str, asked: Asked, found: pa.Table, number: int) -> Section:
+def _section(run: str, asked: Asked, found: pa.Table) -> Section:
     kept = {name: asked[name] for name in _KEYS}
-    sorts = [
-        Link(f"Sort by {name}", run_path(run, "measures", **kept, sort=_turned(asked["sort"], name))) for name in SORTS
-    ]
     files = [Link(f"As {kind.upper()}", run_path(run, f"measures.{kind}", **kept)) for kind in ("csv", "json")]
-    words = f"{found.num_rows:,} measures fit, as published."
+    return Section("Measures", "measures", (f"{found.num_rows:,} measures fit, as published.",), links=tuple(files))
+
+
+def _table(run: str, asked: Asked, found: pa.Table, number: int) -> Sorted | None:
     rows = found.slice((number - 1) * PER_PAGE, PER_PAGE).to_pylist()
-    shown = (table("Measures", _HEADER, map(_row, rows)),) if rows else ()
-    return Section("Measures", "measures", (words,), links=(*sorts, *files), tables=shown)
-
-
-def _turned(sort: str, name: str) -> str:
-    """Numbers sort the largest first, and a second click turns the order."""
-    first = f"-{name}" if name in ("value", "n") else name
-    other = first[1:] if first.startswith("-") else f"-{first}"
-    return other if sort == first else first
+    view = table("Measures", [column.words for column in COLUMNS], map(_row, rows))
+    kept = {name: asked[name] for name in _KEYS}
+    return sorted_by(view, COLUMNS, run_path(run, "measures"), kept, asked["sort"]) if rows else None
 
 
 def _words(whole: pa.Table | None, name: str) -> tuple[str, ...]:

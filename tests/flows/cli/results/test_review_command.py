@@ -76,6 +76,20 @@ def test_a_report_made_after_the_sign_off_shows_it_and_the_manifest_stays(lake: 
     said(lake, "log", "verify")
 
 
+def test_what_the_log_does_not_take_is_told_with_its_exit_code(lake: Lake) -> None:
+    assert "control characters (\\x1b)" in said(lake, "note", RUN, "a\x1b[2Jb", "--as", "Ann Lee", code=2)
+    words = ("signoff", RUN, "--as", "Ann Lee", "--role", "prepared")
+    assert "is signed as prepared by Ann Lee already" in said(lake, *words, code=2)
+    path = lake.root / log.path_of(2)
+    sound = path.read_bytes()
+    path.write_bytes(sound.replace(b"Ann Lee", b"Eve Lee"))
+    try:
+        assert "cannot be gone on with" in said(lake, "note", RUN, "x", "--as", "Ann Lee", code=6)
+        assert "cannot be gone on with" in said(lake, *words[:-1], "reviewed", code=6)
+    finally:
+        path.write_bytes(sound)
+
+
 def test_json_has_the_whole_review(lake: Lake) -> None:
     told = json.loads(said(lake, "review", RUN, "--json"))
     assert (told["state"], told["overdue"], len(told["remediations"])) == ("approved", 0, 1)

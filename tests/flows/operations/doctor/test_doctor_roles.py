@@ -16,6 +16,8 @@ from schemas.errors import SpecError
 from schemas.terms import ExitCode
 
 Examine = Callable[..., dict[str, dict[str, Any]]]
+_PAGE = 203
+"""The code by which the server below answers with a page."""
 LEASES = "prefect.server.concurrency.lease_storage.filesystem"
 
 
@@ -44,6 +46,7 @@ def api() -> Iterator[tuple[str, list[int]]]:
     class Answers(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.send_response(codes[-1] if self.path == "/api/ready" else 404)
+            self.send_header("Content-Type", "text/html" if codes[-1] == _PAGE else "application/json")
             self.end_headers()
 
         def log_message(self, *_: Any) -> None:
@@ -66,7 +69,7 @@ class TestServer:
         found = examine("server", tmp_path, PREFECT_SERVER_API_PORT="1")
         assert amiss(found) == {"database", "password", "leases", "ready"}
         assert found["database"]["found"] == "SQLite"
-        assert "does not answer" in found["ready"]["found"]
+        assert "no server answers at http://127.0.0.1:1/api" in found["ready"]["found"]
 
     def test_one_that_is_set_up(self, examine: Examine, tmp_path: Path, api: tuple[str, list[int]]) -> None:
         settings = {
@@ -87,6 +90,24 @@ class TestServer:
         }
 
 
+class TestReady:
+    @pytest.mark.parametrize(("code", "path"), [(404, "/api"), (_PAGE, "/api"), (200, "")])
+    def test_what_is_no_prefect_server_is_not_said_to_have_a_full_database(
+        self, examine: Examine, tmp_path: Path, api: tuple[str, list[int]], code: int, path: str
+    ) -> None:
+        api[1].append(code)
+        found = examine("worker", tmp_path, PREFECT_API_URL=api[0].removesuffix("/api") + path)["ready"]
+        assert (found["ok"], "PREFECT_API_URL ends with /api" in found["next_step"]) == (False, True)
+
+    @pytest.mark.parametrize(("code", "words"), [(503, "database is full"), (401, "PREFECT_API_AUTH_STRING")])
+    def test_what_a_prefect_server_lacks_is_told(
+        self, examine: Examine, tmp_path: Path, api: tuple[str, list[int]], code: int, words: str
+    ) -> None:
+        api[1].append(code)
+        found = examine("worker", tmp_path, PREFECT_API_URL=api[0])["ready"]
+        assert (found["ok"], words in found["next_step"]) == (False, True)
+
+
 class TestWorker:
     def test_it_needs_a_server_and_specs(self, examine: Examine, tmp_path: Path) -> None:
         assert amiss(examine("worker", tmp_path)) == {"ready", "specs"}
@@ -103,6 +124,7 @@ class TestWorker:
         assert amiss(examine("worker", tmp_path, **settings)) == {"EVENHAND_SIGNING_KEY"}
         key.chmod(0o600)
         assert amiss(examine("worker", tmp_path, **settings)) == set()
+        assert amiss(examine("worker", tmp_path, **settings, EVENHAND_REPORTS_URL="javascript:alert(1)")) == {"reports"}
         (specs / "odd.yaml").write_text(SPEC.replace("methods:", "method:"))
         found = examine("worker", tmp_path, **settings, EVENHAND_ALERTS=str(tmp_path / "gone"))
         assert amiss(found) == {"specs", "EVENHAND_ALERTS"}

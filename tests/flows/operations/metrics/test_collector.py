@@ -1,5 +1,7 @@
 """Metrics of a lake as Prometheus reads them: figures of runs, what cannot be read, and no exact number of rows."""
 
+import shutil
+import threading
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -9,8 +11,10 @@ from lake_of_runs import NEW, OLD, lake_of_runs
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
-from flows.operations.metrics.collector import LakeCollector
+from flows.operations.metrics import collector as collecting
+from flows.operations.metrics.collector import LakeCollector, bytes_below
 from flows.operations.metrics.endpoint import VARIABLE, address, metrics_served
+from flows.operations.retention.removals import Keeping, collect
 from flows.outcome.alerts import record
 from flows.outcome.alerts.record import Alert, Outcome
 from flows.outcome.ending import Ending, Name
@@ -81,6 +85,67 @@ def test_audits_and_years_that_came_to_no_run_are_counted(tmp_path: Path) -> Non
     assert of(found, "evenhand_runs_total", dataset="history", state="interrupted") == 2
     with recorded(lake, "history", 2019):
         assert of(figures(collector), "evenhand_runs_total", dataset="history", state="interrupted") == 2
+
+
+def test_counters_do_not_fall_where_runs_are_removed_or_a_worker_starts_again(tmp_path: Path) -> None:
+    lake = lake_of_runs(tmp_path / "lake")
+    collector = LakeCollector(lake)
+    before = figures(collector)
+    collect(lake, Keeping(1))
+    assert not (lake.root / "runs" / OLD).exists()
+    for after in (figures(collector), figures(LakeCollector(lake))):
+        counted = {key for key in before if key[0].endswith(("_total", "_sum", "_count"))}
+        assert {key: after[key] for key in counted} == {key: before[key] for key in counted}
+        assert of(after, "evenhand_runs_unreadable") == 0
+    assert OLD in {path.stem for path in (lake.root / "removed").iterdir()}
+
+
+def test_files_that_come_and_go_do_not_end_a_scrape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake, over, turns = lake_of_runs(tmp_path / "lake"), threading.Event(), [0]
+    monkeypatch.setattr(collecting, "_SIZE_SECONDS", -1.0)
+
+    def shake() -> None:
+        while not over.is_set():
+            turns[0] += 1
+            folder = lake.root / "tmp" / f"draft-{turns[0] % 7}"
+            folder.mkdir(exist_ok=True)
+            for name in map(str, range(20)):
+                (folder / name).write_bytes(b"x")
+            shutil.rmtree(folder)
+
+    shaking = threading.Thread(target=shake)
+    shaking.start()
+    try:
+        collector = LakeCollector(lake)
+        assert all(of(figures(collector), "evenhand_lake_bytes") > 10_000 for _ in range(60))
+    finally:
+        over.set()
+        shaking.join()
+    assert turns[0] > 5
+
+
+def test_a_link_and_a_file_that_is_gone_count_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_bytes(b"12345")
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
+    assert bytes_below(tmp_path) == 5
+    monkeypatch.setattr(collecting.os, "walk", lambda _: [(str(tmp_path), [], ["file", "removed-this-moment"])])
+    assert bytes_below(tmp_path) == 5
+
+
+def test_a_part_that_fails_leaves_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    lake = lake_of_runs(tmp_path / "lake")
+
+    def away(_: object) -> None:
+        raise OSError("the disk is away")
+
+    monkeypatch.setattr(collecting.shutil, "disk_usage", away)
+    monkeypatch.setattr(collecting, "alerts", away)
+    found = figures(LakeCollector(lake))
+    assert of(found, "evenhand_runs_total", dataset="loans", state="breach") == 1
+    assert caplog.text.count("a part of ") == 2
 
 
 def test_a_run_of_one_partition_has_no_checks_of_its_own(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from flows.runs.trust.verification import verify_run
 from flows.supervision.presence import at_work, gate
 from schemas.artifact import Partition
 from schemas.errors import InfrastructureError, IntegrityError, SpecError
+from schemas.terms import ExitCode
 from tasks.lake import log
 from tasks.lake.store import Lake
 
@@ -115,8 +116,9 @@ def held_by(lake: Lake) -> dict[str, set[str]]:
 
 
 def size(lake: Lake) -> int:
-    """Bytes of all files but the entries of the log, which only grows."""
-    files = (f for f in lake.root.parent.rglob("*") if f.is_file() and f.parent != lake.root / "log")
+    """Bytes of all files but the entries of the log and figures of removed runs, which only grow."""
+    growing = (lake.root / "log", lake.root / "removed")
+    files = (f for f in lake.root.parent.rglob("*") if f.is_file() and f.parent not in growing)
     return sum(f.stat().st_size for f in files)
 
 
@@ -200,6 +202,32 @@ class TestOneLake:
             before = held_by(lake)
             with pytest.raises(IntegrityError, match="not the manifest that was written"):
                 collect(lake, Keeping(1))
+            assert held_by(lake) == before
+
+    @pytest.mark.parametrize("how", ["cut", "link", "log"])
+    def test_what_cannot_be_read_lets_nothing_go_and_the_list_can_be_had(self, how: str) -> None:
+        with lake_of([ONE, ONE, ONE, replace(ONE, year=2021, partitions=frozenset({3}))]) as lake:
+            manifest = lake.root / "runs" / "run3" / "manifest.json"
+            if how == "log":
+                manifest = lake.root / "log" / "000002.json"
+            manifest.write_text(manifest.read_text()[:20])
+            if how == "link":
+                manifest.unlink()
+                manifest.symlink_to(manifest)
+            long_ago = time.time() - 15 * 24 * 3600
+            for path in (lake.root / "stages").rglob("*"):
+                os.utime(path, (long_ago, long_ago))
+            before = held_by(lake)
+            listed = removals(lake, Keeping(1))
+            assert {(r.kind, r.name) for r in listed if r.kind == "run"} == {("run", "run0"), ("run", "run1")}
+            assert not [r for r in listed if r.kind == "partition" or r.name == "run3"], "it may need any"
+            with pytest.raises(IntegrityError, match="nothing was removed") as told:
+                collect(lake, Keeping(1))
+            assert str(manifest) in str(told.value)
+            words = ("gc", "--keep", "1", "--below-minimum", "a test", "--lake", str(lake.root))
+            for done in (evenhand(*words), evenhand(*words, "--json"), evenhand(*words, "--yes")):
+                assert done.returncode == ExitCode.INTEGRITY, done.stderr
+                assert str(manifest) in done.stdout + done.stderr
             assert held_by(lake) == before
 
     def test_a_protected_run_without_its_manifest_stops_everything(self) -> None:

@@ -129,7 +129,7 @@ def test_a_reason_holds_neither_address_nor_password(
 ) -> None:
     file = tmp_path / "alerts.yaml"
     file.write_text(
-        "to: {pager: 'json://user:${SECRET}@127.0.0.1:1/token-of-the-pager', other: 'nowhere://a-secret-token'}\n"
+        "to: {pager: 'json://user:${SECRET}@127.0.0.1:1/token-of-the-pager', other: 'json://127.0.0.1:1/a-secret-token'}\n"
         "rules: [{when: breach, tell: [pager, other]}]"
     )
     file.chmod(0o600)

@@ -75,5 +75,11 @@ def test_a_run_ends_by_its_manifest(lake: Lake, run: str, name: Name) -> None:
 def test_the_reports_site_makes_the_address(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVENHAND_REPORTS_URL", "https://audits.example/")
     assert report_address(lake, NEW) == f"https://audits.example/{NEW}/report.html"
+    for odd in ("javascript:alert(1)", "https://", "https://a b.example/", 'https://x"><script>/', "/srv/reports"):
+        monkeypatch.setenv("EVENHAND_REPORTS_URL", odd)
+        assert Path(report_address(lake, NEW)).is_relative_to(lake.location), odd
+    monkeypatch.setenv("EVENHAND_REPORTS_URL", 'https://audits.example:8443/a b)(\n"><script>/?q=1')
+    address = report_address(lake, NEW)
+    assert address == f"https://audits.example:8443/a%20b%29%28%22%3E%3Cscript%3E/{NEW}/report.html"
     monkeypatch.delenv("EVENHAND_REPORTS_URL")
     assert Path(report_address(lake, NEW)).is_relative_to(lake.location)

@@ -1,6 +1,7 @@
 """Where runs stand in their review: which signatures count, what is open and overdue, and what is refused."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from tasks.lake import log, signatures
 from tasks.lake.store import Lake
 
 LATER = "loans-2024-9999999999"
+CONTROLS = "\x00\x07\x1b\r\x7f\x9b\u061c\u200e\u200f\u202a\u202e\u2066\u2069\ud800"
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +108,82 @@ def test_an_approval_that_nobody_prepared_is_none(lake: Lake) -> None:
     assert review_of(lake, RUN).state == "unsigned"
 
 
+@pytest.mark.parametrize("role", ["prepared", "reviewed", "approved", "rejected"])
+def test_the_same_role_is_signed_once_by_a_name_while_it_stands(lake: Lake, role: str) -> None:
+    says(lake, "Bob", "prepared")
+    if role == "prepared":
+        says(lake, "Ann Lee", role)
+    else:
+        says(lake, "Ann Lee", role, "a reason")
+    before = log.head(lake)
+    with pytest.raises(SpecError, match=f"is signed as {role} by Ann Lee already"):
+        says(lake, " ann  LEE", role, "again")
+    assert log.head(lake) == before
+    says(lake, "Cy", role, "a reason")
+
+
+def test_what_was_taken_back_is_signed_again(lake: Lake) -> None:
+    for by, role in (("Ann", "prepared"), ("Bob", "withdrawn"), ("Ann", "prepared"), ("Bob", "approved")):
+        says(lake, by, role, "a reason")
+    written(lake, RUN, finished="2026-02-02T00:00:00Z")
+    assert says(lake, "Ann", "prepared").role == "prepared"
+
+
+def test_a_signature_by_a_key_is_added_to_a_name_as_given_once(lake: Lake, tmp_path: Path) -> None:
+    signatures.new_key(tmp_path / "key")
+    says(lake, "Ann", "prepared")
+    assert sign_off(lake, RUN, SignOff("Ann", "prepared", key=tmp_path / "key")).signature is not None
+    for key in (tmp_path / "key", None):
+        with pytest.raises(SpecError, match="already"):
+            sign_off(lake, RUN, SignOff("Ann", "prepared", key=key))
+
+
+def test_an_approval_that_counts_for_nothing_does_not_stop_one_that_does(lake: Lake) -> None:
+    """Written past the rules, before anybody prepared the run."""
+    digest_ = signatures.digest_of(read_manifest(lake, RUN))
+    log.append(lake, "signed off", run=RUN, manifest_sha256=digest_, by="Bob", role="approved")
+    says(lake, "Ann", "prepared")
+    says(lake, "Bob", "approved")
+    assert review_of(lake, RUN).state == "approved"
+
+
+def test_a_name_that_signs_twice_at_once_is_entered_once(lake: Lake) -> None:
+    def once(_: int) -> bool:
+        try:
+            says(lake, "Ann", "prepared")
+        except SpecError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(6) as pool:
+        assert sum(pool.map(once, range(6))) == 1
+
+
+def test_a_broken_chain_takes_nothing_that_people_say_but_their_reading_of_rows(lake: Lake) -> None:
+    open_ = notes.open_remediation(lake, RUN, Note("Ann", "retrain"), "Bob", tomorrow())
+    notes.note(lake, RUN, Note("Ann", "one"))
+    path = lake.root / log.path_of(2)
+    path.write_text(path.read_text().replace("Ann", "Eve"))
+    before = log.head(lake).n
+    for say in (
+        lambda: notes.note(lake, RUN, Note("Ann", "x")),
+        lambda: notes.note_read(lake, RUN, Note("Ann")),
+        lambda: notes.open_remediation(lake, RUN, Note("Ann", "x"), "Bob", tomorrow()),
+        lambda: notes.close_remediation(lake, RUN, Note("Ann"), open_.n),
+        lambda: says(lake, "Ann", "prepared"),
+        lambda: says(lake, "Ann", "reviewed"),
+    ):
+        with pytest.raises(IntegrityError, match=r"cannot be gone on with: .*000003\.json does not follow"):
+            say()
+    assert log.head(lake).n == before
+    notes.note_view(lake, RUN, Note("Ann", "findings of cst, page 1"))
+    assert log.head(lake).n == before + 1
+
+
+def test_lines_and_tabs_of_a_text_are_kept(lake: Lake) -> None:
+    assert notes.note(lake, RUN, Note("Ann", " one\r\n\ttwo \u200d")).text == "one\n\ttwo \u200d"
+
+
 def test_a_broken_chain_stops_an_approval_and_an_altered_signature_is_named(lake: Lake, tmp_path: Path) -> None:
     signatures.new_key(tmp_path / "key")
     sign_off(lake, RUN, SignOff("Ann", "prepared", key=tmp_path / "key"))
@@ -171,6 +249,7 @@ def test_an_overdue_remediation_is_told(lake: Lake) -> None:
         (Note("An\u202en", "x"), "Bob", "2999-01-01", "no page shows"),
         (Note("A" * 101, "x"), "Bob", "2999-01-01", "101 letters"),
         (Note("Ann", "x" * 4001), "Bob", "2999-01-01", "4,001 letters"),
+        *((Note("Ann", f"x{each}y"), "Bob", "2999-01-01", "the text has control characters") for each in CONTROLS),
     ],
 )
 def test_what_is_no_name_text_or_day_is_refused(lake: Lake, said: Note, owner: str, due: str, message: str) -> None:

@@ -5,7 +5,7 @@
 
 import os
 import time
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 import httpx
@@ -17,7 +17,11 @@ _TRIES: Final = 4
 _PAUSE_SECONDS: Final = 1.0
 """Between two tries: a server that is started again answers within seconds."""
 _AUTH: Final = "PREFECT_API_AUTH_STRING"
-_WANTS_PASSWORD: Final = (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN)
+WANTS_PASSWORD: Final = (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN)
+START: Final = f"start it, or mend PREFECT_API_URL and {_AUTH}"
+NO_PREFECT: Final = "PREFECT_API_URL ends with /api, such as http://127.0.0.1:4200/api"
+GIVE_PASSWORD: Final = f"set {_AUTH} to evenhand:PASSWORD"
+LOOK_AT_DATABASE: Final = "look whether its database is full, or away; its log says which"
 
 
 def require_server(api: str) -> None:
@@ -28,30 +32,37 @@ def require_server(api: str) -> None:
     """
     if os.environ.get("PREFECT_API_KEY"):
         return
-    why = why_not_ready(api)
+    found = fault_at(api)
     for _ in range(_TRIES - 1):
-        if not why:
+        if found is None:
             return
         time.sleep(_PAUSE_SECONDS)
-        why = why_not_ready(api)
-    if why:
-        raise InfrastructureError(f"{why}; without PREFECT_API_URL a command starts a server of its own")
+        found = fault_at(api)
+    if found is not None:
+        raise InfrastructureError(f"{found.what}: {found.step}; without PREFECT_API_URL a command starts a server")
 
 
-def why_not_ready(api: str) -> str:
-    """Why runs cannot go to the server at ``api``, with the next step; empty if they can."""
+class Fault(NamedTuple):
+    """Why runs cannot go to a server, and the next step."""
+
+    what: str
+    step: str
+
+
+def fault_at(api: str) -> Fault | None:
+    """Why runs cannot go to the server at ``api``; None if they can."""
     shown = shown_address(api)
     try:
         answer = httpx.get(f"{api.rstrip('/')}/ready", timeout=_ANSWER_SECONDS, auth=_password())
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        return f"no server answers at PREFECT_API_URL={shown} ({type(error).__name__}): start it, or mend the address"
-    if answer.status_code in _WANTS_PASSWORD:
-        return f"the server at {shown} refuses the password: set {_AUTH} to evenhand:PASSWORD"
+        return Fault(f"no server answers at {shown} ({type(error).__name__})", START)
+    if answer.status_code in WANTS_PASSWORD:
+        return Fault(f"the server at {shown} refuses the password ({answer.status_code})", GIVE_PASSWORD)
     if answer.status_code == httpx.codes.NOT_FOUND or not _is_prefect(answer):
-        return f"what answers at PREFECT_API_URL={shown} is no Prefect server: its address ends with /api"
+        return Fault(f"what answers at {shown} is no Prefect server ({answer.status_code})", NO_PREFECT)
     if not answer.is_success:
-        return f"the server at {shown} is not ready ({answer.status_code}): look whether its database is full, or away"
-    return ""
+        return Fault(f"the server at {shown} is not ready ({answer.status_code})", LOOK_AT_DATABASE)
+    return None
 
 
 def shown_address(api: str) -> str:

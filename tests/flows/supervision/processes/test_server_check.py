@@ -7,8 +7,8 @@ from threading import Thread
 
 import pytest
 
-from flows.supervision import server_check
-from flows.supervision.server_check import require_server, why_not_ready
+from flows.supervision.processes import server_check
+from flows.supervision.processes.server_check import fault_at, require_server
 from schemas.errors import InfrastructureError
 
 NOBODY = "http://evenhand:hushhush@127.0.0.1:1/api"
@@ -44,34 +44,39 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_check, "_PAUSE_SECONDS", 0.01)
 
 
+def said(api: str) -> str:
+    return ": ".join(fault_at(api) or ("", ""))
+
+
 def test_a_server_that_is_away_is_named_without_its_password() -> None:
-    with pytest.raises(InfrastructureError, match="no server answers at PREFECT_API_URL") as told:
+    with pytest.raises(InfrastructureError, match="no server answers at http") as told:
         require_server(NOBODY)
     assert "hushhush" not in str(told.value)
-    assert "start it, or mend the address" in str(told.value)
+    assert "start it, or mend PREFECT_API_URL" in str(told.value)
 
 
 @pytest.mark.parametrize(("code", "kind"), [(404, "application/json"), (200, "text/html")])
 def test_another_program_is_no_prefect_server(code: int, kind: str) -> None:
     with answering(code, kind) as api:
-        assert "is no Prefect server: its address ends with /api" in why_not_ready(api)
+        assert said(api).endswith(f"is no Prefect server ({code}): {server_check.NO_PREFECT}")
 
 
 def test_a_server_without_its_database_says_so() -> None:
     with answering(503) as api:
-        assert "is not ready (503): look whether its database is full, or away" in why_not_ready(api)
+        assert "is not ready (503): look whether its database is full, or away" in said(api)
 
 
 def test_a_password_is_given_and_a_wrong_one_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with answering(200, wants="Basic ZXZlbmhhbmQ6c2VjcmV0") as api:  # evenhand:secret
-        assert "refuses the password: set PREFECT_API_AUTH_STRING" in why_not_ready(api)
+        assert "refuses the password (401): set PREFECT_API_AUTH_STRING" in said(api)
         monkeypatch.setenv("PREFECT_API_AUTH_STRING", "evenhand:secret")
-        assert why_not_ready(api) == ""
+        assert fault_at(api) is None
 
 
 def test_a_server_that_is_started_again_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = iter(["away", "away", ""])
-    monkeypatch.setattr(server_check, "why_not_ready", lambda _: next(answers))
+    away = server_check.Fault("away", "start it")
+    answers = iter([away, away, None])
+    monkeypatch.setattr(server_check, "fault_at", lambda _: next(answers))
     require_server("http://127.0.0.1:4200/api")
 
 
@@ -86,5 +91,5 @@ def test_an_audit_says_it_and_exits_with_5(tmp_path) -> None:
 
     done = evenhand_process("audit", "--lake", str(tmp_path / "lake"), server="http://127.0.0.1:1/api")
     assert done.returncode == 5
-    assert "no server answers at PREFECT_API_URL=http://127.0.0.1:1/api" in done.stderr
+    assert "no server answers at http://127.0.0.1:1/api" in done.stderr
     assert "fault of ours" not in done.stderr
