@@ -189,8 +189,9 @@ def _of_years(found: "Sequence[Standing]", years: str) -> "Iterable[Standing]":
 
     wanted = parse_years(years)
     for audit in dict.fromkeys(year.audit for year in found):
-        mine = {year.year: year for year in found if year.audit == audit}
-        yield from (mine.get(year) or never(audit, year) for year in wanted)
+        mine = [year for year in found if year.audit == audit]
+        for year in wanted:  # one of partitions that were audited by themselves has several lines
+            yield from [each for each in mine if each.year == year] or [never(audit, year)]
 
 
 def _state(year: "Standing") -> str:
