@@ -59,7 +59,7 @@ test: $(STAMP)
 	wait $$checks; checked=$$?; cat "$$found"; exit $$((tests || checked))
 
 test-slow: $(STAMP)
-	$(PYTEST) -m slow
+	$(PYTEST) -m "slow and not long"
 
 # what CI has no time for: many minutes each, or a bench on a whole file
 test-long: $(STAMP)

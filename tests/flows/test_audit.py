@@ -19,7 +19,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import PROFILE, REPOSITORY, environment, evenhand, evenhand_process, loans
+from conftest import REPOSITORY, environment, evenhand, evenhand_process, loans
 from loaded_modules import COMPUTING
 from openpyxl import load_workbook
 from told_runs import Told, told_runs
@@ -44,8 +44,7 @@ STAGES = (
 PARTITIONS = tuple(
     stage for stage in STAGES for _ in range(3 if stage == "detect" else 1)
 )  # the ladder, FGCE and CST detect
-KILLED_SLOW = [s for s in STAGES if s != "detect"] if PROFILE == "nightly" else ["score", "measure"]
-KILLED = [pytest.param(stage, marks=pytest.mark.slow) for stage in ("detect", *KILLED_SLOW)]
+KILLED = [pytest.param(stage, marks=pytest.mark.slow if stage == "detect" else pytest.mark.long) for stage in STAGES]
 """Stages in which an audit is killed: three of its kinds among the slow tests, every one by night."""
 RAN = (0, 1, 3)
 SECRET = "zz-nobody"
@@ -241,6 +240,7 @@ OF_PREFECT = ("Finished in state ", "Running hook ", "Hook ")
 """What Prefect itself says of a run in its log, after our last line."""
 
 
+@pytest.mark.slow
 def test_every_ending_has_its_state_and_message(endings: tuple[dict[str, Told], str]) -> None:
     ended, printed = endings
     said = {name: (run.type, run.state) for name, run in ended.items()}
@@ -264,6 +264,7 @@ def test_every_ending_has_its_state_and_message(endings: tuple[dict[str, Told], 
     assert printed.count("stage preprocess: < 100 rows") == 0
 
 
+@pytest.mark.slow
 def test_a_breach_is_read_from_the_server_alone(
     finished: tuple[Path, dict[str, object]], endings: tuple[dict[str, Told], str], server: str
 ) -> None:
@@ -292,6 +293,7 @@ def test_a_breach_is_read_from_the_server_alone(
     assert again.split("Report: ")[0] == page.split("Report: ")[0]
 
 
+@pytest.mark.slow
 def test_a_deployed_run_logs_what_was_read(
     finished: tuple[Path, dict[str, object]], endings: tuple[dict[str, Told], str]
 ) -> None:
@@ -465,7 +467,7 @@ def test_kill_9_during_any_stage_is_resumed_byte_for_byte(
     assert {Path(path).parts[1] for path in digests(lake)} == set(STAGES)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_runs_of_the_same_audit_at_once(
     finished: tuple[Path, dict[str, object]], tmp_path: Path, server: str
 ) -> None:
@@ -553,6 +555,7 @@ def test_bad_data_and_bad_lake_have_their_codes(
 HOSTILE = ("<script>alert(1)</script>", "'; DROP TABLE measures; --", "../../x")
 
 
+@pytest.mark.slow
 def test_hostile_names_are_escaped_quoted_and_confined(tmp_path: Path, server: str) -> None:
     frame = loans()
     frame["race"] = frame["race"].replace({"b": HOSTILE[0], "": HOSTILE[1]}).mask(frame.index % 7 == 0, HOSTILE[2])
@@ -584,6 +587,7 @@ def test_hostile_names_are_escaped_quoted_and_confined(tmp_path: Path, server: s
     assert {row["group"] for row in groups} == {"w", *HOSTILE}
 
 
+@pytest.mark.slow
 def test_init_drafts_a_spec_that_runs(tmp_path: Path, server: str) -> None:
     loans().to_csv(tmp_path / "loans.csv", index=False)
     drafted = evenhand("init", "loans.csv", "--decision", "approved", "-o", "drafted.yaml", cwd=tmp_path)
@@ -648,7 +652,7 @@ def test_a_boundary_check_sees_a_group_of_three(tmp_path: Path, server: str) -> 
     assert pd.DataFrame(rows)["run"].nunique() == 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_runs_without_a_server_take_turns(finished: tuple[Path, dict[str, object]], tmp_path: Path) -> None:
     place, said = finished
     lake = tmp_path / "lake"

@@ -39,6 +39,8 @@ from schemas.errors import IntegrityError
 from schemas.terms import ExitCode
 from tasks.lake.store import Lake
 
+pytestmark = pytest.mark.slow
+
 YEARS = f"{WITHIN}-{ABSENT}"
 
 
@@ -181,7 +183,6 @@ def wait_for(condition, process=None):
         time.sleep(0.01)
 
 
-@pytest.mark.slow
 def test_kill_9_half_way_is_resumed_and_comes_to_the_same(finished, tmp_path, server):
     place, _ = finished
     home = tmp_path / "lake"
@@ -213,7 +214,6 @@ def test_kill_9_half_way_is_resumed_and_comes_to_the_same(finished, tmp_path, se
     }
 
 
-@pytest.mark.slow
 def test_a_year_whose_worker_is_killed_is_taken_up_once_more(finished, tmp_path, server):
     place, _ = finished
     home = tmp_path / "lake"
@@ -226,7 +226,7 @@ def test_a_year_whose_worker_is_killed_is_taken_up_once_more(finished, tmp_path,
     assert [record.state for record in attempts(Lake(home))] == [YearState.RUNNING, YearState.WITHIN]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_without_a_server_the_embedded_api_serves_and_that_of_a_killed_run_is_ended(finished, tmp_path):
     place, _ = finished
     home = tmp_path / "lake"

@@ -15,6 +15,8 @@ from flows.supervision.flow_runs import of_lake
 from schemas.terms import ExitCode
 from tasks.lake.store import Lake
 
+pytestmark = pytest.mark.slow
+
 YEARS = range(WITHIN - 2, WITHIN + 1)
 """One after the other: a signal that comes late on a busy machine still finds a year to come."""
 STOPS = (("processes", signal.SIGINT, "ingest", 130), ("threads", signal.SIGTERM, "preprocess", 143))
@@ -32,7 +34,7 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.mark.parametrize(
     ("runner", "number", "stage", "code"),
-    [pytest.param(*stop, id=stop[0], marks=() if stop[0] == "processes" else pytest.mark.slow) for stop in STOPS],
+    [pytest.param(*stop, id=stop[0]) for stop in STOPS],
 )
 def test_a_back_fill_ends_with_its_workers(
     runner: str, number: signal.Signals, stage: str, code: int, words: list[str], tmp_path: Path, server: str
@@ -51,7 +53,6 @@ def test_a_back_fill_ends_with_its_workers(
     assert {None, YearState.INTERRUPTED} & set(states), states
 
 
-@pytest.mark.slow
 def test_a_stopped_back_fill_goes_on(words: list[str], server: str) -> None:
     done = evenhand_process(*words, server=server)
     assert done.returncode == ExitCode.WITHIN, done.stderr

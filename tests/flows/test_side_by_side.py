@@ -23,7 +23,7 @@ def digests(lake: Path) -> dict[str, str]:
     return {table["path"]: table["sha256"] for table in tables}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_jobs_and_threads_change_no_byte_of_any_table(tmp_path: Path, server: str) -> None:
     spec, found = spec_of_all_methods(tmp_path), []
     for jobs, threads in ((1, 1), (2, 2)):
@@ -80,7 +80,7 @@ def test_until_a_stage_no_report_is_made_and_nothing_is_judged(place: Path, serv
     assert [row["source"] for row in again] == ["lake", "lake"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_processes_say_nothing_at_their_end(tmp_path: Path) -> None:
     """Bindings print what they take for leaked, forty lines below the answer."""
     words = ["audit", "--until", "ingest", "--jobs", "2", "--lake", str(tmp_path / "lake")]

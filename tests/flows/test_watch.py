@@ -19,6 +19,8 @@ from tasks.ingest.synthetic.twin.algorithm.settings import TwinSettings
 from tasks.ingest.vintages.store import add, vintages
 from tasks.lake.store import Lake
 
+pytestmark = pytest.mark.slow
+
 NEWEST = """\
 name: newest
 year: 2022

@@ -21,13 +21,15 @@ from tasks.reporting.exports.single import single
 from tasks.reporting.pages.budgets import SINGLE, lines
 from tasks.reporting.stage import material_of
 
+pytestmark = pytest.mark.slow
+
 
 def spec_file(name: str, **overrides: str):  # type: ignore[no-untyped-def]
     text = (REPOSITORY / "data" / "audits" / name).read_text()
     return read_spec(text, name, {key.replace("__", "."): value for key, value in overrides.items()}).spec
 
 
-@pytest.fixture(scope="module", params=["fgce", pytest.param("all methods", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=["fgce", "all methods"])
 def run(request: pytest.FixtureRequest) -> tuple[Step, dict[str, list[pa.Table]]]:
     """The last step of the audit, and all tables."""
     left_out = {f"methods__{name}": "null" for name in METHODS if request.param == "fgce" != name}
@@ -61,7 +63,6 @@ def test_the_first_page_of_boston_fits_a_terminal(run: tuple[Step, dict[str, lis
     assert all(line == line.rstrip() for line in lines)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("run", ["all methods"], indirect=True)
 def test_the_readme_prints_and_draws_what_the_audit_finds(run: tuple[Step, dict[str, list[pa.Table]]]) -> None:
     step, tables = run

@@ -18,7 +18,9 @@ UNPLANTED = (0, 1, 2)
 """Seeds. An interval that were right would be wrong now and then: of three twins without discrimination, one may be."""
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["as shipped", "group as input"])
+@pytest.fixture(
+    scope="module", params=[False, pytest.param(True, marks=pytest.mark.long)], ids=["as shipped", "group as input"]
+)
 def as_input(request):
     return request.param
 

@@ -22,6 +22,8 @@ from tasks.ingest.synthetic.algorithm.planted_lenders import Lender, Scenario, T
 from tasks.metrics.algorithm.verdicts.evidence import Estimated
 from tasks.metrics.algorithm.verdicts.judgement import Case, Limit, Verdict
 
+pytestmark = pytest.mark.slow
+
 LENDER = Lender((-0.4, -0.9, 0.1, 0.5, 0.5, -0.3), (0.2, 0.0, 0.4))
 REPETITIONS = 40
 MOST_WRONG = binom.ppf(0.99, REPETITIONS, 0.05) / REPETITIONS
@@ -51,7 +53,6 @@ def assert_covering(shares):
         assert (n, covered >= verdicts.lowest(n, COVERED)) == (REPETITIONS, True), (measure, covered)
 
 
-@pytest.mark.slow
 def test_a_lender_that_harms_nobody_seldom_breaches_where_finances_differ():
     shares = audited(Scenario("", mediated=only(0.6)), total=True)
     assert_seldom_wrong(shares)
@@ -62,7 +63,6 @@ def test_a_lender_that_harms_nobody_seldom_breaches_where_finances_differ():
     }
 
 
-@pytest.mark.slow
 def test_harm_to_a_better_qualified_group_is_found_though_outcomes_are_within():
     """It was called within, as its raw ratio is about 1 and nothing else had a limit."""
     shares = audited(Scenario("", log_odds=only(0.8), mediated=only(-0.55)), rows=4_000)

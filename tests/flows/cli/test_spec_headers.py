@@ -27,6 +27,8 @@ from tasks.lake.store import Lake
 from tasks.metrics.limits import check_limits
 from tasks.plan import plan
 
+pytestmark = pytest.mark.slow
+
 AUDITS = REPOSITORY / "data" / "audits"
 SPECS = {str(file.relative_to(REPOSITORY)): file for file in sorted(AUDITS.rglob("*.yaml"))}
 HEADS = {name: file.read_text(encoding="utf-8").partition("\nname:")[0] for name, file in SPECS.items()}
@@ -143,7 +145,6 @@ def test_what_the_heads_mention_is_a_command():
                     command = command.commands[word]
 
 
-@pytest.mark.slow
 def test_a_file_of_ones_own_is_audited_and_not_the_vintage(place, lake, server):
     (command,) = [c for c in COMMANDS if "source.path=lar_" in c]
     cheap = shlex.split("--method cst --set methods.cst.null_permutations=3 --set bootstrap.draws=100")

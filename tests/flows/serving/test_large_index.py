@@ -139,6 +139,7 @@ def copied(one: Lake, other: Lake, number: int) -> None:
             other.storage.write(path, one.storage.read(path) or b"")
 
 
+@pytest.mark.slow
 def test_an_s3_lake_is_listed_and_a_manifest_that_was_written_again_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

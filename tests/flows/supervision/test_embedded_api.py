@@ -68,7 +68,7 @@ def test_ctrl_c_ends_an_audit_at_once_and_not_as_a_breach(words: list[str], tmp_
         assert psutil.wait_procs(session(process.pid), timeout=10)[1] == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_server_of_a_killed_audit_ends_by_itself_and_the_next_one_goes_on(words: list[str], tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     with begun(words, lake, "ingest") as process:

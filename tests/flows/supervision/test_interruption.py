@@ -173,6 +173,7 @@ def test_a_second_ctrl_c_ends_the_command_at_once() -> None:
         assert process.wait(LIMIT) == 130
 
 
+@pytest.mark.slow
 def test_what_is_to_be_done_at_a_forced_end_is_done_and_does_not_hold_it_up(tmp_path: Path) -> None:
     acts = f"""\
 def note():

@@ -143,6 +143,7 @@ def crossed(place: Path) -> AuditSpec:
     return spec_of(place, protected=protected, causal_graph__edges=edges)
 
 
+@pytest.mark.slow
 def test_crossed_attributes_set_both_and_know_the_single_ones(place: Path) -> None:
     found = run(crossed(place))
     made = found["counterfactuals"].set_index(["protected_attribute", "row_id"])["income"]

@@ -49,7 +49,7 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
         yield told
 
 
-@pytest.fixture(params=["file", "local", "s3"])
+@pytest.fixture(params=["file", "local", pytest.param("s3", marks=pytest.mark.slow)])
 def uri(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Where a new lake may lie; ``local`` is a directory as fsspec sees it, which is one without atomic writes."""
     if request.param == "s3":
@@ -238,6 +238,7 @@ def test_what_is_no_place_for_a_lake_is_told(place: str | Path, said: str) -> No
     assert "secret" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_a_server_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name, value in {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_REGION": "us-east-1"}.items():
         monkeypatch.setenv(name, value)

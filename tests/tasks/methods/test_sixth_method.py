@@ -27,6 +27,8 @@ from tasks.lake.store import Lake
 from tasks.pipeline.specs import read_spec
 from tasks.plan import plan, walk
 
+pytestmark = pytest.mark.slow
+
 place = Path(sys.argv[1])
 planned = plan(read_spec((place / "loans.yaml").read_text(), "loans.yaml").spec)
 lake, keys = Lake(place / "lake"), {}

@@ -192,7 +192,15 @@ def test_imagined_applicants_are_decided_on_by_the_file(place: Path, name: str) 
 
 
 @pytest.mark.parametrize(
-    "model", ["{kind: net, folds: 2}", "{kind: net, split: holdout}", "onnx", "torchscript", "skops", "forest"]
+    "model",
+    [
+        pytest.param("{kind: net, folds: 2}", marks=pytest.mark.slow),
+        pytest.param("{kind: net, split: holdout}", marks=pytest.mark.slow),
+        "onnx",
+        pytest.param("torchscript", marks=pytest.mark.slow),
+        pytest.param("skops", marks=pytest.mark.slow),
+        pytest.param("forest", marks=pytest.mark.slow),
+    ],
 )
 def test_every_kind_of_model_serves_both_methods(place: Path, model: str) -> None:
     if model.startswith("{"):

@@ -24,6 +24,7 @@ def schedules(printed: str) -> dict[str, Any]:
     return check
 
 
+@pytest.mark.slow
 def test_without_a_server_one_is_started_that_leaves_nothing(tmp_path: Path) -> None:
     """The database of the server in use, which an operator's shell may name, is not touched."""
     empty = {name: tmp_path / name for name in ("HOME", "TMPDIR", "XDG_STATE_HOME")}

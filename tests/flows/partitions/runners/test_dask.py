@@ -27,6 +27,8 @@ from schemas.errors import InfrastructureError, SpecError
 from tasks.lake.store import Lake
 from tasks.pipeline.specs import read_spec
 
+pytestmark = pytest.mark.slow
+
 YEARS = (2019, 2020, 2021)
 SMALL = {
     "methods.fgce": "null",
@@ -156,7 +158,7 @@ def unlike(found: dict[int, dict[str, str]], expected: dict[int, dict[str, str]]
     return sorted(str(key) for key in here.keys() | there.keys() if here.get(key) != there.get(key))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_years_on_two_workers_and_s3_are_as_in_one_process_and_a_directory(
     address: str, server: str, spec: AuditSpec, expected: dict[int, dict[str, str]], s3: bool
 ) -> None:
@@ -172,7 +174,6 @@ def test_years_on_two_workers_and_s3_are_as_in_one_process_and_a_directory(
     assert unlike(digests(lake, records), expected) == []
 
 
-@pytest.mark.slow
 def test_a_worker_that_is_killed_midway_is_survived(
     address: str, server: str, spec: AuditSpec, expected: dict[int, dict[str, str]], tmp_path: Path
 ) -> None:
@@ -234,7 +235,6 @@ def test_a_scheduler_that_hands_on_what_killed_a_worker_is_refused_for_partition
     assert threads_at(address) == 2
 
 
-@pytest.mark.slow
 def test_a_large_partition_is_submitted_to_the_worker_with_the_resource(
     address: str, server: str, tmp_path: Path
 ) -> None:

@@ -22,7 +22,7 @@ shortage.LAST_SECONDS = 1
 shortage.limit_life(MemoryError() if sys.argv[1] == "memory" else OSError())
 if sys.argv[2] == "goes on":
     shortage.lift_limit()
-threading.Event().wait(3)  # as Prefect waits for a thread that never started
+threading.Event().wait(2)  # as Prefect waits for a thread that never started
 """
 
 

@@ -19,6 +19,7 @@ def rows():
     return lending.drawn(SyntheticLending(rows=600, financial=3, proxies=2, noise=1), seed=2)
 
 
+@pytest.mark.slow
 def test_a_process_takes_its_rows_through_a_pipe(rows):
     said = bench_cec._run("epoch", Piped(rows), "plain", 300, "cpu")
     assert (said["rows"], said["cpu_s"] > 0) == (240, True)

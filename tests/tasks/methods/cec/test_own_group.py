@@ -148,6 +148,7 @@ def test_labels_are_exchanged_within_strata_only():
     assert mixed.tolist() == by_hand
 
 
+@pytest.mark.slow
 def test_fair_lenders_with_worse_finances_are_seldom_told_and_planted_reasons_are():
     """In a longer run of 900 rows p <= 0.05 in 17 of 400 fair lenders (docs/methods/cec.md)."""
     fair = [told(lender(seed), relabelled_draws=19)[0].inference.p for seed in range(40)]
@@ -174,6 +175,7 @@ def test_refits_give_a_t_interval_about_the_value():
     assert 0 < one.inference.se < 0.2
 
 
+@pytest.mark.slow
 def test_the_spread_of_refits_is_that_of_the_value_over_lenders():
     found = [told(lender(seed, n=400, members=100), refits=8)[0] for seed in range(16)]
     values, errors = np.array([a.value for a in found]), np.array([a.inference.se for a in found])

@@ -308,6 +308,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Stopped:
     return Stopped(place, digests(run(place, "untouched")))
 
 
+@pytest.mark.slow
 class TestStopped:
     """Killed, damaged, diverged."""
 

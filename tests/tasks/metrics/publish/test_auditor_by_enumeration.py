@@ -127,8 +127,10 @@ def test_the_auditor_says_what_all_tables_say(pattern: str) -> None:
     assert against_enumeration(pattern, most=8, classes=25) == 25
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("pattern", PATTERNS)
+TWELVE = [pytest.param(each, marks=pytest.mark.slow if n < 2 else pytest.mark.long) for n, each in enumerate(PATTERNS)]
+
+
+@pytest.mark.parametrize("pattern", TWELVE)
 def test_the_auditor_says_what_all_tables_of_twelve_people_say(pattern: str) -> None:
     assert against_enumeration(pattern, most=MOST, classes=600) == 600
 

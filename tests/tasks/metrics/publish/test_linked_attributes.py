@@ -33,6 +33,8 @@ from tasks.metrics.publish.algorithm.populations import (
 from tasks.metrics.publish.algorithm.profiles import POLICIES, Policy
 from tasks.metrics.publish.algorithm.suppression import suppress
 
+pytestmark = pytest.mark.slow
+
 CELLS = np.array(list(product(range(4), range(2), range(2), range(2))), dtype=np.int64)
 """Column ``origin``, column ``sex``, lacks a value, denied."""
 GROUPS = {

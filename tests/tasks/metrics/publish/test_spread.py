@@ -21,6 +21,7 @@ def share(group: str, n: int, events: int, measure: str = "approval_rate") -> St
     return Statistic(family, group, np.array([0.0, 1.0]), np.array([n - events, events]), headline=True)
 
 
+@pytest.mark.slow
 def test_published_intervals_cover() -> None:
     """A small form of ``evenhand bench published``."""
     lines = list(measured(25, (197,)))

@@ -77,7 +77,7 @@ def test_a_pdf_reads_no_file_and_repeats_its_bytes(paper: str, caplog: pytest.Lo
     assert made == pdf({**FILES, "report.html": reading}, paper)  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_many_groups_with_long_names_keep_the_sheets_of_a_pdf() -> None:
     pytest.importorskip("weasyprint", exc_type=(ImportError, OSError))  # type: ignore[arg-type]
     names = tuple(f"{i} {'W' * 77}" for i in range(12))

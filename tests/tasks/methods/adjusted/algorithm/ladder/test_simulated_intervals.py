@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import overlap_lenders
+import pytest
 from scipy.special import expit
 from scipy.stats import binom
 
@@ -11,6 +12,8 @@ from tasks.methods.adjusted.algorithm.ladder.applications import Applications, B
 from tasks.methods.adjusted.algorithm.ladder.rungs import climb
 from tasks.methods.adjusted.bench.coverage import SCENARIOS, simulate_lender
 from tasks.methods.adjusted.settings import AdjustedSettings
+
+pytestmark = pytest.mark.slow
 
 LOGIT = AdjustedSettings(estimators=("logit",), form="linear")
 
