@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from conftest import REPOSITORY, SPEC, environment, loans
 
+pytestmark = pytest.mark.slow
+
 MATERIAL = Path(__file__).parents[2] / "material" / "sixth_method"
 NAMES = Path("tasks", "pipeline", "registry.py")
 ALGORITHM = Path("tasks", "methods", "nearby", "algorithm", "detection.py")
@@ -26,8 +28,6 @@ from pathlib import Path
 from tasks.lake.store import Lake
 from tasks.pipeline.specs import read_spec
 from tasks.plan import plan, walk
-
-pytestmark = pytest.mark.slow
 
 place = Path(sys.argv[1])
 planned = plan(read_spec((place / "loans.yaml").read_text(), "loans.yaml").spec)
