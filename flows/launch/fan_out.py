@@ -20,7 +20,7 @@ from flows.partitions.forecast import forecast
 from flows.partitions.lenders.outlook import Choice
 from flows.supervision.embedded_api import prepare_environment
 from flows.supervision.processes.server_check import require_server
-from schemas.errors import SpecError, nearest
+from schemas.errors import InfrastructureError, SpecError, nearest
 from schemas.terms import ExitCode
 from tasks.lake.store import Lake
 
@@ -56,7 +56,7 @@ def run_on_workers(asked: Backfill, deployment: str) -> dict[str, Any]:
 
     Raises:
         SpecError: no server is named, it has no such deployment, or the spec has ``by``.
-        InfrastructureError: the server is not ready.
+        InfrastructureError: the server is not ready, or does not answer any more.
     """
     lake = Lake(asked.lake)
     if asked.spec.by is not None or asked.choice != Choice():
@@ -66,13 +66,20 @@ def run_on_workers(asked: Backfill, deployment: str) -> dict[str, Any]:
     prepare_environment(lake.storage.local)
     require_server(api)
     left = {y.year for y in forecast(asked.spec, asked.years, lake, asked.jobs) if y.is_left(asked.force)}
+    from httpx import HTTPError
     from prefect.client.orchestration import get_client
 
     with get_client(sync_client=True) as client:
         of = _deployment(client, deployment)
         begun = [_begun(client, of, asked, year, lake) for year in asked.years if year in left]
         log.info("%d years are left: %d flow runs of %s", len(left), len(begun), deployment)
-        ended = dict(_ended(client, begun, lake))
+        try:
+            ended = dict(_ended(client, begun, lake))
+        except HTTPError as error:
+            raise InfrastructureError(
+                f"the server does not answer any more ({type(error).__name__}); runs at work go on without this "
+                "command, which can be given again"
+            ) from error
     return summed_up([ended.get(year) or stands(asked, year, lake) for year in asked.years])
 
 

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
@@ -107,10 +107,15 @@ def ending_of_state(flow_run: "FlowRun", state: "FlowState[Any]", lake: Lake | N
         name = Name.INFRASTRUCTURE  # of Prefect itself, such as parameters that it refuses
     if name is None:
         return None
-    runs = [tag.removeprefix("run:") for tag in flow_run.tags if tag.startswith("run:")]
-    run = runs[0] if len(runs) == 1 else ""
+    run = run_of_tags(flow_run.tags)
     told = Ending(name, flow_run.name, one_line(state.message or ""), run=run, flow_run=str(flow_run.id))
     return replace(told, report=report_address(lake, run)) if run and lake is not None else told
+
+
+def run_of_tags(tags: Iterable[str]) -> str:
+    """The audit's run that a flow run is tagged with; empty without one, and of a back-fill with several."""
+    runs = [tag.removeprefix("run:") for tag in tags if tag.startswith("run:")]
+    return runs[0] if len(runs) == 1 else ""
 
 
 def report_address(lake: Lake, run: str) -> str:

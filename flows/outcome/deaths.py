@@ -6,6 +6,7 @@ What is done with the run: ``flows.supervision.zombies``.
 import logging
 
 from flows.outcome.alerts.sending import tell
+from flows.outcome.conclusion import run_of_tags
 from flows.outcome.ending import Ending, Name
 from flows.outcome.subject import subject_of
 from flows.supervision.failures import Ended, note_failure
@@ -48,6 +49,4 @@ def ending_of(marked: Marked) -> Ending | None:
 def _own_ending(marked: Marked, _: str, name: str, message: str) -> Ending | None:
     if name not in {each.value for each in Name}:
         return None
-    runs = [tag.removeprefix("run:") for tag in marked.tags if tag.startswith("run:")]
-    run = runs[0] if len(runs) == 1 else ""
-    return Ending(Name(name), marked.run, message, run=run, flow_run=marked.flow_run)
+    return Ending(Name(name), marked.run, message, run=run_of_tags(marked.tags), flow_run=marked.flow_run)

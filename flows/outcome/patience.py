@@ -7,14 +7,12 @@ worker mends its state from the lake later (``flows.supervision.zombies``).
 import logging
 import time
 
-import httpx
-
 from flows.supervision.processes.leaving import seconds_given
+from flows.supervision.processes.server_check import fault_at
 
 PATIENCE = "EVENHAND_SERVER_PATIENCE"
 PATIENCE_SECONDS = 900.0
 _LOOK_SECONDS = 2.0
-_ANSWER_SECONDS = 10.0
 log = logging.getLogger("evenhand")
 
 
@@ -35,7 +33,7 @@ def await_server() -> bool:
     if not api:
         return True
     until, told = time.monotonic() + patience_seconds(), False
-    while not ready(api):
+    while _may_come(api):
         if time.monotonic() > until:
             log.warning(
                 "the server at %s did not answer for %.0f s; a worker mends the run's state", api, patience_seconds()
@@ -48,9 +46,7 @@ def await_server() -> bool:
     return True
 
 
-def ready(api: str) -> bool:
-    """Whether a server says that it and its database are ready; one that wants a password answers, too."""
-    try:
-        return httpx.get(f"{api}/ready", timeout=_ANSWER_SECONDS).status_code < httpx.codes.INTERNAL_SERVER_ERROR
-    except httpx.TransportError:
-        return False
+def _may_come(api: str) -> bool:
+    """Whether a server is away that may come back; one that refuses the password is there, and says so itself."""
+    fault = fault_at(api)
+    return fault is not None and fault.passing

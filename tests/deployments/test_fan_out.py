@@ -1,11 +1,12 @@
 """`evenhand backfill --fan-out`: a flow run a year on a real server, audited by a real worker, and nothing twice."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from conftest import evenhand_process
-from restartable_server import Server, deployed
+from restartable_server import Server, deployed, until
 from shaken_years import YEARS, digests, left_alone, write_four_years
 
 from schemas.terms import ExitCode
@@ -52,6 +53,20 @@ def test_each_year_is_a_run_of_its_own_and_a_second_call_begins_none(spec: Path,
         assert "no such deployment; did you mean 'backfill/living'" in unknown.stderr
         worker.terminate()
         worker.wait(timeout=45)
+
+
+@pytest.mark.long
+def test_a_server_that_goes_away_is_told_and_the_runs_are_left(spec: Path, served: Server, tmp_path: Path) -> None:
+    words = ("backfill", str(spec), "--years", SPAN, "--lake", str(tmp_path / "lake"), "--fan-out", "backfill/living")
+    with deployed(served, "flows.backfill.backfill") as deployment, ThreadPoolExecutor(1) as pool:
+        served.more["PREFECT_CLIENT_MAX_RETRIES"] = "1"
+        waiting = pool.submit(served.run, *words)  # no worker takes them
+        until("both are begun", lambda: len(deployment.client.read_flow_runs()) == 2)
+        served.kill()
+        done = waiting.result()
+    assert done.returncode == ExitCode.INFRASTRUCTURE
+    assert "the server does not answer any more" in done.stderr
+    assert "runs at work go on without this command" in done.stderr
 
 
 def test_without_a_server_or_with_partitions_it_says_what_to_do(

@@ -34,6 +34,8 @@ class Server:
     port: int = 0
     process: "subprocess.Popen[bytes] | None" = None
     started: list[psutil.Process] = field(default_factory=list)
+    more: dict[str, str] = field(default_factory=dict)
+    """Settings of commands."""
 
     def __post_init__(self) -> None:
         with socket.socket() as probe:
@@ -77,7 +79,7 @@ class Server:
 
     def run(self, *words: str) -> "subprocess.CompletedProcess[str]":
         """A command of ours with this server."""
-        environment = {**self.environment(), "PREFECT_API_URL": self.api}
+        environment = {**self.environment(), "PREFECT_API_URL": self.api, **self.more}
         done = [sys.executable, "-m", "flows.cli", *words]
         return subprocess.run(
             done, env=environment, cwd=REPOSITORY, capture_output=True, text=True, timeout=PATIENCE, check=False

@@ -21,12 +21,12 @@ from flows.supervision.presence import Presence, leave_stopped, recorded
 from flows.supervision.processes.ended import has_ended, kill_family, wait_for
 from flows.supervision.processes.leaving import WORD, grace_seconds, leaving, may_finish
 from flows.supervision.processes.parentage import ended_with
+from flows.supervision.processes.shortage import FLOW_RUN
 from tasks.lake.store import Lake
 
 _LOOK_SECONDS = 0.2
 _LAST_SECONDS = 4.0
 """Of the time after SIGTERM, to end what is left."""
-_RUN = "PREFECT__FLOW_RUN_ID"
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def _runs(child: "subprocess.Popen[bytes]") -> list[psutil.Process]:
 def _run_of(process: psutil.Process) -> str:
     """Id of the flow run that a process was started for."""
     with suppress(psutil.Error, OSError):
-        return str(process.environ().get(_RUN, ""))
+        return str(process.environ().get(FLOW_RUN, ""))
     return ""
 
 

@@ -34,8 +34,8 @@ def require_server(api: str) -> None:
         return
     found = fault_at(api)
     for _ in range(_TRIES - 1):
-        if found is None:
-            return
+        if found is None or not found.passing:
+            break
         time.sleep(_PAUSE_SECONDS)
         found = fault_at(api)
     if found is not None:
@@ -47,6 +47,8 @@ class Fault(NamedTuple):
 
     what: str
     step: str
+    passing: bool = False
+    """Whether it may pass by itself: the server is away, or its database."""
 
 
 def fault_at(api: str) -> Fault | None:
@@ -55,13 +57,14 @@ def fault_at(api: str) -> Fault | None:
     try:
         answer = httpx.get(f"{api.rstrip('/')}/ready", timeout=_ANSWER_SECONDS, auth=_password())
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        return Fault(f"no server answers at {shown} ({type(error).__name__})", START)
+        return Fault(f"no server answers at {shown} ({type(error).__name__})", START, passing=True)
+    if answer.is_server_error:  # also a proxy's page, while the server behind it is started again
+        what = f"the server at {shown} is not ready ({answer.status_code})"
+        return Fault(what, LOOK_AT_DATABASE, passing=True)
     if answer.status_code in WANTS_PASSWORD:
         return Fault(f"the server at {shown} refuses the password ({answer.status_code})", GIVE_PASSWORD)
-    if answer.status_code == httpx.codes.NOT_FOUND or not _is_prefect(answer):
+    if not (answer.is_success and _is_prefect(answer)):
         return Fault(f"what answers at {shown} is no Prefect server ({answer.status_code})", NO_PREFECT)
-    if not answer.is_success:
-        return Fault(f"the server at {shown} is not ready ({answer.status_code})", LOOK_AT_DATABASE)
     return None
 
 

@@ -16,13 +16,13 @@ from typing import Final
 from schemas.terms import ExitCode
 
 LAST_SECONDS: Final = 60
-_OF_WORKER: Final = "PREFECT__FLOW_RUN_ID"
+FLOW_RUN: Final = "PREFECT__FLOW_RUN_ID"
 """Prefect's worker names the flow run by it to the process that it starts."""
 
 
 def of_worker() -> bool:
     """Whether this process was started by a worker for one flow run."""
-    return bool(os.environ.get(_OF_WORKER))
+    return bool(os.environ.get(FLOW_RUN))
 
 
 def lacks_memory(error: BaseException) -> bool:

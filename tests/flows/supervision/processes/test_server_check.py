@@ -45,7 +45,8 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def said(api: str) -> str:
-    return ": ".join(fault_at(api) or ("", ""))
+    fault = fault_at(api)
+    return f"{fault.what}: {fault.step}" if fault else ""
 
 
 def test_a_server_that_is_away_is_named_without_its_password() -> None:
@@ -61,8 +62,9 @@ def test_another_program_is_no_prefect_server(code: int, kind: str) -> None:
         assert said(api).endswith(f"is no Prefect server ({code}): {server_check.NO_PREFECT}")
 
 
-def test_a_server_without_its_database_says_so() -> None:
-    with answering(503) as api:
+@pytest.mark.parametrize("kind", ["application/json", "text/html"], ids=["itself", "a proxy"])
+def test_a_server_without_its_database_says_so(kind: str) -> None:
+    with answering(503, kind) as api:
         assert "is not ready (503): look whether its database is full, or away" in said(api)
 
 
@@ -74,10 +76,13 @@ def test_a_password_is_given_and_a_wrong_one_is_told(monkeypatch: pytest.MonkeyP
 
 
 def test_a_server_that_is_started_again_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    away = server_check.Fault("away", "start it")
-    answers = iter([away, away, None])
+    away, other = server_check.Fault("away", "start it", passing=True), server_check.Fault("other", "mend it")
+    answers = iter([away, away, None, other])
     monkeypatch.setattr(server_check, "fault_at", lambda _: next(answers))
     require_server("http://127.0.0.1:4200/api")
+    with pytest.raises(InfrastructureError, match="other: mend it"):
+        require_server("http://127.0.0.1:4200/api")
+    assert next(answers, "asked once") == "asked once"
 
 
 def test_the_cloud_says_nothing_of_being_ready(monkeypatch: pytest.MonkeyPatch) -> None:
