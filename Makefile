@@ -11,7 +11,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --no-loadscope-reorde
 help:
 	@echo "make audit      set up and run the audit of the bundled Boston data"
 	@echo "make test       set up and run ruff, mypy, import-linter and the tests, but for the slow ones"
-	@echo "make test-slow  set up and run the slow tests: full sizes, and moments by the dozen"
+	@echo "make test-slow  set up and run the slow tests: full sizes, and real data where EVENHAND_TEST_DATA names their folder"
 	@echo "make test-long  set up and run the longest tests, which CI leaves out"
 	@echo "make docs       write the data dictionary, the page of settings and the schema of report.json"
 	@echo "make lock       write the locks of all libraries with their hashes (UPGRADE=--upgrade for newer versions)"

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
 
 REPOSITORY = Path(__file__).parents[1]
-SHARED = REPOSITORY.parent / "shared"
+DATA_VARIABLE = "EVENHAND_TEST_DATA"
+SHARED = Path(os.environ.get(DATA_VARIABLE, "no-test-data")).absolute()
+"""Real data and reference outputs, which are not part of this project. Only tests marked `data` may read them."""
 
 os.environ.setdefault("EVENHAND_JOBS", "1")  # processes cost each small audit some seconds; tests of them say how many
 
@@ -183,7 +185,18 @@ FIRST = (
 """Files with the longest groups of tests: what begins last must not be long."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m selects by marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Make tests of real data slow, and skip those whose files are missing; then put the longest files first."""
+    for item in items:
+        files = [file for mark in item.iter_markers("data") for file in mark.args]
+        if not files:
+            continue
+        if not item.get_closest_marker("long"):
+            item.add_marker("slow")
+        missing = [file for file in files if not (SHARED / file).exists()]
+        if missing:
+            item.add_marker(pytest.mark.skip(reason=f"{DATA_VARIABLE} names no folder with {missing[0]} in it"))
     items.sort(key=lambda item: FIRST.index(item.path.stem) if item.path.stem in FIRST else len(FIRST))
 
 

@@ -116,10 +116,9 @@ def test_a_column_called_self_can_be_imputed_and_no_method_be_asked_for() -> Non
     assert {m["method"] for m in tables["measures"][0].to_pylist()} == {"outcomes"}
 
 
+@pytest.mark.data("data/hmda_2022_tx_50k")
 def test_texas_balances_to_the_row() -> None:
     path = SHARED / "data" / "hmda_2022_tx_50k" / "hmda_tx_2022_sample.csv.gz"
-    if not path.is_file():
-        pytest.skip("the shared folder with the Texas file is not here")
     steps = plan(spec_file("hmda-tx-2022.yaml", source__path=str(path))).steps[:2]
     tables = {n: pd.concat([t.to_pandas() for t in parts]) for n, parts in call_plainly(steps).items()}
     assert (len(tables["features"]), len(tables["refusals"])) == (43_916, 6_084)

@@ -24,7 +24,7 @@ from tasks.numerics.problem import Applicants, Counterfactuals, FeasibilityGraph
 
 GOLDEN, LAW = SHARED / "golden" / "cst", SHARED / "data" / "law_school" / "lsac_law_data_21791.csv.gz"
 
-pytestmark = pytest.mark.skipif(not GOLDEN.is_dir(), reason="shared/golden/cst (reference outputs) is not there")
+pytestmark = pytest.mark.data("golden/cst", "data/law_school")
 
 FILES = {"cst": "CSTwo", "cst_with_centres": "CSTwi", "st": "ST"}
 DETECTED = {

@@ -15,7 +15,7 @@ from tasks.numerics.problem import FeasibilityGraph
 
 GOLDEN = SHARED / "golden" / "fgce"
 
-pytestmark = pytest.mark.skipif(not GOLDEN.is_dir(), reason="shared/golden/fgce (reference outputs) is not there")
+pytestmark = pytest.mark.data("golden/fgce")
 
 GERMAN, ADULT, COMPAS = 0.10679064225661136, 0.04465720232058467, 0.05217038257
 

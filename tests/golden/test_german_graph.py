@@ -20,7 +20,7 @@ from tasks.methods.fgce.algorithm.costs.distances import Vector
 
 GOLDEN = SHARED / "golden" / "fgce"
 
-pytestmark = pytest.mark.skipif(not GOLDEN.is_dir(), reason="shared/golden/fgce (reference outputs) is not there")
+pytestmark = pytest.mark.data("golden/fgce")
 
 STRATA = {"old_GermanCredit": ["Sex"], "old_Adult_sub2000": ["sex", "race_0", "race_1", "race_2", "race_3", "race_4"]}
 

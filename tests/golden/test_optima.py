@@ -18,7 +18,7 @@ from tasks.methods.fgce.settings import FgceSettings
 
 GOLDEN = SHARED / "golden" / "fgce"
 
-pytestmark = pytest.mark.skipif(not GOLDEN.is_dir(), reason="shared/golden/fgce (reference outputs) is not there")
+pytestmark = pytest.mark.data("golden/fgce")
 
 STRATA = {"old_GermanCredit": ["Sex"], "fast_old_Compas": ["sex", *(f"race_{i}" for i in range(6))]}
 EPSILON = {"fast_old_Compas": 0.3}

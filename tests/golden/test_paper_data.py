@@ -21,7 +21,7 @@ from tasks.proof.plain import call_plainly
 
 GOLDEN, DATA, AUDITS = SHARED / "golden" / "fgce", SHARED / "data", REPOSITORY / "data" / "audits"
 
-pytestmark = pytest.mark.skipif(not GOLDEN.is_dir(), reason="shared/golden/fgce (reference outputs) is not there")
+pytestmark = pytest.mark.data("golden/fgce")
 
 UNTIL_SCORE, UNTIL_CONNECT = 3, 4
 PAPER = {

@@ -127,7 +127,7 @@ def test_published_tables_are_whole():
     assert math.isnan(figure.value)
 
 
-@pytest.mark.skipif(not (SHARED / "golden" / "fgce").is_dir(), reason="shared/golden/fgce is not there")
+@pytest.mark.data("golden/fgce")
 def test_reference_outputs_are_read_with_their_conventions():
     by_cell = {f.cell: f for f in EXPERIMENTS["german"].reference(SHARED).figures()}
     assert by_cell[Cell("k0", "male")].value == 3

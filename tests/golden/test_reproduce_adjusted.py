@@ -19,16 +19,15 @@ COUNTS = {"loanapp": 37, "hmda": 41, "boston": 71, "texas": 25}
 """Figures of each data set."""
 
 
-def lines_of(dataset: str) -> list:
-    needed = [*EXPERIMENTS[dataset].files(SHARED)]
-    if not all(file.is_file() for file in needed):
-        pytest.skip(f"{needed[0]} is not there")
-    return Experiments().run(dataset, SHARED).lines
+def with_files(dataset: str):
+    """The data set as a parameter, marked with the files that it needs."""
+    files = [str(file) for file in EXPERIMENTS[dataset].files(Path())]
+    return pytest.param(dataset, marks=[pytest.mark.data(*files)] if files else [])
 
 
-@pytest.mark.parametrize("dataset", COUNTS)
+@pytest.mark.parametrize("dataset", [with_files(dataset) for dataset in COUNTS])
 def test_every_figure_agrees(dataset):
-    lines = lines_of(dataset)
+    lines = Experiments().run(dataset, SHARED).lines
     assert [(line.figure.cell, line.obtained) for line in lines if line.verdict is not Verdict.AGREES] == []
     assert len(lines) == COUNTS[dataset]
 
@@ -68,9 +67,8 @@ def test_effects_of_logit_and_probit_are_those_of_statsmodels(link, model):
     assert_allclose(average_derivative(ours, x, 1), derivative.margeff[0], rtol=1e-6)
 
 
+@pytest.mark.data(str(samples.AER_HMDA))
 def test_bands_of_loan_to_value_hold_both_their_ends():
-    if not (SHARED / samples.AER_HMDA).is_file():
-        pytest.skip("shared/data/boston_fed_1990 is not there")
     sample = samples.aer_hmda(SHARED)
     ratio, medium, high = (sample.column(name) for name in ("lvrat", "medium", "high"))
     assert set(medium[np.isin(ratio, [0.80, 0.95])]) == {1.0}

@@ -29,7 +29,7 @@ from tasks.proof.specs import paper_spec
 
 GERMAN = SHARED / EXPERIMENTS["german"].sources[0]
 
-here = pytest.mark.skipif(not GERMAN.is_file(), reason="shared/data/german_credit is not there")
+needs_german = pytest.mark.data(EXPERIMENTS["german"].sources[0])
 
 
 def test_a_table_has_tolerances_for_the_models_that_are_judged():
@@ -182,7 +182,7 @@ def test_what_is_told_beside_is_counted_apart():
     assert "beside" not in summary(lines[:1])
 
 
-@here
+@needs_german
 def test_german_credit_has_integer_codes_and_gender_from_the_personal_status():
     rows, columns = lending.of_spec(paper_spec("german-credit-gender.yaml", {"source.path": str(GERMAN)}))
     people = rows.population
@@ -199,7 +199,7 @@ def test_german_credit_has_integer_codes_and_gender_from_the_personal_status():
     assert (hot.financial == rows.financial).all()
 
 
-@here
+@needs_german
 @pytest.mark.slow
 def test_one_fold_of_german_credit_is_within_tolerance(monkeypatch):
     """Trained as an audit trains, with 9 nets of the 36 of Figure 6: what they do not tell is told to differ."""
@@ -222,7 +222,7 @@ def test_one_fold_of_german_credit_is_within_tolerance(monkeypatch):
     assert drawn <= {drawing.name for drawing in done.drawings}
 
 
-@here
+@needs_german
 @pytest.mark.long
 @pytest.mark.parametrize("dataset", EXPERIMENTS)
 def test_the_quick_form_has_nothing_that_differs(dataset):
@@ -230,7 +230,7 @@ def test_the_quick_form_has_nothing_that_differs(dataset):
     assert [line for line in lines if line.verdict is Verdict.DIFFERS] == []
 
 
-@here
+@needs_german
 @pytest.mark.long
 def test_the_remover_on_all_folds_of_german_credit_is_as_in_the_trial():
     """AUC, F1, SP and CEC of a trial within 0.02, regime B within 3 points."""

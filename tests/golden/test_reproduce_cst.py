@@ -22,9 +22,7 @@ from tasks.proof.specs import paper_spec
 
 SPECS = ("loan", "law-school-race", "law-school-gender", "law-school-intersectional")
 
-here = pytest.mark.skipif(
-    not (SHARED / "golden" / "cst").is_dir(), reason="shared/golden/cst (reference outputs) is not there"
-)
+needs_reference = pytest.mark.data("golden/cst")
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +95,7 @@ def test_coefficients_are_told_against_the_reference_group():
 
 
 @pytest.mark.parametrize("name", SPECS)
-@here
+@needs_reference
 def test_paper_specs_are_audits(name):
     source = EXPERIMENTS["loan" if name == "loan" else "law"].sources[0]
     spec = paper_spec(f"{name}.yaml", {"source.path": str(SHARED / source)})
@@ -122,7 +120,7 @@ def test_a_spec_that_was_not_installed_is_named():
         paper_spec("loans.yaml", {})
 
 
-@here
+@needs_reference
 def test_all_figures(lines):
     verdicts = Counter(line.verdict for line in lines)
     assert verdicts == {Verdict.AGREES: 613, Verdict.OTHERWISE: 3, Verdict.INFORMATION: 18}
@@ -136,7 +134,7 @@ def test_all_figures(lines):
     assert all(line.difference == 0 for line in counts)
 
 
-@here
+@needs_reference
 def test_what_the_paper_prints_otherwise_is_explained(lines):
     said = {line.figure.cell.quantity: line for line in lines if line.verdict is Verdict.OTHERWISE}
     assert set(said) == {"rows", "percent_of_rows", "refused_percent"}
@@ -151,7 +149,7 @@ def words_of(lines, *, every_cell):
     return [" ".join(map(str, row.values())).split() for row in rows]
 
 
-@here
+@needs_reference
 def test_every_cell_names_what_it_is_at(lines):
     said = " ".join(word for row in words_of(lines, every_cell=True) for word in row)
     for what in (
@@ -166,14 +164,14 @@ def test_every_cell_names_what_it_is_at(lines):
         assert what in said, what
 
 
-@here
+@needs_reference
 def test_cells_that_agree_tell_how_far_they_are_apart(lines):
     rows = words_of([line for line in lines if line.figure.source == "Table 2"], every_cell=False)
     (low,) = (row for row in rows if "low" in row)
     assert low == ["Table", "2", "low", "female", "<=", "0.003", "5", "of", "5", "cells", "agree"]
 
 
-@here
+@needs_reference
 def test_intervals_agree_to_a_hundredth(lines):
     tables = [line for line in lines if line.figure.source in ("Table 2", "Table 3")]
     ends = [line for line in tables if line.figure.cell.quantity in ("low", "high")]
@@ -181,14 +179,14 @@ def test_intervals_agree_to_a_hundredth(lines):
     assert all(abs(line.difference) <= 0.01 and line.verdict is Verdict.AGREES for line in ends)
 
 
-@here
+@needs_reference
 def test_complainants_agree_to_the_twelfth_digit(lines):
     shares = [line for line in lines if line.figure.cell.quantity in ("p_c_furthest_apart", "p_t_furthest_apart")]
     assert len(shares) == 2 * 2 * 12
     assert all(line.figure.tolerance == 1e-12 and line.obtained <= 1e-12 for line in shares)
 
 
-@here
+@needs_reference
 def test_multiple_discrimination_is_the_intersection_of_the_single_attributes(loan):
     """Detected alone twice is detected once; a part that detects nobody leaves nobody."""
     twice = obtained.multiple(loan, [loan, loan], "g")
@@ -213,20 +211,20 @@ def off(golden, loan):
     return {(f.cell.quantity, f.cell.at): ours for f, ours in told if not abs(ours - f.value) <= f.tolerance}
 
 
-@here
+@needs_reference
 def test_a_changed_share_is_seen(tmp_path, loan):
     changed = altered(tmp_path, "loan_ST_k30.csv.gz", lambda f: f.assign(p_c=f["p_c"] + 1e-9 * (f["individual"] == 4)))
     assert off(changed, loan) == {("p_c_furthest_apart", ("st", 30.0)): pytest.approx(1e-9)}
 
 
-@here
+@needs_reference
 def test_a_missing_complainant_is_seen(tmp_path, loan):
     found = off(altered(tmp_path, "loan_CSTwi_k15.csv.gz", lambda frame: frame.iloc[1:]), loan)
     assert found["complainants_differing", ("cst_with_centres", 15.0)] == 1
     assert np.isnan(found["p_c_furthest_apart", ("cst_with_centres", 15.0)])
 
 
-@here
+@needs_reference
 def test_a_cent_of_an_imagined_value_is_seen(tmp_path, loan):
     changed = altered(
         tmp_path,
@@ -236,12 +234,13 @@ def test_a_cent_of_an_imagined_value_is_seen(tmp_path, loan):
     assert off(changed, loan) == {("counterfactual_values_differing", ("AccountBalance",)): 1}
 
 
-@here
+@needs_reference
 def test_a_frame_with_fewer_rows_is_seen(tmp_path, loan):
     changed = altered(tmp_path, "loan_factual.csv.gz", lambda frame: frame.iloc[:-2])
     assert off(changed, loan) == {("factual_rows_missing", ()): 2}
 
 
+@needs_reference
 def test_figure_2_shows_what_the_counterfactual_adds(loan):
     """The test group of CST lies around the imagined woman, that of ST around the woman herself."""
     shown = balances.Balances(loan, "AccountBalance", "female")

@@ -12,7 +12,7 @@ from tasks.proof.plain import tables_through
 
 COMPAS = SHARED / EXPERIMENTS["compas"].sources[0]
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not COMPAS.is_file(), reason="shared/data/compas is not there")]
+pytestmark = pytest.mark.data(EXPERIMENTS["compas"].sources[0])
 
 
 @pytest.fixture(scope="module")

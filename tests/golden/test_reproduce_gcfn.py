@@ -27,8 +27,7 @@ from tasks.proof.specs import paper_spec
 COMPAS, STUDENTS = EXPERIMENTS["compas"].sources[0], LAW_SCHOOL.sources[0]
 SMALL = GanSettings(networks=2, epochs=3, hidden=8, device="cpu")
 
-has_compas = pytest.mark.skipif(not (SHARED / COMPAS).is_file(), reason="shared/data/compas is not there")
-has_students = pytest.mark.skipif(not (SHARED / STUDENTS).is_file(), reason="shared/data/law_school is not there")
+needs_compas, needs_students = pytest.mark.data(COMPAS), pytest.mark.data(STUDENTS)
 
 
 def test_of_an_error_less_agrees_and_more_differs():
@@ -219,7 +218,7 @@ def test_small_counts_of_the_differently_treated_are_withheld():
     assert shown((10, 0), of=(20, 3)) == {"s 1": "withheld", "s 2": "withheld"}
 
 
-@has_compas
+@needs_compas
 def test_the_score_by_hand_and_who_is_treated_differently():
     spec = paper_spec("compas-race.yaml", {"source.path": str(SHARED / COMPAS)})
     defendants = people.defendants(spec)
@@ -245,7 +244,7 @@ def test_the_score_by_hand_and_who_is_treated_differently():
     assert 0.8 * 0.4 * 3_175 < shown["Black, priors from"] < 1.1 * 0.4 * 3_175
 
 
-@has_compas
+@needs_compas
 def test_the_four_figures_of_the_score_agree_and_the_papers_have_no_verdict():
     lines = Experiments(networks=1, epochs=1, seeds=1).run("compas", SHARED).lines
     by = {(line.figure.source, line.figure.cell.group): line.verdict for line in lines}
@@ -255,7 +254,7 @@ def test_the_four_figures_of_the_score_agree_and_the_papers_have_no_verdict():
     assert Counter(line.verdict for line in lines)[Verdict.DIFFERS] == 0
 
 
-@has_students
+@needs_students
 def test_students_are_zeros_and_ones():
     spec = paper_spec("law-school-covariates.yaml", {"source.path": str(SHARED / STUDENTS)})
     students = people.students(spec)

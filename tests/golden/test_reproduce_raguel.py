@@ -25,8 +25,7 @@ GERMAN, CLIENTS = (SHARED / PEOPLE[name].sources[0] for name in ("german", "defa
 
 MOMENTS = ("before", "after")
 
-here = pytest.mark.skipif(not GERMAN.is_file(), reason="shared/data/german_credit is not there")
-clients_here = pytest.mark.skipif(not CLIENTS.is_file(), reason="shared/data/default_credit_card is not there")
+needs_german, needs_clients = (pytest.mark.data(PEOPLE[name].sources[0]) for name in ("german", "default-credit"))
 
 
 def test_a_lower_limit_is_one():
@@ -131,7 +130,7 @@ def german():
     return judged(PEOPLE["german"], SHARED)
 
 
-@here
+@needs_german
 def test_people_of_german_credit(german):
     people = german.people
     assert people.values.shape == (1000, 18)
@@ -147,7 +146,7 @@ def test_people_of_german_credit(german):
     assert np.allclose(german.values.std(axis=0), 1)
 
 
-@here
+@needs_german
 def test_lists_hold_whom_they_should(german):
     refused, everybody, bounded = (lists.ranked(german, who) for who in lists.LISTS)
     assert refused.rows.tolist() == np.flatnonzero(~german.favourable).tolist() == bounded.rows.tolist()
@@ -164,7 +163,7 @@ def test_lists_hold_whom_they_should(german):
     assert (bounded.records.target <= german.values.max(axis=0) + 1e-9).all()
 
 
-@here
+@needs_german
 def test_no_list_of_german_credit_ends_lower(german):
     laws = [law for who in lists.LISTS for law in grid.never_lower(lists.ranked(german, who), who)]
     assert len(laws) == 3 * 4 * 8
@@ -172,14 +171,14 @@ def test_no_list_of_german_credit_ends_lower(german):
     assert sum(after > figure.value + 1e-6 for figure, after in laws) > 30
 
 
-@here
+@needs_german
 def test_blocks_made_fair_are_those_that_were_not(german):
     found = dict(grid.unfair_blocks(lists.ranked(german, lists.ALL), "all"))
     before, after = map(int, found[Cell("unfair_blocks", "all", (35.0, 1 / 8))].split(" -> "))
     assert found[Cell("blocks_made_fair", "all", (35.0, 1 / 8))] == before - after > 0
 
 
-@here
+@needs_german
 def test_baselines_are_of_those_still_refused(german):
     refused = lists.ranked(german, lists.UNFAVOURABLE)
     found = dict(baselines.cells(german, refused, frozenset({"thresholds"}), 5))
@@ -195,7 +194,7 @@ def test_baselines_are_of_those_still_refused(german):
     assert found[Cell("ratio", "both", ("demographic parity",))] == ratios.overall(records.cost, records.group)
 
 
-@here
+@needs_german
 def test_german_credit_in_full_differs_nowhere():
     ran = Experiments().run("german", SHARED)
     lines = ran.lines
@@ -210,7 +209,7 @@ def test_german_credit_in_full_differs_nowhere():
     assert all(np.isfinite(curve.y).all() for curve in ran.drawings[0].curves)
 
 
-@here
+@needs_german
 def test_without_baselines_their_rows_stand_there_as_not_run():
     lines = Experiments(baseline=()).run("german", SHARED).lines
     table_5 = [line for line in lines if line.figure.source == "Table 5"]
@@ -220,7 +219,7 @@ def test_without_baselines_their_rows_stand_there_as_not_run():
     assert sum(str(line.obtained).startswith(published.NOT_RUN) for line in table_5) == 16 * 3
 
 
-@here
+@needs_german
 @pytest.mark.slow
 def test_ar_is_the_optimum_of_its_programme_on_fifty_who_were_refused(german):
     space = sources._space(german)
@@ -233,7 +232,7 @@ def test_ar_is_the_optimum_of_its_programme_on_fifty_who_were_refused(german):
         assert found.cost[i] == pytest.approx(wanted, abs=1e-6)
 
 
-@clients_here
+@needs_clients
 def test_some_settings_of_the_credit_card_clients():
     clients = judged(PEOPLE["default-credit"], SHARED)
     assert clients.people.values.shape == (29_623, 10)

@@ -93,11 +93,8 @@ def test_greedy_breaks_ties_by_total_cost_then_by_number():
     assert plain.greedy(same, {7: 1, 8: 0, 9: 2}, 1.0, 3) == [2, 3, 4]
 
 
-@pytest.mark.slow
+@pytest.mark.data(*BENCH.files)
 def test_command_on_few_rows():
-    missing = [file for file in BENCH.files if not (SHARED / file).is_file()]
-    if missing:
-        pytest.skip(f"not in the shared folder: {missing}")
     done = evenhand("bench", "fgce", "--data", str(SHARED), "--rows", "300", "--json")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
@@ -175,11 +172,8 @@ def test_neighbours_are_those_of_scikit_learn():
 
 
 @pytest.mark.long
+@pytest.mark.data(*(experiment.sources[0] for experiment in bench_cst.EXPERIMENTS.values()), bench_cst.TEXAS_FILE)
 def test_cst_command_on_few_rows():
-    grids = [each.sources[0] for each in bench_cst.EXPERIMENTS.values()]
-    missing = [file for file in (*grids, bench_cst.TEXAS_FILE) if not (SHARED / file).is_file()]
-    if missing:
-        pytest.skip(f"not in the shared folder: {missing}")
     done = evenhand("bench", "cst", "--data", str(SHARED), "--rows", "600", "--json")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)

@@ -201,7 +201,7 @@ def test_a_year_without_its_file_names_it(place, lake):
 HMDA = SHARED / "data" / "hmda_lar_2010_2017_labels" / "hmda_lar_2016_raw_rand_lm100.csv"
 
 
-@pytest.mark.skipif(not HMDA.is_file(), reason="the shared HMDA files are not here")
+@pytest.mark.data("data/hmda_lar_2010_2017_labels")
 def test_a_vintage_of_hmda_is_resolved_and_lacks_what_its_time_did_not_know(tmp_path):
     from tasks.ingest.vintages.store import add
 
@@ -226,7 +226,7 @@ def test_a_vintage_of_hmda_is_resolved_and_lacks_what_its_time_did_not_know(tmp_
     assert again.source.paths == of_year.source.paths == (of_year.source.vintage_file,)
 
 
-@pytest.mark.skipif(not HMDA.is_file(), reason="the shared HMDA files are not here")
+@pytest.mark.data("data/hmda_lar_2010_2017_labels")
 def test_a_column_that_hmda_does_not_know_is_misspelt(tmp_path):
     text = (REPOSITORY / "data" / "audits" / "hmda.yaml").read_text()
     path = str(HMDA).replace("2016", "{year}")

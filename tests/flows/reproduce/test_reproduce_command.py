@@ -13,13 +13,7 @@ from flows.cli.proof.reproduce import reproduce as command
 from flows.reproduce.run import papers_taking
 from tasks.pipeline.registry import METHODS
 
-pytestmark = pytest.mark.skipif(
-    not (SHARED / "golden" / "fgce").is_dir(), reason="the shared folder with data and reference outputs is not here"
-)
-
-needs_cst = pytest.mark.skipif(
-    not (SHARED / "golden" / "cst").is_dir(), reason="shared/golden/cst (reference outputs) is not there"
-)
+needs_fgce, needs_cst = pytest.mark.data("golden/fgce", "data/german_credit"), pytest.mark.data("golden/cst")
 
 GOLDEN = Path("golden") / "fgce" / "old_GermanCredit"
 GERMAN = Path("data") / "german_credit" / "german.data.gz"
@@ -34,6 +28,7 @@ def copied(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@needs_fgce
 def test_german_credit_is_reproduced() -> None:
     done = evenhand("reproduce", "fgce", "--data", str(SHARED), "--only", "german")
     assert done.returncode == 0, done.stderr
@@ -48,6 +43,7 @@ def test_german_credit_is_reproduced() -> None:
     assert "figures compared" in done.stderr
 
 
+@needs_fgce
 def test_an_altered_reference_is_named(copied: Path) -> None:
     file = copied / GOLDEN / "coverage_kd.json"
     said = json.loads(file.read_text())
@@ -64,6 +60,7 @@ def test_an_altered_reference_is_named(copied: Path) -> None:
     assert found["counts"]["differs"] == 1
 
 
+@needs_fgce
 @pytest.mark.parametrize("missing", [GERMAN, GOLDEN / "kAUC.json"])
 def test_a_missing_file_is_named(copied: Path, missing: Path) -> None:
     (copied / missing).unlink()

@@ -64,9 +64,8 @@ def test_freeze_dates_follow_their_year() -> None:
     assert all(day == date(year + 3, 12, 31) for year, day in last.items())
 
 
+@pytest.mark.data("data/hmda_schema")
 def test_counts_are_the_published_ones() -> None:
-    if not SHARED.is_dir():
-        pytest.skip("the published counts are in the shared folder, which is not here")
     columns = {"historic": "historic_portal", "first": "first_snapshot", "latest": "cfpb_frontend_count"}
     with (SHARED / "data" / "hmda_schema" / "published_row_counts.csv").open() as file:
         rows = list(csv.DictReader(file))

@@ -72,8 +72,7 @@ FILES = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the data are not here")
+@pytest.mark.data("data")
 @pytest.mark.parametrize("name", FILES)
 def test_files_of_the_bundled_specs(name: str) -> None:
     file, more = FILES[name]

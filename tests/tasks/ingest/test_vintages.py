@@ -71,11 +71,10 @@ def test_a_file_becomes_a_vintage_with_all_its_rows(files: Path, lake: Lake, nam
     assert json.loads((lake.root / made.folder / "schema_report.json").read_text())["rows_in"] == 200
 
 
+@pytest.mark.data("data/hmda_lar_2024_travis_cu", "data/hmda_lar_2010_2017_labels")
 def test_real_files_become_vintages(lake: Lake) -> None:
     """A lender's rows of 2024 from the data browser, and a slice of 2012."""
     data = SHARED / "data"
-    if not data.is_dir():
-        pytest.skip("the real files are in the shared folder, which is not here")
     lender = data / "hmda_lar_2024_travis_cu" / "travis_cu_2024_hmda.csv"
     key = {"dataset": "data-browser", "geography": "549300GAX7IKJUKCJE72", "frozen": date(2025, 6, 1)}
     made = add(lake, lender, year=2024, **key)

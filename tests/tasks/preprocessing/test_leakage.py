@@ -117,7 +117,7 @@ class TestCheck:
         assert table["n"].to_pylist() == [20]
 
 
-@pytest.mark.skipif(not CREDIT_UNION.is_file(), reason="the public file of a credit union of 2024 is not here")
+@pytest.mark.data("data/hmda_lar_2024_travis_cu")
 def test_columns_of_a_real_file_that_follow_the_decision_are_named_and_no_other():
     names = ("loan_amount", "loan_to_value_ratio", "loan_term", "property_value", "income", "debt_to_income_ratio")
     after = ("interest_rate", "rate_spread", "total_loan_costs", "origination_charges")

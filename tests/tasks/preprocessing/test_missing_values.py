@@ -56,7 +56,7 @@ def test_nothing_missing_leaves_one_row_without_an_auc(place):
     assert found["auc"].isna().all()
 
 
-@pytest.mark.skipif(not TEXAS.is_file(), reason="the Texas file of 2022 is not here")
+@pytest.mark.data("data/hmda_2022_tx_50k")
 def test_texas_missingness_tells_the_decision():
     """Approval: DTI missing 0.347, LTV missing 0.356, exempt 0.859; missingness alone has an AUC of 0.60."""
     text = (REPOSITORY / "data/audits/hmda-tx-2022.yaml").read_text(encoding="utf-8")

@@ -7,6 +7,8 @@ import pytest
 from conftest import SHARED, evenhand
 from test_shapes import applications, drafted
 
+pytestmark = pytest.mark.data("data")
+
 FILES = {
     "german.data": "german_credit/german.data.gz",
     "south.csv": "german_credit/south_german.csv.gz",
@@ -18,8 +20,6 @@ FILES = {
 def delivered(name: str, place: Path) -> Path:
     """A file as its publisher gives it, in a folder of the test."""
     source = SHARED / "data" / FILES[name]
-    if not source.is_file():
-        pytest.skip(f"{FILES[name]} is not part of this project, and ../shared/data is not here")
     content = source.read_bytes()
     (place / name).write_bytes(gzip.decompress(content) if source.suffix == ".gz" else content)
     return place / name

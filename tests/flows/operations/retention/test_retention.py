@@ -316,14 +316,13 @@ class TestMinimumAge:
             assert [r["name"] for r in listed["lake"] if r["kind"] == "run"] == ["run0"]
 
 
+@pytest.mark.data("data/hmda_lar_2010_2017_labels")
 def test_older_vintages_go_on_request_unless_a_kept_run_read_them(tmp_path: Path) -> None:
     from datetime import date
 
     from tasks.ingest.vintages.store import add, file_of
 
     labels = SHARED / "data" / "hmda_lar_2010_2017_labels" / "hmda_lar_2010_raw_rand_lm100.csv"
-    if not labels.is_file():
-        pytest.skip("the shared folder with the real files is not here")
     lake = Lake(tmp_path / "lake")
     lines = labels.read_text().splitlines(keepends=True)
     held = []

@@ -57,7 +57,7 @@ def numbers(target):
     )
 
 
-@pytest.mark.skipif(not LABELS.is_dir(), reason="shared/data/hmda_lar_2010_2017_labels is not there")
+@pytest.mark.data("data/hmda_lar_2010_2017_labels")
 @pytest.mark.parametrize("year", range(2010, 2018))
 def test_the_old_years(year, tmp_path):
     file = LABELS / f"hmda_lar_{year}_raw_rand_lm100.csv"
@@ -74,7 +74,7 @@ def test_the_old_years(year, tmp_path):
     assert rows["income_usd"].isna().sum() == rows["blank"].fillna("").str.contains("income_usd").sum()
 
 
-@pytest.mark.skipif(not TRAVIS.is_file(), reason="shared/data/hmda_lar_2024_travis_cu is not there")
+@pytest.mark.data("data/hmda_lar_2024_travis_cu")
 def test_a_year_of_a_lender(tmp_path):
     told = convert(recognise(TRAVIS, tmp_path), tmp_path)
     assert (told.rows_in, told.rows, told.refused, told.years) == (1442, 1442, {}, {2024: 1442})
@@ -87,7 +87,7 @@ def test_a_year_of_a_lender(tmp_path):
     assert (rows["lien_status"] == "2").sum() == 1132
 
 
-@pytest.mark.skipif(not TEXAS.is_file(), reason="shared/data/hmda_2022_tx_50k is not there")
+@pytest.mark.data("data/hmda_2022_tx_50k")
 def test_a_state_that_came_with_eleven_columns(tmp_path):
     told = convert(recognise(TEXAS, tmp_path), tmp_path)
     assert (told.rows_in, told.rows, told.refused, told.years) == (50_000, 50_000, {}, {})

@@ -119,7 +119,7 @@ def test_a_blank_race_of_the_co_applicant_is_free_text_from_2018_only(modern, ex
     assert sql(race(modern), cells) == expected
 
 
-@pytest.mark.skipif(not TRAVIS.is_file(), reason="shared/data/hmda_lar_2024_travis_cu is not there")
+@pytest.mark.data("data/hmda_lar_2024_travis_cu")
 def test_all_rows_that_carry_derived_columns_agree():
     columns = {
         f"{who}_{what}_{i}_raw": f"{who.replace('_', '-')}_{what}-{i}"

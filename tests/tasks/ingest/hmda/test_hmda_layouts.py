@@ -33,7 +33,7 @@ def put(path: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.skipif(not SCHEMA.exists(), reason="needs hmda_schema of the shared folder")
+@pytest.mark.data("data/hmda_schema")
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_columns_are_those_that_were_published(name: str) -> None:
     with SCHEMA.open() as file:
@@ -41,7 +41,7 @@ def test_columns_are_those_that_were_published(name: str) -> None:
     assert BY_NAME[name].columns == tuple(normalised(row["column"]) for row in rows)
 
 
-@pytest.mark.skipif(not SCHEMA.exists(), reason="needs hmda_schema of the shared folder")
+@pytest.mark.data("data/hmda_schema")
 def test_fixed_widths_are_those_of_the_archives() -> None:
     with SCHEMA.open() as file:
         rows = [row for row in csv.DictReader(file) if row["layout"] == "fixed_width_2004_2013_38"]

@@ -129,7 +129,7 @@ def test_numbers_give_back_the_same_number(tmp_path_factory: pytest.TempPathFact
     assert [float(text) for text in raw.table["ltv_ratio"].to_pylist()] == [float(text) for text in texts]
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="needs the HMDA files of the shared folder")
+@pytest.mark.data("data/hmda_lar_2010_2017_labels", "data/hmda_lar_2024_travis_cu", "data/hmda_2022_tx_50k")
 @pytest.mark.parametrize("year", range(2010, 2018))
 def test_the_real_files_of_2010_to_2017_balance(year: int) -> None:
     path = DATA / "hmda_lar_2010_2017_labels" / f"hmda_lar_{year}_raw_rand_lm100.csv"
@@ -141,7 +141,7 @@ def test_the_real_files_of_2010_to_2017_balance(year: int) -> None:
     assert reasons(produced) == {("decision_not_audited", "action_taken"): 100 - decided}
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="needs the HMDA files of the shared folder")
+@pytest.mark.data("data/hmda_lar_2010_2017_labels", "data/hmda_lar_2024_travis_cu", "data/hmda_2022_tx_50k")
 def test_the_real_file_of_2024_balances() -> None:
     produced = ingested(DATA / "hmda_lar_2024_travis_cu" / "travis_cu_2024_hmda.csv", 2024)
     assert produced.rows_in == 1442 == produced.tables[APPLICATIONS.name].num_rows + produced.refusals.num_rows
@@ -150,7 +150,7 @@ def test_the_real_file_of_2024_balances() -> None:
     assert (members == "male").sum() == (frame["derived_sex"] == "Male").sum()
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="needs the HMDA files of the shared folder")
+@pytest.mark.data("data/hmda_lar_2010_2017_labels", "data/hmda_lar_2024_travis_cu", "data/hmda_2022_tx_50k")
 def test_the_real_texas_file_gives_its_own_column_beside_the_canonical_ones() -> None:
     path = DATA / "hmda_2022_tx_50k" / "hmda_tx_2022_sample.csv.gz"
     raw = hmda.read(source(path), ["approved", "ltv_ratio", "income_usd", "applicant_race_1"])
@@ -163,7 +163,7 @@ def test_the_real_texas_file_gives_its_own_column_beside_the_canonical_ones() ->
     pd.testing.assert_series_equal(incomes, expected, check_names=False)
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="needs the HMDA files of the shared folder")
+@pytest.mark.data("data/hmda_lar_2010_2017_labels", "data/hmda_lar_2024_travis_cu", "data/hmda_2022_tx_50k")
 def test_the_real_texas_file_is_ingested_by_its_own_decision() -> None:
     race = "[{name: race, columns: [applicant_race_1], groups: {White: [5], Black: [3]}, reference: White}]"
     produced = ingested(

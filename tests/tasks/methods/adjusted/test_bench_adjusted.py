@@ -65,9 +65,8 @@ def test_the_applications_of_texas_are_named_where_they_are_missing(tmp_path):
 
 
 @pytest.mark.long
+@pytest.mark.data(str(bench.TEXAS_FILE))
 def test_the_whole_ladder_of_texas_is_timed():
-    if not (SHARED / bench.TEXAS_FILE).is_file():
-        pytest.skip("the applications of Texas are not there")
     said = work.texas(str(SHARED))
     assert said["rows"] == 50_000
     assert set(said["effects"]) == {"race", "sex"}

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from conftest import SHARED, evenhand
+from conftest import evenhand
 
 from tasks.counterfactuals.algorithm.nearest.matching import Matching
 from tasks.ingest.synthetic.algorithm.consistent_lending import SyntheticLending
@@ -106,7 +106,5 @@ def test_targets_are_held_against_what_was_measured(monkeypatch, tmp_path):
 def test_what_is_missing_is_named(tmp_path):
     gone = evenhand("bench", "cec", "--data", str(tmp_path))
     assert (gone.returncode, "hmda_tx_2022_sample.csv.gz in it" in gone.stderr) == (5, True)
-    if not (SHARED / bench_cec.TEXAS_FILE).is_file():
-        pytest.skip("the Texas file is not in the shared folder")
     unsaid = evenhand("bench", "cec")
     assert (unsaid.returncode, "bench cec needs --data" in unsaid.stderr) == (2, True)

@@ -188,10 +188,7 @@ def test_refuses_other_columns_and_no_neighbours():
 
 def frame(name: str, numbers: list[str], nominal: list[str]) -> tuple[pd.DataFrame, Columns]:
     """A golden frame, and the attributes that the authors' distance looks at."""
-    path = GOLDEN / f"{name}.csv.gz"
-    if not path.exists():
-        pytest.skip("the golden files of CST are not here")
-    table = pd.read_csv(path)
+    table = pd.read_csv(GOLDEN / f"{name}.csv.gz")
     codes = [table[column].astype("category").cat.codes for column in nominal]
     values = np.column_stack([*codes, *(table[column] for column in numbers)]).astype(float)
     kinds = (Kind.NOMINAL,) * len(nominal) + (Kind.CONTINUOUS,) * len(numbers)
@@ -199,6 +196,7 @@ def frame(name: str, numbers: list[str], nominal: list[str]) -> tuple[pd.DataFra
     return table, Columns(names, kinds, categories, values)
 
 
+@pytest.mark.data("golden/cst")
 @pytest.mark.parametrize(
     ("name", "numbers", "nominal", "others", "atol"),
     [

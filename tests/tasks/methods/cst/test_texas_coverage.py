@@ -8,8 +8,7 @@ from tasks.methods.cst.bench.coverage import texas
 from tasks.proof.specs import TEXAS_FILE
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not (SHARED / TEXAS_FILE).is_file(), reason="the file is not part of this project")
+@pytest.mark.data(str(TEXAS_FILE))
 @pytest.mark.long
 def test_samples_of_texas_cover_the_effect_and_the_share():
     """Groups together within 93 to 97 %; one group within three errors of a simulation of 200 draws."""

@@ -149,7 +149,7 @@ def test_a_group_that_is_no_stratum_is_named():
         list(connectivity.aggregates(found, distinct, np.array([0, 1], np.int32), 2, (0.2,)))
 
 
-@pytest.mark.skipif(not GOLDEN.is_dir(), reason="shared/golden/fgce (reference outputs) is not there")
+@pytest.mark.data("golden/fgce")
 def test_german_credit_is_connected_as_the_authors_found_it():
     """Strict epsilon 2.9 and the constraints that the authors' code enforces."""
     matrix, printed = np.load(GOLDEN / "matrix.npz")["X"], json.loads((GOLDEN / "fingerprint.json").read_text())

@@ -13,8 +13,6 @@ from tasks.methods.raguel.bench.bench import EVERYBODY
 from tasks.methods.raguel.reproduction import lists
 from tasks.methods.raguel.reproduction.experiments import PEOPLE, judged
 
-WHERE = {name: SHARED / PEOPLE[name].sources[0] for name in PEOPLE}
-
 
 @pytest.fixture(scope="module")
 def people():
@@ -88,7 +86,7 @@ def test_targets_are_held_against_what_was_measured(monkeypatch, tmp_path):
     assert growth["ratio"] == pytest.approx(np.log(255) / np.log(100))
 
 
-@pytest.mark.skipif(not WHERE["default-credit"].is_file(), reason="shared/data/default_credit_card is not there")
+@pytest.mark.data(PEOPLE["default-credit"].sources[0])
 def test_everybody_is_timed():
     found = judged(PEOPLE["default-credit"], SHARED, **EVERYBODY)
     assert len(lists.ranked(found, lists.ALL).rows) == 30_000

@@ -335,9 +335,7 @@ def table(lake: Lake, done: list[Partition], name: str) -> pd.DataFrame:
     return pd.concat([lake.read(a).to_pandas() for p in done for a in p.tables if a.table == name])
 
 
-@pytest.mark.skipif(
-    not (SHARED / "data" / "german_credit").is_dir(), reason="German Credit is not in the shared folder"
-)
+@pytest.mark.data("data/german_credit")
 def test_german_credit_from_its_file_to_its_findings(tmp_path: Path) -> None:
     source = SHARED / "data" / "german_credit" / "german.data.gz"
     file = tmp_path / "german.data"
