@@ -3,10 +3,11 @@
 It reads the joined page and nothing else: no file, no network. Equal pages give equal bytes.
 """
 
+import os
 import re
 import zlib
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Literal
 
 from schemas.errors import InfrastructureError
@@ -18,6 +19,7 @@ LACKING = (
     "pip install 'evenhand[pdf]', and see https://doc.courtbouillon.org/weasyprint for Pango"
 )
 MOST_SHEETS = 12
+_EPOCH = "SOURCE_DATE_EPOCH"
 _SHEET = re.compile(rb"/Type\s*/Page\b")
 _STREAM = re.compile(rb"stream\r?\n(.*?)endstream", re.DOTALL)
 _FIRST = """.long tr:nth-child(n+13) {{ display: none; }}
@@ -48,13 +50,26 @@ def pdf(files: Mapping[str, bytes], paper: Paper = "a4") -> bytes:
         raise InfrastructureError(LACKING) from error
     refusing = URLFetcher(allowed_protocols=())  # whatever a page names, a local file too
     page = HTML(string=single(files).decode(), url_fetcher=refusing)
-    made = b""
+    content = b""
     for more in SHORTER:
         sheet = CSS(string=f"@page {{ size: {paper}; }}\n{more}", url_fetcher=refusing)
-        made = page.write_pdf(stylesheets=[sheet], pdf_variant="pdf/ua-1")
-        if sheets_of(made) <= MOST_SHEETS:
+        with _fixed_font_time():
+            content = page.write_pdf(stylesheets=[sheet], pdf_variant="pdf/ua-1")
+        if sheets_of(content) <= MOST_SHEETS:
             break
-    return made
+    return content
+
+
+@contextmanager
+def _fixed_font_time() -> Iterator[None]:
+    """Fixes the time that fontTools writes into embedded fonts where HarfBuzz's subsetter is not installed."""
+    before = os.environ.get(_EPOCH)
+    os.environ[_EPOCH] = before or "0"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_EPOCH]
 
 
 def sheets_of(content: bytes) -> int:

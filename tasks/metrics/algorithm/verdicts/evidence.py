@@ -233,7 +233,7 @@ class Ended:
     def _half(self, upper: bool) -> float:
         end = self.high if upper else self.low
         width = abs(self._at(end) - self._at(self.value)) / self._z
-        return max(width, np.finfo(float).tiny)
+        return float(max(width, np.finfo(float).tiny))  # a quotient too large is inf, which has a probability
 
     def _at(self, value: float) -> float:
         return math.log(max(value, np.finfo(float).tiny)) if self.logarithmic else value

@@ -323,9 +323,9 @@ def test_an_audit_keeps_its_declarations_and_its_measures_are_known(kept: Path, 
         if step.name != "report":
             done.append(step.stage.run(lake, inputs(step, done), step.settings, step.modules))
     measures = table(lake, done, "measures").query("method == 'raguel'")
-    (cost,) = measures.query("measure == 'recourse_cost' and parameters == '{}' and group == 'Black'")[
-        measures["decision_maker"] == "model"
-    ].itertuples()
+    (cost,) = measures.query(
+        "measure == 'recourse_cost' and parameters == '{}' and group == 'Black' and decision_maker == 'model'"
+    ).itertuples()
     assert cost.low < cost.value < cost.high
     assert not measures.query("measure == 'recourse_cost_difference'").empty
     assert lake.read(next(a for p in done for a in p.tables if a.table == "reranked")).num_rows
