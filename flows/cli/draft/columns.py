@@ -25,6 +25,8 @@ _ORDERED_UP_TO = 15
 """Up to this many distinct numbers a column reads as categories when it is a code, and is offered as nominal."""
 _CATEGORIES = 50
 _MOST_MISSING = 0.5
+_CAUSES = 3
+"""Missing features that are named as the cause of rows left out."""
 _UNIQUE, _TELLS, _DATES = 0.9, 0.9, 0.95
 _DATE = r"(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4})(?:[ T]\d{1,2}:\d{2}.*)?"
 _RESERVED = {column.name for each in (APPLICATIONS, COUNTERFACTUALS) for column in each.columns}
@@ -74,6 +76,20 @@ def complete(table: Table, decision: str, sides: Sides, kept: Collection[Entry])
     decided = table.frame[decision].isin([*sides.favourable, *sides.unfavourable])
     absent = pd.concat([table.absent(e.name) for e in kept if not e.excluded] or [~decided], axis=1).any(axis=1)
     return int((decided & ~absent).sum()), int(decided.sum())
+
+
+def incomplete_groups(
+    table: Table, decision: str, sides: Sides, features: Collection[Entry], attribute: str
+) -> Iterator[str]:
+    """Sentences on the groups of an attribute that lose half of their decided rows or more to missing features."""
+    decided = table.frame[decision].isin([*sides.favourable, *sides.unfavourable]) & ~table.absent(attribute)
+    absent = pd.DataFrame({e.name: table.absent(e.name) for e in features if not e.excluded}, index=decided.index)
+    for group, rows in absent[decided].groupby(table.frame[attribute][decided]):
+        used = int((~rows.any(axis=1)).sum())
+        if 2 * used <= len(rows):
+            shares = rows.mean().sort_values(ascending=False)
+            causes = ", ".join(str(name) for name in shares.index[shares > 0][:_CAUSES])
+            yield f"of {group} applicants {used:,} of {len(rows):,} have every feature (missing: {causes})"
 
 
 def _entry(table: Table, name: str, split: Split) -> Entry:

@@ -24,6 +24,10 @@ def init(
     favourable: Annotated[
         list[str] | None, typer.Option(metavar="VALUE", help="Value that favours the applicant; may be given again.")
     ] = None,
+    unfavourable: Annotated[
+        list[str] | None,
+        typer.Option(metavar="VALUE", help="Value that is a denial, if no plain word of one; may be given again."),
+    ] = None,
     protected: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Column of a protected attribute; may be given again.")
     ] = None,
@@ -45,7 +49,14 @@ def init(
         raise SpecError("init: no table given; expected FILE, such as evenhand init loans.csv, or --check SPEC")
     from flows.cli.draft.questions import Given, at_terminal
 
-    given = Given(decision, tuple(favourable or ()), tuple(protected or ()), tuple(reference or ()), at_terminal())
+    given = Given(
+        decision=decision,
+        favourable=tuple(favourable or ()),
+        unfavourable=tuple(unfavourable or ()),
+        protected=tuple(protected or ()),
+        reference=tuple(reference or ()),
+        asks=at_terminal(),
+    )
     text = draft(file, given, output)
     if output is None:
         sys.stdout.write(text)
@@ -80,7 +91,10 @@ def draft(file: Path, given: "Given", output: Path | None = None) -> str:
         notes.append(f"a bundled spec fits this table ({table.example.title}): {table.example.command(file)}")
     for note in notes:
         errors.print(note, markup=False)
-    return text(table, answered(table, given), output)
+    answers = answered(table, given)
+    for note in answers.notes(table):
+        errors.print(note, markup=False)
+    return text(table, answers, output)
 
 
 def _write(output: Path, text: str) -> None:

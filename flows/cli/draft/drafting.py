@@ -33,18 +33,40 @@ _COMPLETE: Final = 0.9
 
 @dataclass(frozen=True)
 class Answers:
-    """What was given or answered, and what is guessed beside it."""
+    """The decision, its sides and the protected attributes, given by the user or guessed."""
 
     decision: Candidate
     sides: Sides
     attributes: Sequence[Attribute]
+
+    def notes(self, table: Table) -> Iterator[str]:
+        """What a user should read before the audit: joined spellings, values that are no decision, rows left out."""
+        for values in self.sides.spellings():
+            yield f"{self.decision.column}: {_listed(values)} are spellings of one value"
+        if self.sides.why_denials:
+            yield f"{self.decision.column}: {self.sides.why_denials}"
+        entries = self.entries(table)
+        if all(entry.excluded for entry in entries):
+            yield "no column is left as a feature: an audit compares approval rates alone"
+        yield from self.incomplete_groups(table, entries)
+
+    def entries(self, table: Table) -> list[Entry]:
+        """An entry for every column but the decision."""
+        name = self.decision.column
+        names = [attribute.column for attribute in self.attributes]
+        return columns.entries(table, name, self.sides, names, columns.row_id(table, name))
+
+    def incomplete_groups(self, table: Table, entries: Sequence[Entry]) -> Iterator[str]:
+        """The groups that lose half of their rows or more because features are missing."""
+        for attribute in self.attributes:
+            yield from columns.incomplete_groups(table, self.decision.column, self.sides, entries, attribute.column)
 
 
 def text(table: Table, answers: Answers, spec: Path | None = None) -> str:
     """The spec of a table as YAML; ``spec`` is the file that it will lie in."""
     name, sides = answers.decision.column, answers.sides
     row_id = columns.row_id(table, name)
-    entries = columns.entries(table, name, sides, [each.column for each in answers.attributes], row_id)
+    entries = answers.entries(table)
     year = columns.year(table)
     used, rows = columns.complete(table, name, sides, entries)
     after = list(columns.left_out(entries))
@@ -67,9 +89,12 @@ def text(table: Table, answers: Answers, spec: Path | None = None) -> str:
         "decision": _quoted(name),
         "favourable": _listed(sides.favourable),
         "unfavourable": _listed(sides.unfavourable),
+        "spellings": [_line(_listed(values)) for values in sides.spellings()],
         "sides_check": _check(sides.why),
+        "denials_check": _check(sides.why_denials),
         "protected": [{"text": _attribute(each), "check": _check(each.why)} for each in answers.attributes],
-        "missing_check": "" if used >= _COMPLETE * rows else _check(_incomplete(used, rows)),
+        "missing_check": _check(_incomplete(used, rows, list(answers.incomplete_groups(table, entries)))),
+        "no_feature": all(entry.excluded for entry in entries),
         "limits": LIMITS,
         "after": f"; {len(after)} are left out as known after the decision" if after else "",
         "after_names": textwrap.wrap(_line(", ".join(after)), 110),
@@ -126,8 +151,11 @@ def _year_check(year: tuple[int, bool] | None) -> str:
     return "" if year[1] else _check("the year of most rows; keep its rows alone, or leave it")
 
 
-def _incomplete(used: int, rows: int) -> str:
-    return f"{used:,} of {rows:,} rows have every feature, the others are left out; fewer features leave out fewer rows"
+def _incomplete(used: int, rows: int, groups: Sequence[str]) -> str:
+    if used >= _COMPLETE * rows and not groups:
+        return ""
+    left_out = f"{used:,} of {rows:,} rows have every feature, the others are left out"
+    return "; ".join([left_out, *groups, "fewer features leave out fewer rows"])
 
 
 def _check(why: str) -> str:

@@ -24,6 +24,7 @@ class Given:
 
     decision: str | None = None
     favourable: tuple[str, ...] = ()
+    unfavourable: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
     reference: tuple[str, ...] = ()
     asks: bool = False
@@ -70,8 +71,10 @@ def _decision(table: Table, given: Given) -> Candidate:
 
 
 def _sides(table: Table, decision: Candidate, given: Given) -> Sides:
+    if given.unfavourable and not given.favourable:
+        raise SpecError("--unfavourable: which value favours the applicant? Give it, too: --favourable VALUE")
     if given.favourable:
-        return given_sides(decision, given.favourable)
+        return given_sides(decision, given.favourable, given.unfavourable)
     guess = guessed_sides(decision)
     if guess is not None:
         return guess

@@ -31,7 +31,18 @@ AGAINST: Final = (
 """Words of a flag of the unfavourable outcome."""
 FOR: Final = ("approve", "approved", "approval", "accepted", "granted", "admitted", "hired", "repaid", "paid", "good")
 GOOD: Final = ("approved", "approve", "accepted", "accept", "granted", "good", "paid", "fully paid", "originated")
-BAD: Final = ("denied", "deny", "rejected", "reject", "refused", "declined", "bad", "default", "charged off")
+BAD: Final = (
+    *("denied", "deny", "denial", "rejected", "reject", "refused", "refuse", "declined", "decline", "turned down"),
+    *("not approved", "unapproved", "not accepted", "not granted", "bad", "default", "defaulted", "charged off"),
+)
+"""Plain words of a decision for and against the applicant; one of many words is one by the verbs below."""
+_DENIES: Final = re.compile(r"\b(denied|rejected|refused|declined|turned down)\b")
+_NO_DECISION: Final = re.compile(
+    r"\b(withdr[ae]wn?|withdrawal|cancel+ed|cancel+ation|incomplete(?:ness)?|purchased|pending|open|expired|abandoned|"
+    r"counter[ -]?offer(?:ed)?|in (?:process|progress|review)|under review|submitted|received|suspended|duplicate|test|"
+    r"approved but|preapproval|by applicant|by borrower)\b"
+)
+"""What ends an application, or keeps it open, without a decision of the lender."""
 YES, NO = ("1", "yes", "true", "y", "t"), ("0", "no", "false", "n", "f")
 
 _PROTECTED: Final = {
@@ -90,6 +101,23 @@ _NOBODY: Final = re.compile(
 """Values of a protected attribute that are no group of people."""
 _REST: Final = ("other", "others", "other race")
 """Groups of people that others can hardly be compared with."""
+
+
+def folded(value: str) -> str:
+    """A value without what spellings differ by: case, blanks, a final dot, and the decimals of a whole number."""
+    text = " ".join(value.casefold().split()).rstrip(".").rstrip()
+    return re.sub(r"^(-?\d+)\.0+$", r"\1", text)
+
+
+def is_no_decision(value: str) -> bool:
+    """Whether a value says that the lender did not decide: withdrawn, incomplete, purchased and the like."""
+    return _NO_DECISION.search(folded(value)) is not None
+
+
+def is_denial(value: str) -> bool:
+    """Whether a value is a plain word of denial."""
+    text = folded(value)
+    return text in BAD or (_DENIES.search(text) is not None and not is_no_decision(value))
 
 
 def words(name: str) -> list[str]:
