@@ -24,7 +24,7 @@ from tasks.metrics.algorithm.verdicts.evidence import Evidence
 from tasks.metrics.algorithm.verdicts.judgement import Case
 from tasks.metrics.tallied import Tallied, of_families, refitted
 from tasks.metrics.theories import Gathered
-from tasks.pipeline.registry import covering, of_other_groups
+from tasks.pipeline.registry import asked_for, covering, inapplicable, of_other_groups
 from tasks.pipeline.stage import Produced, stage
 
 
@@ -41,14 +41,18 @@ class MeasureSettings(StageSettings):
     seed: int
     verdicts: Verdicts
     running: tuple[str, ...]
-    """Methods of the audit."""
+    """Methods that run."""
+    inapplicable: dict[str, str]
+    """Methods that the spec asks for and that cannot run, each with the reason."""
     model_is_fitted: bool
     """Whether the model was fitted to the rows of this audit, and is no rule or file."""
 
 
 def settings_of(spec: AuditSpec) -> MeasureSettings:
     """The stage's settings."""
-    return MeasureSettings.of(spec, running=spec.methods.running(), model_is_fitted=not spec.model.is_given)
+    running = tuple(method.name for method in asked_for(spec))
+    own = {"running": running, "inapplicable": inapplicable(spec), "model_is_fitted": not spec.model.is_given}
+    return MeasureSettings.of(spec, **own)
 
 
 @stage(
@@ -77,6 +81,7 @@ def measure(
         read.given,
         settings.protected,
         settings.running,
+        settings.inapplicable,
         settings.verdicts,
         refitted(model_refits),
         model_is_fitted=settings.model_is_fitted,

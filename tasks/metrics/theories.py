@@ -45,7 +45,9 @@ class Gathered:
     """(method, measure, decision maker, protected attribute, group) -> the aggregate without parameters."""
     protected: tuple[Protected, ...]
     running: tuple[str, ...]
-    """Methods of the audit."""
+    """Methods that run."""
+    inapplicable: Mapping[str, str]
+    """Methods that the spec asks for and that cannot run, each with the reason."""
     verdicts: Verdicts
     refitted: Mapping[tuple[str, str], Floats] = field(default_factory=dict)
     """(protected attribute, group) -> ``(refits,)`` approval rates of the model fitted anew to resamples of rows."""
@@ -59,6 +61,7 @@ class Gathered:
         given: Sequence[Given],
         protected: tuple[Protected, ...],
         running: tuple[str, ...],
+        inapplicable: Mapping[str, str],
         verdicts: Verdicts,
         refitted: Mapping[tuple[str, str], Floats],
         *,
@@ -70,7 +73,7 @@ class Gathered:
             for g in given
             if unsampled(g.family.parameters) == "{}" and g.family.subgroup == 0
         }
-        return cls(_counts(statistics, protected), own, protected, running, verdicts, refitted, model_is_fitted)
+        return cls(_counts(statistics, protected), own, protected, running, inapplicable, verdicts, refitted, model_is_fitted)
 
     def cases(self) -> Iterator[Case]:
         """Every row of a judged group, by theory in the order of ``Theory``."""
@@ -105,7 +108,8 @@ class Gathered:
         primary = [(name, each) for name, m in METHODS.items() for each in m.judged if each.theory is theory]
         names = [name for name, each in primary if each.role == "primary"]
         if names and not set(names) & set(self.running):
-            return f"the method {names[0]} is off"
+            reasons = [self.inapplicable[name] for name in names if name in self.inapplicable]
+            return reasons[0] if reasons else f"the method {names[0]} is off"
         if theory is not Theory.DIRECT:
             return "nothing was measured"
         return NOT_DIRECT if self.model_is_fitted else NOT_TAKEN

@@ -61,7 +61,12 @@ def settings_of(spec: AuditSpec) -> ScoreSettings:
     """
     given = spec.model.file
     sha256 = None if given is None else sha256_of(_located(given.path))
-    return ScoreSettings.of(spec, model_sha256=sha256, protected=spec.protected if spec.model.is_given else ())
+    return ScoreSettings.of(
+        spec,
+        model=spec.audited_model,
+        model_sha256=sha256,
+        protected=spec.protected if spec.model.is_given else (),
+    )
 
 
 @stage(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from schemas.audit.spec import AuditSpec
+from schemas.audit.spec import NO_FEATURE, AuditSpec
 from schemas.blocks import CROSS, NO_BLOCK
 from schemas.errors import SpecError
 from schemas.terms import DecisionMaker
@@ -28,6 +28,14 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
     yield whole(
         Form(EFFECT, {"rung": rungs, "estimator": asked.estimators, "over": ("own", "all", "overlap")}, -1.0, 1.0)
     )
+
+
+def lacks(spec: AuditSpec) -> str:
+    """Why the ladder compares nobody: no column to adjust for, and no given model that decides by the group."""
+    asked = spec.methods.of(AdjustedSettings)
+    if asked is None or blocks.blocks_of(spec, asked) or any(form.measure == EXCHANGED for form in measures(spec)):
+        return ""
+    return "no column is a control" if spec.kept() else NO_FEATURE
 
 
 def faults(spec: AuditSpec) -> Iterator[SpecError]:
