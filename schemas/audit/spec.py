@@ -22,7 +22,6 @@ from schemas.errors import SpecError, nearest, raise_together
 from schemas.terms import Kind
 from schemas.vintages import Year
 
-
 NO_FEATURE: Final = "the spec has no feature"
 """Why a method, a model or a comparison does not run on a spec whose columns are all excluded."""
 

@@ -8,6 +8,7 @@ import math
 from typing import ClassVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from schemas.audit.limits import Bootstrap, Threshold, Verdicts
 from schemas.audit.partition import Growth
@@ -81,10 +82,11 @@ def measure(
         read.given,
         settings.protected,
         settings.running,
-        settings.inapplicable,
         settings.verdicts,
         refitted(model_refits),
         model_is_fitted=settings.model_is_fitted,
+        inapplicable=settings.inapplicable,
+        lost=_lost(decisions, memberships),
     )
     by_refits = of_families(gathered.refitted)
     found = algorithm.summarise(read.statistics, read.drawn, plan, read.given, by_refits)
@@ -136,6 +138,17 @@ def _everyone(decisions: pa.Table, memberships: pa.Table, refused: pa.Table) -> 
     known = (table.select(whose).drop_null().group_by(whose).aggregate([]) for table in (memberships, refused))
     groups = {tuple(row.values()) for table in known for row in table.to_pylist()}
     return {(maker, *pair) for maker in decisions["decision_maker"].unique().to_pylist() for pair in groups}
+
+
+def _lost(decisions: pa.Table, memberships: pa.Table) -> set[tuple[str, str]]:
+    """Protected attribute and group of applications none of which is complete, so that the table has no decision."""
+    whose = ["protected_attribute", "group"]
+    complete = memberships.filter(pc.is_in(memberships["row_id"], decisions["row_id"].combine_chunks()))
+    there, left = (
+        {tuple(row.values()) for row in table.select(whose).group_by(whose).aggregate([]).to_pylist()}
+        for table in (memberships, complete)
+    )
+    return there - left
 
 
 def _limit(t: Threshold) -> thresholds.Threshold:

@@ -5,7 +5,7 @@ Scope: gathering. States: ``tasks.metrics.algorithm.verdicts``.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -46,13 +46,15 @@ class Gathered:
     protected: tuple[Protected, ...]
     running: tuple[str, ...]
     """Methods that run."""
-    inapplicable: Mapping[str, str]
-    """Methods that the spec asks for and that cannot run, each with the reason."""
     verdicts: Verdicts
     refitted: Mapping[tuple[str, str], Floats] = field(default_factory=dict)
     """(protected attribute, group) -> ``(refits,)`` approval rates of the model fitted anew to resamples of rows."""
     model_is_fitted: bool = True
     """Whether the model, if there is one, was fitted to the rows of this audit."""
+    inapplicable: Mapping[str, str] = field(default_factory=dict)
+    """Methods that the spec asks for and that cannot run, each with the reason."""
+    lost: Collection[tuple[str, str]] = ()
+    """(protected attribute, group) of applications none of which has every feature."""
 
     @classmethod
     def of(
@@ -61,11 +63,12 @@ class Gathered:
         given: Sequence[Given],
         protected: tuple[Protected, ...],
         running: tuple[str, ...],
-        inapplicable: Mapping[str, str],
         verdicts: Verdicts,
         refitted: Mapping[tuple[str, str], Floats],
         *,
         model_is_fitted: bool = True,
+        inapplicable: Mapping[str, str] | None = None,
+        lost: Collection[tuple[str, str]] = (),
     ) -> "Gathered":
         """From what is measured, before anything is rounded or withheld."""
         own = {
@@ -73,7 +76,8 @@ class Gathered:
             for g in given
             if unsampled(g.family.parameters) == "{}" and g.family.subgroup == 0
         }
-        return cls(_counts(statistics, protected), own, protected, running, inapplicable, verdicts, refitted, model_is_fitted)
+        counts, cannot = _counts(statistics, protected), inapplicable or {}
+        return cls(counts, own, protected, running, verdicts, refitted, model_is_fitted, cannot, lost)
 
     def cases(self) -> Iterator[Case]:
         """Every row of a judged group, by theory in the order of ``Theory``."""
@@ -191,7 +195,13 @@ class Gathered:
         made = self._case(name, judged, maker, attribute, group)
         given = self.given.get((name, judged.measure, maker, attribute.name, group))
         if given is None:
-            return replace(made, problem="not measured: the method has nothing to say of this group")
+            lost = next((each for each in (attribute.reference, group) if (attribute.name, each) in self.lost), None)
+            why = (
+                f"every application of {lost} lacks a feature"
+                if lost
+                else "the method has nothing to say of this group"
+            )
+            return replace(made, problem=f"not measured: {why}")
         if not math.isfinite(given.value):
             return replace(made, problem=f"not measured: {given.note or 'undefined'}")
         made = replace(made, value=given.value)

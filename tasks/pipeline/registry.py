@@ -96,14 +96,16 @@ def mitigations() -> dict[str, str]:
 def not_asked(spec: AuditSpec) -> list[str]:
     """A sentence that names the methods that an audit does not run, each with its reason; none where all run."""
     off = [method for name, method in METHODS.items() if name not in spec.methods.running()]
-    reasons = inapplicable(spec)
+    cannot: dict[str, list[str]] = {}
+    for name, reason in inapplicable(spec).items():
+        cannot.setdefault(reason, []).append(name)
     whole = spec.by is not None and spec.source.part is None
     parts = [each.name for each in off if whole and each.name not in WHOLE_YEAR]
     left = [each for each in off if each.name not in parts]
     without = [each.name for each in left if each.generators and not spec.causal_graph.edges]
     others = [each.name for each in left if each.name not in without]
     why = (
-        *(([name for name in reasons if reasons[name] == reason], reason) for reason in dict.fromkeys(reasons.values())),
+        *((names, reason) for reason, names in cannot.items()),
         (parts, "not run in `all`, which is every row of the year; asked of each partition where the spec has it"),
         (without, "without a `causal_graph`"),
         (others, "not in `methods` of the spec"),

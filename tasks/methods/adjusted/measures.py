@@ -31,11 +31,8 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
 
 
 def lacks(spec: AuditSpec) -> str:
-    """Why the ladder compares nobody: no column to adjust for, and no given model that decides by the group."""
-    asked = spec.methods.of(AdjustedSettings)
-    if asked is None or blocks.blocks_of(spec, asked) or any(form.measure == EXCHANGED for form in measures(spec)):
-        return ""
-    return "no column is a control" if spec.kept() else NO_FEATURE
+    """Why there is no ladder: the spec reads no column, neither a feature nor a control."""
+    return "" if spec.kept() else NO_FEATURE
 
 
 def faults(spec: AuditSpec) -> Iterator[SpecError]:
