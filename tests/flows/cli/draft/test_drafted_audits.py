@@ -65,7 +65,8 @@ class Drafted:
         limits = ["verdicts.limits=null"] if "no_limits" in self.changes else []
         model = ["model.kind=none"] if "no_model" in self.changes else []
         imputed = ["missing=impute"] if "imputed" in self.changes else []
-        every = (*excluded, *limits, *model, *imputed, "disclosure.profile=internal")
+        folds = ["model.folds=400"] if "many_folds" in self.changes else []
+        every = (*excluded, *limits, *model, *imputed, *folds, "disclosure.profile=internal")
         return [option for pair in every for option in ("--set", pair)]
 
 
@@ -147,6 +148,7 @@ def test_none_of_many_drafted_specs_ends_in_a_fault(server, case):
     [
         ((), ()),
         (("number",), ("no_model",)),
+        (("number",), ("many_folds",)),
         (("number", "category", "flag"), ("excluded",)),
         (("constant", "missing", "text"), ("imputed",)),
     ],
@@ -160,7 +162,9 @@ def test_rates_alone_are_an_audit(server, features, changes):
         report = json.loads((folder / "report.json").read_text())
         states = {row["theory"]: row["state"] for row in report["questions"]}
         assert states["outcome"] == "breach"
-        if features != ("number",):
+        if "many_folds" in changes:
+            assert "no model is audited: complete rows of one decision are too few to fit it" in printed
+        if "excluded" in changes or features != ("number",):
             assert states["direct"] == "not_run"
             assert "Not run: adjusted (the spec has no feature)" in " ".join(printed.split())
             direct = next(row for row in report["questions"] if row["theory"] == "direct")
