@@ -21,6 +21,7 @@ from schemas.audit.partition import unsampled
 from schemas.audit.spec import AuditSpec
 from schemas.errors import IntegrityError, SpecError
 from schemas.table import Table
+from schemas.tables.applications import MODELS
 from schemas.tables.publication import PUBLICATION
 from schemas.tables.published import (
     PUBLISHED_DECISION_DIRECTION,
@@ -106,6 +107,8 @@ def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) 
     shown = {name: of for name, of in titles.items() if of}
     [direction] = _table(lake, done, "publish", PUBLISHED_DECISION_DIRECTION).to_pylist()
     warnings = [*decision_direction.warnings(direction, spec.decision), *spec.remarks()]
+    if spec.audited_model.kind not in ("none", "rule") and not _partition(done, "score").table(MODELS.name).rows:
+        warnings.append("no model is audited: complete rows of one decision are too few to fit it; lower model.folds")
     unchecked = decision_direction.said(direction) if direction["decided_by"] == "none" else ""
     read = published_read(lake, done)
     beside = taken(lake, done)
@@ -200,13 +203,16 @@ def _measures(lake: Lake, done: Sequence[Partition]) -> pa.Table:
 
 
 def _table(lake: Lake, done: Sequence[Partition], stage: str, declared: Table) -> pa.Table:
-    partition = next(p for p in done if p.stage == stage)
-    return lake.read(partition.table(declared.name))
+    return lake.read(_partition(done, stage).table(declared.name))
+
+
+def _partition(done: Sequence[Partition], stage: str) -> Partition:
+    return next(p for p in done if p.stage == stage)
 
 
 def _export(lake: Lake, run: str, done: Sequence[Partition], measures: pa.Table, profile: str) -> dict[str, str]:
     """Write the report's files and the measures into ``reports/RUN`` of the lake; returns the sha256 of each."""
-    partition = next(p for p in done if p.stage == "report")
+    partition = _partition(done, "report")
     contents = {partition.within(p): lake.check(p, digest).read_bytes() for p, digest in partition.files.items()}
     contents.pop("lineage.json")
     contents["measures.parquet"] = measures_file(run, measures, profile)

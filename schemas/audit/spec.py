@@ -22,6 +22,9 @@ from schemas.errors import SpecError, nearest, raise_together
 from schemas.terms import Kind
 from schemas.vintages import Year
 
+NO_FEATURE: Final = "the spec has no feature"
+"""Why a method, a model or a comparison does not run on a spec whose columns are all excluded."""
+
 
 class Decision(Strict):
     """The column that holds the decision, and which of its values favour the applicant."""
@@ -160,7 +163,7 @@ class AuditSpec(Strict):
 
     @model_validator(mode="after")
     def _refers_to_itself(self) -> Self:
-        of_columns = (*self._of_names(), *self._of_by(), *self._of_rule(), *self._of_directions(), *self._of_actions())
+        of_columns = (*self._of_names(), *self._of_by(), *self._of_model(), *self._of_directions(), *self._of_actions())
         of_columns = (*of_columns, *self._of_leakage())
         raise_together([*of_columns, *self._of_verdicts(), *self._of_graph(), *self.methods.faults()])
         return self
@@ -184,7 +187,9 @@ class AuditSpec(Strict):
                 message = f"a source of kind {self.source.kind!r} has neither vintage nor path, and so no partitions"
                 yield SpecError(f"{message}; take `by` out, or give the rows as a file", ("by",))
 
-    def _of_rule(self) -> Iterator[SpecError]:
+    def _of_model(self) -> Iterator[SpecError]:
+        if self.model.file is not None and not self.features():
+            yield SpecError(f"{NO_FEATURE}, and a model file decides by features; list its inputs", ("model", "file"))
         for name in self.model.rule.weights if self.model.rule else ():
             if name not in self.features() or self.columns[name].type is not Kind.CONTINUOUS:
                 numbers = [n for n, column in self.features().items() if column.type is Kind.CONTINUOUS]
@@ -234,8 +239,9 @@ class AuditSpec(Strict):
                 "public HMDA holds no credit score, reserves or verification: its columns are not complete; say false"
             )
             yield SpecError(message, ("verdicts", "columns_complete"))
-        if self.model.kind == "none" and "model" in (self.verdicts.decision_makers or ()):
-            message = "there is no model whose decisions could be judged (model.kind is none); name the lender alone"
+        if self.audited_model.kind == "none" and "model" in (self.verdicts.decision_makers or ()):
+            why = "model.kind is none" if self.model.kind == "none" else NO_FEATURE
+            message = f"there is no model whose decisions could be judged ({why}); name the lender alone"
             yield SpecError(message, ("verdicts", "decision_makers"))
 
     @property
@@ -258,6 +264,8 @@ class AuditSpec(Strict):
 
     def remarks(self) -> Iterator[str]:
         """What a reader of the verdicts should know of the spec."""
+        if self.audited_model != self.model:
+            yield f"no model is audited: {NO_FEATURE}, and a model is fitted to features"
         if self.verdicts.columns_complete in (None, "CHECK") and self.source.kind != "hmda":
             yield (
                 "verdicts.columns_complete is not said, and read as false: the interval of `direct` is widened for "
@@ -270,6 +278,12 @@ class AuditSpec(Strict):
     def features(self) -> dict[str, ColumnSpec]:
         """The columns that models and distances use, in the order of the spec."""
         return {name: column for name, column in self.columns.items() if column.used}
+
+    @property
+    def audited_model(self) -> Model:
+        """The model that the audit runs: none where one would be fitted and the spec has no feature."""
+        fitted = not self.model.is_given and not self.features()
+        return Model(kind="none") if fitted else self.model
 
     def kept(self) -> dict[str, ColumnSpec]:
         """The columns that are read: the features, and the controls of the denial ladder beside them."""

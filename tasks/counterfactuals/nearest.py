@@ -74,8 +74,8 @@ class Lookalikes:
         )
 
     def knows(self, attribute: str) -> bool:
-        """Everybody can be compared with members of any group."""
-        return attribute in self.groups
+        """Everybody can be compared with members of any group that has some."""
+        return attribute in self.groups and self.groups[attribute].compared
 
     def members(self, attribute: str, group: int, rows: Longs) -> Made:
         """Rows of a group, each as the member of the reference group who is most like it."""
@@ -152,7 +152,7 @@ def _decisions(decisions: pa.Table, ids: "np.ndarray[Any, Any]") -> pd.DataFrame
 
 def _pools(own: pd.DataFrame, model: Model | None) -> tuple[Ints, tuple[Bools, ...]]:
     """Which pool each row is matched with, and the rows of each; one of everybody where nothing was fitted here."""
-    if model is None or model.kind in ("none", "rule", "file"):
+    if model is None or model.kind in ("none", "rule", "file") or own["fold"].isna().all():
         return np.zeros(len(own), np.int32), (np.ones(len(own), dtype=bool),)
     explainer, pools = explainers(own["fold"].to_numpy(np.int32), own["explained"].to_numpy(dtype=bool))
     return np.maximum(explainer, 0), pools

@@ -63,8 +63,8 @@ class World:
         return cls(columns, protected, groups_of(memberships, ids, protected), graph, settings.seed)
 
     def knows(self, attribute: str) -> bool:
-        """Whether an edge leads out of the attribute."""
-        return bool(self.roots(attribute))
+        """Whether an edge leads out of the attribute, and somebody belongs to its reference group."""
+        return bool(self.roots(attribute)) and self.groups[attribute].compared
 
     def roots(self, attribute: str) -> tuple[str, ...]:
         """The nodes that are set when somebody is imagined as a member of another group; none if nothing is assumed."""
@@ -111,7 +111,7 @@ class World:
 
         It is what imagining keeps of an applicant. NaN for whom it cannot be found of all of these features.
         """
-        if not self.roots(attribute):
+        if not self.knows(attribute):
             return {}
         fitted, roots = self.fit(attribute, self.groups[attribute].group)
         made = self.imagined(attribute, fitted, roots, np.arange(len(self.columns.values)))

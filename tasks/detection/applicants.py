@@ -4,7 +4,7 @@ Scope: joins tables, the causal model and the model's decisions for methods that
 counterfactual ones.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from schemas.audit.spec import Protected
@@ -55,13 +55,14 @@ def known(
         decide = decider(asked.model, given.models, given.encodings, given.decisions)
     decided = Decided(maker if decide or maker == DecisionMaker.LENDER else None, favourable)
     out: dict[str, Problem] = {}
-    for p in sorted(asked.protected, key=lambda p: len(p.columns)):
+    protected = [p for p in asked.protected if p.name in problems]
+    for p in sorted(protected, key=lambda p: len(p.columns)):
         made = Applicants(
             columns=columns,
             favourable=favourable,
             attribute_columns=p.columns,
             crossed=len(p.columns) > 1,
-            singles=_singles(p, asked.protected, out) if len(p.columns) > 1 else (),
+            singles=_singles(p, protected, out) if len(p.columns) > 1 else (),
         )
         if asked.generator is not None:
             made = replace(made, counterfactuals=imagined(given, p, columns, decided, asked.generator, some))
@@ -73,10 +74,10 @@ def known(
                 reached=generator.reached(p.name),
             )
         out[p.name] = replace(problems[p.name], applicants=made)
-    return {p.name: out[p.name] for p in asked.protected}
+    return {p.name: out[p.name] for p in protected}
 
 
-def _singles(crossed: Protected, protected: tuple[Protected, ...], made: Mapping[str, Problem]) -> tuple[Problem, ...]:
+def _singles(crossed: Protected, protected: Sequence[Protected], made: Mapping[str, Problem]) -> tuple[Problem, ...]:
     """The problems of the attributes that a crossed one crosses; none unless each has a problem of its own."""
     single = {p.columns[0]: made[p.name] for p in reversed(protected) if len(p.columns) == 1}
     return tuple(single[c] for c in crossed.columns) if all(c in single for c in crossed.columns) else ()

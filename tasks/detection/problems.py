@@ -95,7 +95,8 @@ def _cases(given: ProblemTables, asked: ProblemSettings) -> Iterator[Case]:
     ids = given.ids
     encoded = np.column_stack([given.features[name].to_numpy() for name in given.features.column_names[1:]])
     node, graph = _graph(given)
-    groups = groups_of(given.memberships, ids, asked.protected)
+    grouped = groups_of(given.memberships, ids, asked.protected)
+    groups = {name: each for name, each in grouped.items() if each.compared}
     who = sampling.asked_of(groups, ids, asked.sampling, asked.seed)
     generator = applicants.asked_again(given, asked)
     for maker, frame in decided(given.decisions, asked.explain):
@@ -117,10 +118,8 @@ def _cases(given: ProblemTables, asked: ProblemSettings) -> Iterator[Case]:
             refit=explanations.refit(given, maker, asked.model, asked.seed),
         )
         problems = {
-            name: replace(
-                shared, **vars(grouped), own=METHODS[asked.method].own(given, maker, name), asked=who.get(name)
-            )
-            for name, grouped in groups.items()
+            name: replace(shared, **vars(each), own=METHODS[asked.method].own(given, maker, name), asked=who.get(name))
+            for name, each in groups.items()
         }
         if given.applicants.num_rows:
             favourable = made["favourable"].to_numpy()

@@ -18,6 +18,7 @@ from schemas.audit.methods import Methods, MethodSettings
 from schemas.audit.model import Model
 from schemas.audit.partition import Sampling
 from schemas.audit.spec import AuditSpec, Decision, Explain, Protected, StageSettings
+from schemas.errors import DataQualityError
 from schemas.tables.applications import APPLICANTS, MODELS
 from schemas.tables.findings import AGGREGATES, DRAWS, EVIDENCE, FINDINGS, TALLIES
 from tasks.counterfactuals.assumptions import Generator
@@ -26,6 +27,7 @@ from tasks.detection.repeats import Found, over_draws
 from tasks.lake.drafts import IN_MEMORY, Drafts
 from tasks.numerics.results import Detected, Evidence
 from tasks.pipeline.given import READS, ProblemTables
+from tasks.pipeline.method import Method
 from tasks.pipeline.registry import METHODS, generator_of, tables_declared
 from tasks.pipeline.stage import Produced, stage
 from tasks.pipeline.statistics import Origin
@@ -98,14 +100,11 @@ def detect(*given: pa.Table, settings: DetectSettings, drafts: Drafts = IN_MEMOR
     expected = 0
     by_name = {table.name: each for table, each in zip(detect.reads, given, strict=True)}
     for case in cases(ProblemTables.of(by_name), settings):
-        # both decision makers are looked at on the same subsamples and permutations
-        rng = np.random.default_rng([settings.seed, crc32(case.attribute.encode())])
-        own = settings.methods.named(settings.method)
-        found = method.detect(case.problem, own, rng)
-        if case.repeats:
-            again = [_again(method, each, own.repeated(), (settings.seed, at)) for at, each in enumerate(case.repeats)]
-            found = over_draws((case.problem.groups, found), again)
-        expected += int(method.units(case.problem).sum())
+        try:
+            found = _found(method, case, settings)
+            expected += int(method.units(case.problem).sum())
+        except DataQualityError as error:
+            found = _refused(METHODS[settings.method], case, str(error))
         for name, table in _tables(settings.method, case, found).items():
             tables[name].append(table)
         for piece in found.evidence.pieces():
@@ -113,6 +112,27 @@ def detect(*given: pa.Table, settings: DetectSettings, drafts: Drafts = IN_MEMOR
         del found  # before the next problem is looked at: neighbours of two at a time would take twice the room
     whole = {name: pa.concat_tables(parts) for name, parts in tables.items()}
     return Produced({**whole, EVIDENCE.name: evidence.ended()}, rows_in=expected)
+
+
+def _found(method: ModuleType, case: "Case", settings: DetectSettings) -> Detected:
+    # both decision makers are looked at on the same subsamples and permutations
+    rng = np.random.default_rng([settings.seed, crc32(case.attribute.encode())])
+    own = settings.methods.named(settings.method)
+    found: Detected = method.detect(case.problem, own, rng)
+    if not case.repeats:
+        return found
+    again = [_again(method, each, own.repeated(), (settings.seed, at)) for at, each in enumerate(case.repeats)]
+    return over_draws((case.problem.groups, found), again)
+
+
+def _refused(method: Method, case: "Case", reason: str) -> Detected:
+    """No value, and the reason, for each measure by which a theory is judged and each group that it is about."""
+    measures = [judged.measure for judged in method.judged if judged.maker in (None, case.decision_maker)]
+    sizes = np.bincount(case.problem.group, minlength=len(case.problem.groups))
+    members = {
+        group: n for group, n in enumerate(sizes.tolist()) if method.of_reference or group != case.problem.reference
+    }
+    return Detected.refused(measures, members, reason)
 
 
 def _again(method: ModuleType, case: "Case", own: MethodSettings, seeds: tuple[int, int]) -> Found:

@@ -14,7 +14,7 @@ from tasks.metrics import outcomes
 from tasks.metrics.algorithm.measures import base_name
 from tasks.metrics.algorithm.verdicts.thresholds import known_names
 from tasks.pipeline.planned import Form
-from tasks.pipeline.registry import METHODS, OUTCOMES, OUTCOMES_METHOD, asked_for, measures_known
+from tasks.pipeline.registry import METHODS, OUTCOMES, OUTCOMES_METHOD, asked_for, inapplicable, measures_known
 
 _DECIDE = frozenset(("profile", "protected", "columns", "explain", "causal_graph"))
 """Parts of the spec that the plan of every method depends on."""
@@ -52,9 +52,9 @@ def faults(spec: AuditSpec, doubtful: Collection[Location] = ()) -> Iterator[Spe
             )
         elif limit.method is not None and limit.method not in plan:
             if not {("methods",), ("methods", limit.method)} & set(doubtful):
-                yield SpecError(_not_run(limit.method, list(plan)), (*at, "method"))
+                yield SpecError(_not_run(limit.method, spec), (*at, "method"))
         elif doubted.isdisjoint(makers_of(limit)):
-            yield from _of_plan(limit, plan, at)
+            yield from _of_plan(limit, plan, at, spec)
 
 
 def makers_of(limit: Threshold) -> set[str]:
@@ -93,14 +93,16 @@ def _in_doubt(method: str, doubtful: Collection[Location]) -> bool:
     )
 
 
-def _not_run(method: str, running: Sequence[str]) -> str:
+def _not_run(method: str, spec: AuditSpec) -> str:
+    if reason := inapplicable(spec).get(method):
+        return f"the method {method!r} does not run in this spec: {reason}; take the limit away"
     if method in METHODS:
         return f"the method {method!r} does not run in this spec; add it to `methods`, or take the limit away"
-    return f"there is no method {method!r}; {nearest(method, running)}"
+    return f"there is no method {method!r}; {nearest(method, [OUTCOMES_METHOD, *spec.methods.running()])}"
 
 
 def _of_plan(
-    limit: Threshold, plan: Mapping[str, list[tuple[Form, tuple[str, ...]]]], at: Location
+    limit: Threshold, plan: Mapping[str, list[tuple[Form, tuple[str, ...]]]], at: Location, spec: AuditSpec
 ) -> Iterator[SpecError]:
     forms = [
         (form, makers)
@@ -111,7 +113,7 @@ def _of_plan(
     fitting = [(form, makers) for form, makers in forms if _has(form, limit.parameters)]
     if not fitting:
         idle = [method for method in _making(limit.measure) if method not in plan]
-        yield SpecError(_not_run(idle[0], list(plan)) if idle else _none(limit, [form for form, _ in forms]), at)
+        yield SpecError(_not_run(idle[0], spec) if idle else _none(limit, [form for form, _ in forms]), at)
     elif limit.decision_maker is not None and not any(limit.decision_maker in makers for _, makers in fitting):
         there = sorted({maker for _, makers in fitting for maker in makers})
         yield SpecError(

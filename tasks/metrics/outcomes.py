@@ -8,7 +8,7 @@ from tasks.pipeline.planned import COMPARED, Form, share
 
 def makers_of(spec: AuditSpec) -> tuple[str, ...]:
     """Who decides: the lender, and the model if there is one."""
-    return ("lender",) if spec.model.kind == "none" else ("lender", "model")
+    return ("lender",) if spec.audited_model.kind == "none" else ("lender", "model")
 
 
 def measures(spec: AuditSpec) -> Iterator[Form]:

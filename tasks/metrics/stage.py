@@ -8,6 +8,7 @@ import math
 from typing import ClassVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from schemas.audit.limits import Bootstrap, Threshold, Verdicts
 from schemas.audit.partition import Growth
@@ -24,7 +25,7 @@ from tasks.metrics.algorithm.verdicts.evidence import Evidence
 from tasks.metrics.algorithm.verdicts.judgement import Case
 from tasks.metrics.tallied import Tallied, of_families, refitted
 from tasks.metrics.theories import Gathered
-from tasks.pipeline.registry import covering, of_other_groups
+from tasks.pipeline.registry import asked_for, covering, inapplicable, of_other_groups
 from tasks.pipeline.stage import Produced, stage
 
 
@@ -41,14 +42,18 @@ class MeasureSettings(StageSettings):
     seed: int
     verdicts: Verdicts
     running: tuple[str, ...]
-    """Methods of the audit."""
+    """Methods that run."""
+    inapplicable: dict[str, str]
+    """Methods that the spec asks for and that cannot run, each with the reason."""
     model_is_fitted: bool
     """Whether the model was fitted to the rows of this audit, and is no rule or file."""
 
 
 def settings_of(spec: AuditSpec) -> MeasureSettings:
     """The stage's settings."""
-    return MeasureSettings.of(spec, running=spec.methods.running(), model_is_fitted=not spec.model.is_given)
+    running = tuple(method.name for method in asked_for(spec))
+    own = {"running": running, "inapplicable": inapplicable(spec), "model_is_fitted": not spec.model.is_given}
+    return MeasureSettings.of(spec, **own)
 
 
 @stage(
@@ -80,6 +85,8 @@ def measure(
         settings.verdicts,
         refitted(model_refits),
         model_is_fitted=settings.model_is_fitted,
+        inapplicable=settings.inapplicable,
+        lost=_lost(decisions, memberships),
     )
     by_refits = of_families(gathered.refitted)
     found = algorithm.summarise(read.statistics, read.drawn, plan, read.given, by_refits)
@@ -131,6 +138,17 @@ def _everyone(decisions: pa.Table, memberships: pa.Table, refused: pa.Table) -> 
     known = (table.select(whose).drop_null().group_by(whose).aggregate([]) for table in (memberships, refused))
     groups = {tuple(row.values()) for table in known for row in table.to_pylist()}
     return {(maker, *pair) for maker in decisions["decision_maker"].unique().to_pylist() for pair in groups}
+
+
+def _lost(decisions: pa.Table, memberships: pa.Table) -> set[tuple[str, str]]:
+    """Protected attribute and group of applications none of which is complete, so that the table has no decision."""
+    whose = ["protected_attribute", "group"]
+    complete = memberships.filter(pc.is_in(memberships["row_id"], decisions["row_id"].combine_chunks()))
+    there, left = (
+        {tuple(row.values()) for row in table.select(whose).group_by(whose).aggregate([]).to_pylist()}
+        for table in (memberships, complete)
+    )
+    return there - left
 
 
 def _limit(t: Threshold) -> thresholds.Threshold:

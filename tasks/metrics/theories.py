@@ -5,7 +5,7 @@ Scope: gathering. States: ``tasks.metrics.algorithm.verdicts``.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -45,12 +45,16 @@ class Gathered:
     """(method, measure, decision maker, protected attribute, group) -> the aggregate without parameters."""
     protected: tuple[Protected, ...]
     running: tuple[str, ...]
-    """Methods of the audit."""
+    """Methods that run."""
     verdicts: Verdicts
     refitted: Mapping[tuple[str, str], Floats] = field(default_factory=dict)
     """(protected attribute, group) -> ``(refits,)`` approval rates of the model fitted anew to resamples of rows."""
     model_is_fitted: bool = True
     """Whether the model, if there is one, was fitted to the rows of this audit."""
+    inapplicable: Mapping[str, str] = field(default_factory=dict)
+    """Methods that the spec asks for and that cannot run, each with the reason."""
+    lost: Collection[tuple[str, str]] = ()
+    """(protected attribute, group) of applications none of which has every feature."""
 
     @classmethod
     def of(
@@ -63,6 +67,8 @@ class Gathered:
         refitted: Mapping[tuple[str, str], Floats],
         *,
         model_is_fitted: bool = True,
+        inapplicable: Mapping[str, str] | None = None,
+        lost: Collection[tuple[str, str]] = (),
     ) -> "Gathered":
         """From what is measured, before anything is rounded or withheld."""
         own = {
@@ -70,7 +76,8 @@ class Gathered:
             for g in given
             if unsampled(g.family.parameters) == "{}" and g.family.subgroup == 0
         }
-        return cls(_counts(statistics, protected), own, protected, running, verdicts, refitted, model_is_fitted)
+        counts, cannot = _counts(statistics, protected), inapplicable or {}
+        return cls(counts, own, protected, running, verdicts, refitted, model_is_fitted, cannot, lost)
 
     def cases(self) -> Iterator[Case]:
         """Every row of a judged group, by theory in the order of ``Theory``."""
@@ -105,7 +112,8 @@ class Gathered:
         primary = [(name, each) for name, m in METHODS.items() for each in m.judged if each.theory is theory]
         names = [name for name, each in primary if each.role == "primary"]
         if names and not set(names) & set(self.running):
-            return f"the method {names[0]} is off"
+            reasons = [self.inapplicable[name] for name in names if name in self.inapplicable]
+            return reasons[0] if reasons else f"the method {names[0]} is off"
         if theory is not Theory.DIRECT:
             return "nothing was measured"
         return NOT_DIRECT if self.model_is_fitted else NOT_TAKEN
@@ -187,7 +195,13 @@ class Gathered:
         made = self._case(name, judged, maker, attribute, group)
         given = self.given.get((name, judged.measure, maker, attribute.name, group))
         if given is None:
-            return replace(made, problem="not measured: the method has nothing to say of this group")
+            lost = next((each for each in (attribute.reference, group) if (attribute.name, each) in self.lost), None)
+            why = (
+                f"every application of {lost} lacks a feature"
+                if lost
+                else "the method has nothing to say of this group"
+            )
+            return replace(made, problem=f"not measured: {why}")
         if not math.isfinite(given.value):
             return replace(made, problem=f"not measured: {given.note or 'undefined'}")
         made = replace(made, value=given.value)

@@ -1,7 +1,7 @@
 """Output of a method: findings, the evidence behind them, tallies, aggregates and draws."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -171,3 +171,26 @@ class Detected:
     tallies: tuple[Tally, ...]
     draws: tuple[Draws, ...]
     aggregates: tuple[Aggregate, ...] = ()
+
+    @classmethod
+    def refused(cls, measures: Iterable[str], members: Mapping[int, int], reason: str) -> "Detected":
+        """Results of a problem that a method cannot work on: no findings, and each measure without a value.
+
+        Args:
+            measures: Names of the measures.
+            members: By number of the group its members.
+            reason: Why the method cannot work on the problem.
+        """
+        rows, words, numbers = np.zeros(0, np.int64), np.zeros(0, "<U1"), np.zeros(0)
+        ranks = rows.astype(np.int32)
+        return cls(
+            Findings(rows, ranks, words, numbers, words),
+            Evidence(rows, words, ranks, rows, numbers),
+            (),
+            (),
+            tuple(
+                Aggregate(group, 0, measure, {}, math.nan, n, reason=reason)
+                for measure in measures
+                for group, n in members.items()
+            ),
+        )

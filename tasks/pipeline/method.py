@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Literal
 
 from schemas.audit.methods import MethodSettings
-from schemas.audit.spec import AuditSpec, StageSettings
+from schemas.audit.spec import NO_FEATURE, AuditSpec, StageSettings
 from schemas.errors import SpecError
 from schemas.table import Table
 from schemas.terms import DecisionMaker, Theory
@@ -119,6 +119,16 @@ class Method:
         """The measures that it will make in an audit, with their parameters and ranges, by ``measures(spec)``."""
         forms: Iterator[Form] = self.module("measures").measures(spec)
         return forms
+
+    def lacks(self, spec: AuditSpec) -> str:
+        """Why it cannot run on a spec, by ``lacks(spec)`` of ``measures`` if there is one; empty where it can.
+
+        A method without one needs a feature.
+        """
+        own = getattr(self.module("measures"), "lacks", None)
+        if own is not None:
+            return str(own(spec))
+        return "" if spec.features() else NO_FEATURE
 
     def faults(self, spec: AuditSpec) -> Iterator[SpecError]:
         """Faults of its settings beside the rest of the spec, by ``faults(spec)`` of ``measures`` if there is one."""

@@ -78,8 +78,14 @@ def tables_shown() -> tuple[Table, ...]:
 
 
 def asked_for(spec: AuditSpec) -> list[Method]:
-    """The methods of an audit, in the order of the registry."""
-    return [METHODS[name] for name in spec.methods.running()]
+    """The methods that an audit runs, in the order of the registry: those in its spec that can run on it."""
+    return [METHODS[name] for name in spec.methods.running() if not METHODS[name].lacks(spec)]
+
+
+def inapplicable(spec: AuditSpec) -> dict[str, str]:
+    """The methods in a spec that cannot run on it, each with the reason."""
+    reasons = {name: METHODS[name].lacks(spec) for name in spec.methods.running()}
+    return {name: reason for name, reason in reasons.items() if reason}
 
 
 def mitigations() -> dict[str, str]:
@@ -90,12 +96,16 @@ def mitigations() -> dict[str, str]:
 def not_asked(spec: AuditSpec) -> list[str]:
     """A sentence that names the methods that an audit does not run, each with its reason; none where all run."""
     off = [method for name, method in METHODS.items() if name not in spec.methods.running()]
+    cannot: dict[str, list[str]] = {}
+    for name, reason in inapplicable(spec).items():
+        cannot.setdefault(reason, []).append(name)
     whole = spec.by is not None and spec.source.part is None
     parts = [each.name for each in off if whole and each.name not in WHOLE_YEAR]
     left = [each for each in off if each.name not in parts]
     without = [each.name for each in left if each.generators and not spec.causal_graph.edges]
     others = [each.name for each in left if each.name not in without]
     why = (
+        *((names, reason) for reason, names in cannot.items()),
         (parts, "not run in `all`, which is every row of the year; asked of each partition where the spec has it"),
         (without, "without a `causal_graph`"),
         (others, "not in `methods` of the spec"),

@@ -59,13 +59,15 @@ def columns_of(applicants: pa.Table, encodings: pa.Table) -> Columns:
     firsts = _features(encodings)
     kinds = tuple(Kind(first["kind"]) for first in firsts)
     categories = tuple(tuple(json.loads(first["categories"] or "[]")) for first in firsts)
-    values = [
+    parts = [
         encoding.category_codes(applicants[first["feature"]].to_pylist(), known)
         if known
         else applicants[first["feature"]].to_numpy()
         for first, known in zip(firsts, categories, strict=True)
     ]
-    return Columns(tuple(f["feature"] for f in firsts), kinds, categories, np.column_stack(values).astype(np.float64))
+    none = np.empty((applicants.num_rows, 0))  # of applicants without features
+    values = np.column_stack([none, *parts]).astype(np.float64)
+    return Columns(tuple(first["feature"] for first in firsts), kinds, categories, values)
 
 
 def encoded(columns: Columns, encodings: pa.Table) -> Floats:
@@ -76,7 +78,7 @@ def encoded(columns: Columns, encodings: pa.Table) -> Floats:
             _features(encodings), columns.kinds, columns.categories, columns.values.T, strict=True
         )
     ]
-    return np.column_stack(parts)
+    return np.column_stack([np.empty((len(columns.values), 0)), *parts])
 
 
 def _encoded(first: Mapping[str, Any], kind: Kind, categories: tuple[str, ...], values: Floats) -> Floats:

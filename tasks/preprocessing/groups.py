@@ -9,7 +9,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from schemas.audit.spec import Protected
-from schemas.errors import TooFewError
 
 
 @dataclass(frozen=True)
@@ -21,23 +20,22 @@ class Grouped:
     groups: tuple[str, ...]
     """Their names."""
     reference: int
-    """Number of the reference group."""
+    """Number of the reference group; -1 where none of the rows belongs to it."""
+
+    @property
+    def compared(self) -> bool:
+        """Whether there is somebody to compare the groups with."""
+        return self.reference >= 0
 
 
 def groups_of(
     memberships: pa.Table, ids: "np.ndarray[Any, Any]", protected: Iterable[Protected]
 ) -> Mapping[str, Grouped]:
-    """The groups of the rows ``ids``, by name of the protected attribute.
-
-    Raises:
-        TooFewError: None of the rows belongs to a reference group.
-    """
+    """The groups of the rows ``ids``, by name of the protected attribute."""
     wide = memberships.to_pandas().pivot(index="row_id", columns="protected_attribute", values="group").loc[ids]
     out = {}
     for p in protected:
         names, codes = np.unique(wide[p.name].to_numpy(dtype=str), return_inverse=True)
-        if p.reference not in names:
-            message = f"no complete application belongs to {p.reference!r}, the reference group of {p.name}"
-            raise TooFewError(f"{message}: exclude a column that its members lack, or choose another reference")
-        out[p.name] = Grouped(codes.astype(np.int32), tuple(names.tolist()), int(np.searchsorted(names, p.reference)))
+        reference = int(np.searchsorted(names, p.reference)) if p.reference in names else -1
+        out[p.name] = Grouped(codes.astype(np.int32), tuple(names.tolist()), reference)
     return out

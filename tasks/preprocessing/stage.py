@@ -123,10 +123,11 @@ def _nobody(frame: pd.DataFrame) -> str:
 
 def _lacking(frame: pd.DataFrame, names: list[str]) -> pa.Table:
     """Missing values and decisions: a row for every feature and reason, and one for any of them."""
-    gone, exempt = frame[names].isna().to_numpy(), frame["exempt"].notna().to_numpy()
+    gone, exempt = frame[names].isna().to_numpy(dtype=bool), frame["exempt"].notna().to_numpy()
     favourable = frame["favourable"].to_numpy(dtype=bool)
     flags = missingness_tests.by_reason(gone, exempt)
-    named = np.array([names.index(name) for name in _named(frame, names)], dtype=np.int64) + exempt * len(names)
+    first = [names.index(name) for name in _named(frame, names)] if names else [0] * len(frame)
+    named = np.array(first, dtype=np.int64) + exempt * len(names)
     found = missingness_tests.lacking(np.column_stack([flags, gone.any(axis=1)]), favourable, named)
     have = ~np.column_stack([gone, gone, gone.any(axis=1)])
     reasons = [*[Refusal.MISSING_COVARIATE] * len(names), *[Refusal.EXEMPT_COVARIATE] * len(names), ANY]
@@ -146,9 +147,11 @@ def _lacking(frame: pd.DataFrame, names: list[str]) -> pa.Table:
 
 def _named(frame: pd.DataFrame, names: list[str]) -> list[str]:
     """The column that the refusal of each row names: the exempt one, else the first that it lacks."""
+    if frame.empty:
+        return []
     first = frame[names].isna().to_numpy().argmax(axis=1)
     exempt = frame["exempt"]
-    return [names[i] if pd.isna(x) else x for i, x in zip(first, exempt, strict=True)] if names else []
+    return [names[i] if pd.isna(x) else x for i, x in zip(first, exempt, strict=True)]
 
 
 def _incomplete(frame: pd.DataFrame, names: list[str]) -> pa.Table:
@@ -230,5 +233,5 @@ def _implausible(values: pd.Series, column: ColumnSpec) -> int:
 
 def settings_of(spec: AuditSpec) -> PreprocessSettings:
     """The stage's settings."""
-    fitted = spec.model.kind not in ("none", "rule", "file") or bool(spec.compare) or spec.methods.train()
+    fitted = spec.audited_model.kind not in ("none", "rule", "file") or bool(spec.compare) or spec.methods.train()
     return PreprocessSettings.of(spec, directions=spec.directions(), codes_decide=spec.codes_decide, fitted=fitted)

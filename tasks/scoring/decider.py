@@ -52,6 +52,8 @@ def decider(model: Model, models: pa.Table, encodings: pa.Table, decisions: pa.T
         return None
     if model.rule is not None:
         return partial(_by_rule, model.rule)
+    if not models.num_rows:  # the rows were too few to fit one
+        return None
     own = decisions.filter(pc.equal(decisions["decision_maker"], str(DecisionMaker.MODEL)))
     own_models = _StoredModels(stored(models, model), model.taken_as, encodings)
     return partial(_by_models, own_models, own["fold"].to_numpy(), own["threshold"].to_numpy())

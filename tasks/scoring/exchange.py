@@ -56,13 +56,15 @@ def exchanges(
         others = [name for name in taken if name not in p.columns and _says(name, p, columns, groups, attributes)]
         if not own and not others:
             continue
-        if reason := _refusal(p, own, others):
+        if reason := _refusal(p, own, others, groups[p.name]):
             yield Exchanged(p.name, reason=reason)
         else:
             yield _exchanged(p.name, columns, columns.names.index(own[0]), groups[p.name], decide)
 
 
-def _refusal(p: Protected, own: Sequence[str], others: Sequence[str]) -> str:
+def _refusal(p: Protected, own: Sequence[str], others: Sequence[str], grouped: Grouped) -> str:
+    if not grouped.compared:
+        return f"no complete application belongs to {p.reference}, the reference group"
     if len(p.columns) > 1:
         return f"{p.name} crosses {' and '.join(p.columns)}: only an attribute of one column is exchanged"
     if not own:

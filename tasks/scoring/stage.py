@@ -14,7 +14,7 @@ import pyarrow as pa
 from schemas.audit.model import Model
 from schemas.audit.partition import Growth
 from schemas.audit.spec import AuditSpec, Protected, StageSettings
-from schemas.errors import InfrastructureError
+from schemas.errors import InfrastructureError, TooFewError
 from schemas.tables.applications import (
     APPLICANTS,
     APPLICATIONS,
@@ -61,7 +61,12 @@ def settings_of(spec: AuditSpec) -> ScoreSettings:
     """
     given = spec.model.file
     sha256 = None if given is None else sha256_of(_located(given.path))
-    return ScoreSettings.of(spec, model_sha256=sha256, protected=spec.protected if spec.model.is_given else ())
+    return ScoreSettings.of(
+        spec,
+        model=spec.audited_model,
+        model_sha256=sha256,
+        protected=spec.protected if spec.model.is_given else (),
+    )
 
 
 @stage(
@@ -79,10 +84,10 @@ def score(
 ) -> Produced:
     """One decision per application and decision maker, the model's metrics by group, the model itself and its refits.
 
-    A given model decides again with each protected attribute exchanged that it takes as an input.
+    A given model decides again with each protected attribute exchanged that it takes as an input. Without a model, and
+    where complete rows are too few to fit one, the decisions are those of the lender alone.
 
     Raises:
-        DataQualityError: too few decisions of one kind to fit the model.
         SpecError: the file is no model that is read here, or does not fit the columns.
         InfrastructureError: the file is not there, or changed since the audit was planned.
     """
@@ -96,9 +101,9 @@ def score(
     from tasks.scoring import decision_makers, refitting  # these load what fits models
 
     lender = _decisions(ids, DecisionMaker.LENDER, outcome, decision_makers.Scored.unscored(y))
+    alone = Produced({**{table.name: table.empty() for table in score.writes}, DECISIONS.name: lender}, rows_in=n)
     if model.kind == "none":
-        empty = {table.name: table.empty() for table in score.writes}
-        return Produced({**empty, DECISIONS.name: lender}, rows_in=n)
+        return alone
     found = None
     if model.rule is not None:
         scored = decision_makers.ruled(model.rule, columns_of(applicants, encodings))
@@ -108,7 +113,10 @@ def score(
     else:
         names = features.column_names[1:]
         x = np.column_stack([features[name].to_numpy() for name in names])
-        scored = decision_makers.fitted(x, y, model, settings.seed, names)
+        try:
+            scored = decision_makers.fitted(x, y, model, settings.seed, names)
+        except TooFewError:  # the summary of the run says so
+            return alone
         found = refitting.refits(x, y, scored.explained, model, model.refits, settings.seed)
     groups = memberships.to_pandas().merge(frame[["row_id"]].assign(at=np.arange(n)), on="row_id")
     decisions = pa.concat_tables([lender, _decisions(ids, DecisionMaker.MODEL, outcome, scored)])

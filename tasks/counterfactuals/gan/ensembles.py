@@ -94,6 +94,8 @@ def cases(
     grouped, least = groups_of(memberships, ids, settings.protected), fewest(settings)
     for number, attribute in enumerate(settings.protected):
         own = grouped[attribute.name]
+        if not own.compared:
+            continue
         mediators = columns.values[:, [columns.names.index(name) for name in settings.mediators_of(attribute)]]
         rng = np.random.default_rng([settings.seed, number])
         learnt = groups.drawn(own.group, settings.gan.rows, least, rng)

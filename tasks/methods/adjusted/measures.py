@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from schemas.audit.spec import AuditSpec
+from schemas.audit.spec import NO_FEATURE, AuditSpec
 from schemas.blocks import CROSS, NO_BLOCK
 from schemas.errors import SpecError
 from schemas.terms import DecisionMaker
@@ -28,6 +28,11 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
     yield whole(
         Form(EFFECT, {"rung": rungs, "estimator": asked.estimators, "over": ("own", "all", "overlap")}, -1.0, 1.0)
     )
+
+
+def lacks(spec: AuditSpec) -> str:
+    """Why there is no ladder: the spec reads no column, neither a feature nor a control."""
+    return "" if spec.kept() else NO_FEATURE
 
 
 def faults(spec: AuditSpec) -> Iterator[SpecError]:

@@ -50,7 +50,7 @@ def compared(
     everyone, source = _everyone(applicants, encodings, applications)
     rows = []
     grouped = groups_of(memberships, applicants["row_id"].to_numpy(), settings.protected)
-    for attribute in settings.protected:
+    for attribute in (each for each in settings.protected if grouped[each.name].compared):
         for group, found in _by_group(everyone, source.beside(attribute), grouped[attribute.name], settings):
             rows += [_row(attribute.name, group, name, each) for name, means in found for each in means]
     table = COMPARED_MITIGATIONS.build(**{c.name: [row[c.name] for row in rows] for c in COMPARED_MITIGATIONS.columns})

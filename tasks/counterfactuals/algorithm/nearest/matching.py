@@ -118,7 +118,7 @@ def standardise(
             message = f"financial feature {name!r} has missing or infinite values; declare what they mean, refuse such"
             raise DataQualityError(f"{message} rows, or leave it out of the financial features")
         if np.ptp(values[pool]) == 0:
-            message = f"financial feature {name!r} is constant among the {int(pool.sum())} rows to be matched with"
+            message = f"financial feature {name!r} is constant among the rows to be matched with"
             raise DataQualityError(f"{message}, so nobody is compared by it; leave it out of the financial features")
     inside = financial if quantiles is None else _clipped(financial, pool, quantiles)
     standardised: Floats = (inside - inside[pool].mean(axis=0)) / inside[pool].std(axis=0)

@@ -38,16 +38,13 @@ def cases(
         memberships: groups.
         left_out: controls that the decision sets.
         settings: of the stage.
-
-    Raises:
-        TooFewError: none of the rows belongs to a reference group.
     """
     for maker, rows, denied in _decided(applications, decisions, settings):
         ids = rows["row_id"].to_numpy()
         own = tuple(_blocks(rows, left_out, settings))
         groups = groups_of(memberships, ids, settings.protected)
         cluster = _clusters(rows, settings)
-        for p in settings.protected:
+        for p in (each for each in settings.protected if groups[each.name].compared):
             others = _others(rows, memberships, p, settings) if settings.ladder.cross else ()
             blocks = (*own, Block(CROSS, others)) if others else own
             yield Case(maker, p.name, Applications(denied, **vars(groups[p.name]), blocks=blocks, cluster=cluster))

@@ -32,7 +32,6 @@ def adjust(
 
     Raises:
         SpecError: a control that the spec names has values on one side of the decision alone.
-        TooFewError: no application belongs to a reference group.
     """
     from tasks.methods.adjusted.adjust.columns import cases, judged  # these load what fits
     from tasks.methods.adjusted.adjust.exchanges import exchanged

@@ -107,9 +107,7 @@ def reference_weights(financial: Floats, label: Bools) -> Floats:
         DataQualityError: If all labels are the same.
     """
     if label.all() or not label.any():
-        raise DataQualityError(
-            f"all {len(label)} rows that a model learnt from have the same label; CEC needs rows of both labels"
-        )
+        raise DataQualityError("all rows that a model learnt from have the same label; CEC needs rows of both labels")
     weights: Floats = LogisticRegression(solver="newton-cholesky").fit(financial, label).coef_[0]
     return weights
 

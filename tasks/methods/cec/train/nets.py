@@ -121,7 +121,7 @@ def _cases(
 ) -> Iterator[_Case]:
     grouped = groups_of(memberships, ids, settings.protected)
     for position, (name, of) in enumerate(grouped.items()):
-        for group in range(len(of.groups)):
+        for group in range(len(of.groups) if of.compared else 0):
             if group != of.reference:
                 yield _Case(name, of, group, f"{position}-{group}")
 

@@ -96,7 +96,7 @@ def reranked(
     for name, frame in decided(decisions, settings.explain):
         made = pd.DataFrame({"row_id": ids}).merge(frame, on="row_id", validate="one_to_one")
         rows = _rows(name, made, columns, encodings, models, lender, settings)
-        for attribute in settings.protected:
+        for attribute in (each for each in settings.protected if groups[each.name].compared):
             case = Case(METHOD, name, attribute.name, ids, groups[attribute.name])
             rng = np.random.default_rng([settings.seed, crc32(f"rerank|{attribute.name}".encode())])
             placed, tallies, aggregates = _of_case(case, rows, attribute.columns, settings, rng)
