@@ -7,14 +7,18 @@ that names neither lender nor score.
 import math
 
 from schemas.terms import State, Theory
-from tasks.reporting.chapters.decide.advice.changes import Rule, View, first
+from tasks.reporting.chapters.decide.advice.changes import MOST_COLUMNS, Rule, View, first
 from tasks.reporting.chapters.decide.facts import Files, Key
+from tasks.reporting.chapters.decide.groups import short
 from tasks.reporting.chapters.decide.numbers import forecast
 from tasks.reporting.chapters.decide.sentences import forms, said
+from tasks.reporting.material import listed
 from tasks.reporting.numbers import count
 
 OLD = 5
 """Years after which data say little of decisions made today: a choice of this project."""
+MOST_NAMED = 2
+"""Groups that lost rows, by name."""
 LONGEST = 20
 """Years beyond which a wait is not told more closely."""
 
@@ -25,7 +29,10 @@ def next_steps(view: View) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def cannot_tell(view: View) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Three lines: the second gives way to what is special about these data. A sample is told by one more."""
+    """Three lines: the second gives way to what is special about these data.
+
+    A sample, and groups that lost half or more of their rows to missing features, have a line more each.
+    """
     run = view.groups.run
     special = {
         "mixed_lenders": run.lenders is None or run.lenders > 1,
@@ -37,7 +44,28 @@ def cannot_tell(view: View) -> tuple[tuple[str, tuple[str, ...]], ...]:
     part = "perhaps" if second == "mixed_lenders" and run.lenders is None else "cannot"
     of_asked = () if run.asked is None else (("asked", _of_asked(*run.asked)),)
     plain = [(n, forms(part if n == second else "cannot", n)) for n in ("why_lawful", second, "single_person")]
-    return (*plain[:2], *of_asked, *plain[2:])
+    lost = (("lost", _of_lost(view)),) if run.lost else ()
+    return (*plain[:2], *of_asked, *lost, *plain[2:])
+
+
+def _of_lost(view: View) -> tuple[str, ...]:
+    """Groups of which half or more lack a feature, the largest by name."""
+    lost = view.groups.run.lost
+    parts = [
+        said(
+            "lost",
+            "group",
+            n=count(each.n),
+            group=view.groups.label((each.attribute, each.name)),
+            used=count(each.used),
+            columns=listed(short(name, 3) for name in each.columns[:MOST_COLUMNS]),
+        )[0]
+        for each in lost[:MOST_NAMED]
+    ]
+    if more := len(lost) - len(parts):
+        one, several = forms("lost", "more")
+        parts.append((one if more == 1 else several).format(n=more))
+    return said("cannot", "lost", groups="; ".join(parts))
 
 
 def _of_asked(asked: int, of: int) -> tuple[str, ...]:
