@@ -185,8 +185,6 @@ class Run:
     """Nearest applicants that each is compared with."""
     credit_history: bool = True
     """Whether a column has the role of a credit history."""
-    ladder: Mapping[Key, tuple[float, ...]] = field(default_factory=dict)
-    """Adjusted difference of denial of a group, rung by rung from the raw one."""
     strongest: Mapping[Key, Benchmark] = field(default_factory=dict)
     files: Mapping[Key, Files] = field(default_factory=dict)
     graph_tests: GraphTests | None = None

@@ -66,7 +66,6 @@ def run_of(material: Material) -> Run:
         columns=_columns(material, judged),
         neighbours=_neighbours(material),
         credit_history=_credit_history(material),
-        ladder={key: _ladder(material, row) for key, row in judged.items()},
         strongest=_strongest(material, judged),
         files=_files(rows),
         graph_tests=_graph_tests(material),
@@ -143,14 +142,6 @@ def _judged(material: Material) -> dict[Key, Mapping[str, Any]]:
     rows = [row for row in material.named(ADJUSTED) if row["primary"]]
     ordered = sorted(rows, key=lambda row: row["decision_maker"] == DecisionMaker.LENDER)
     return {(row["protected_attribute"], row["group"]): row for row in ordered}
-
-
-def _ladder(material: Material, judged: Mapping[str, Any]) -> tuple[float, ...]:
-    """The difference rung by rung up to the judged one; empty where one of them was not estimated."""
-    same = ("decision_maker", "protected_attribute", "group", "estimator", "average_over")
-    rows = [row for row in material.named(ADJUSTED) if all(row[name] == judged[name] for name in same)]
-    values = [row["value"] for row in sorted(rows, key=lambda row: row["rung"]) if row["rung"] <= judged["rung"]]
-    return () if None in values else tuple(values)
 
 
 def _benchmarks(material: Material, judged: Mapping[Key, Mapping[str, Any]]) -> Iterator[tuple[Key, Mapping[str, Any]]]:

@@ -57,26 +57,19 @@ def test_verdicts_and_groups_come_back(run):
     assert decide(found).headline == decide(run).headline
 
 
-def test_the_ladder_of_the_judged_rung_and_its_strongest_control():
+def test_the_columns_of_the_judged_rung_and_its_strongest_control():
     of = {"adjusted": ladder(0.23, 0.21, 0.19, 0.13)}
     of |= {"adjusted_benchmarks": benchmarks(income=(0.02, 0.01), public_record=(0.01, 0.035))}
     run = run_of(material(**of))
-    assert run.ladder == {BLACK: (0.23, 0.21, 0.19, 0.13)}
     assert run.strongest == {BLACK: Benchmark("public record", 0.01, 0.035)}
-    assert run.columns == 2
+    assert run.columns == {BLACK: 2}
     words = decide(run).change[0].words
     assert words.endswith("Public record, the strongest on file, explains 1 % and 4 %.")
 
 
-def test_a_rung_without_a_value_leaves_no_ladder_and_other_estimators_do_not_count():
-    assert run_of(material(adjusted=ladder(0.23, None, 0.13))).ladder == {BLACK: ()}
-    rows = ladder(0.23, 0.13).to_pylist() + ladder(0.4, 0.3, estimator="lpm", primary=False).to_pylist()
-    assert run_of(material(adjusted=built(SHOWN["adjusted"], rows))).ladder == {BLACK: (0.23, 0.13)}
-
-
 def test_without_the_ladder_nothing_is_said_of_columns():
     run = run_of(material())
-    assert (run.columns, run.ladder, run.strongest) == (None, {}, {})
+    assert (run.columns, run.strongest) == ({}, {})
 
 
 def test_neighbours_and_files_are_those_of_situation_testing():
