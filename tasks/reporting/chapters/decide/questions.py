@@ -6,6 +6,7 @@ in each form, if only by their number.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 
 from schemas.tables.verdicts import QUESTIONS, STATES
 from schemas.terms import DecisionMaker, State, Theory
@@ -239,7 +240,7 @@ def _why_not(whole: Row | None) -> str:
     """Why a theory did not run, without the name of a method."""
     known: Mapping[str, str] = sentences()["not_run"]
     reason = "" if whole is None else whole.reason
-    return next((text for begins, text in known.items() if reason.startswith(begins)), _nothing())
+    return next((text for pattern, text in known.items() if fnmatchcase(reason, pattern)), _nothing())
 
 
 def _number(name: str, n: int) -> str:
