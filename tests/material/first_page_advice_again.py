@@ -5,7 +5,7 @@ import re
 from first_page_again import Page
 from first_page_lines_again import detectable, left_out, lost, wait
 
-HISTORY = ("score", "credit history", "payment history", "bankrupt", "delinquen", "fico")
+HISTORY = ("score", "history", "bankrupt", "delinquen", "fico")
 LIMITED = ("outcome", "direct", "total", "recourse")
 
 

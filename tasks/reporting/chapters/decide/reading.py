@@ -41,8 +41,7 @@ MANY = 2
 FILES_READ = 20
 """Files that one reviewer reads at a time: a choice of this project."""
 _HISTORY = re.compile(
-    r"\bscores?\b|credit (?:history|record|rating)|fico|vantage ?score|delinquen|bankrupt|late pay|payment history",
-    re.IGNORECASE,
+    r"\bscores?\b|\bhistory\b|credit (?:record|rating)|fico|delinquen|bankrupt|late pay", re.IGNORECASE
 )
 """Names and labels of columns that tell how somebody paid before."""
 _RANGE = re.compile(r"; (?P<side>more than|above|below) (?P<share>[\d.]+)(?P<percent> %)? denied$")

@@ -166,6 +166,9 @@ def test_warnings_of_the_data():
         ({"income": {"type": "continuous"}, "chist": {"type": "binary"}}, True),
         ({"x7": {"type": "continuous", "label": "credit score (points)"}}, True),
         ({"x7": {"type": "continuous", "block": "history"}}, True),
+        ({"score": {"type": "continuous"}}, True),
+        ({"payment_history": {"type": "binary"}}, True),
+        ({"underscored": {"type": "continuous"}}, False),
         ({"x7": {"type": "continuous", "role": "excluded", "label": "credit score"}, "y": {"type": "binary"}}, False),
     ],
 )
