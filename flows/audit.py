@@ -40,7 +40,7 @@ from flows.partitions.lenders.part_spec import spec_to_audit
 from flows.partitions.sufficiency import check_ended
 from flows.runs.given import given_spec
 from flows.runs.index import run_of
-from flows.runs.record import publish, published_read
+from flows.runs.record import planned_in, publish, published_read
 from flows.supervision.failures import Ended, note_failure
 from flows.supervision.presence import in_stage
 from flows.supervision.processes.leaving import end_if_leaving
@@ -53,7 +53,7 @@ from schemas.terms import State
 from tasks.lake.store import Lake
 from tasks.pipeline.progress import stage_began, stage_ended
 from tasks.pipeline.stop_request import raise_if_stopped, stop_requested
-from tasks.plan import Inputs, Plan, Step, held, inputs, plan
+from tasks.plan import Inputs, Plan, Step, held, inputs
 
 
 def _verdict(given: Mapping[str, Any], result: dict[str, Any], _: Subject, __: Collection[str]) -> Ending | None:
@@ -97,7 +97,7 @@ def audit(
         The run id, and the partition of every stage in order.
     """
     with _followed(spec, Lake(lake)) as trace:
-        planned = plan(spec_to_audit(given_spec(spec), Lake(lake)))
+        planned = planned_in(Lake(lake), spec_to_audit(given_spec(spec), Lake(lake)))
         trace.run = planned.run
         if until:
             planned = replace(planned, steps=tuple(graph.until(planned.steps, until)))

@@ -6,8 +6,9 @@ so a walk over the steps without computing anything tells what the lake already 
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import PurePath
 from typing import Any
@@ -80,14 +81,26 @@ class Plan:
     source_sha256: str
     code: str
     steps: tuple[Step, ...]
+    started: str = field(compare=False)
+    """When the run began, in UTC as ISO 8601. Its year is part of the report's key, and no part of the run id."""
+
+    def begun(self, started: str) -> "Plan":
+        """The same run, by another time at which it began."""
+        settings = self.steps[-1].settings.model_copy(update={"run_year": int(started[:4])})
+        return replace(self, started=started, steps=(*self.steps[:-1], replace(self.steps[-1], settings=settings)))
 
 
-def plan(spec: AuditSpec) -> Plan:
+def plan(spec: AuditSpec, started: str = "") -> Plan:
     """The steps of an audit.
+
+    Args:
+        spec: of the audit.
+        started: when the run began, as its manifest records it; now if empty.
 
     Raises:
         InfrastructureError: the source is not there.
     """
+    started = started or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     reading, scoring = ingest.settings_of(spec), score.settings_of(spec)
     asked = registry.asked_for(spec)
     reached = [module for m in asked for module in m.detecting]
@@ -108,9 +121,9 @@ def plan(spec: AuditSpec) -> Plan:
         *_comparison(spec),
         Step("measure", measure.measure, measure.settings_of(spec), declarations),
         Step("publish", publish.publish, publish.settings_of(spec), declarations, given=publish.given(spec)),
-        Step("report", report.report, report_settings(spec, run, reading.source_sha256, code), declarations),
+        Step("report", report.report, report_settings(spec, run, reading.source_sha256, code, started), declarations),
     )
-    return Plan(spec, run, reading.source_sha256, code, steps)
+    return Plan(spec, run, reading.source_sha256, code, steps, started)
 
 
 def _identifying(spec: AuditSpec) -> dict[str, Any]:
@@ -119,9 +132,12 @@ def _identifying(spec: AuditSpec) -> dict[str, Any]:
     return said if spec.source.part is None else said | {"source": spec.source.identifying()}
 
 
-def report_settings(spec: AuditSpec, run: str, source_sha256: str, code: str) -> report.ReportSettings:
-    """The settings of the stage report; the digests are those of the source and the code that made the numbers."""
-    said = {"run": run, "source_sha256": source_sha256, "code": code}
+def report_settings(spec: AuditSpec, run: str, source_sha256: str, code: str, started: str) -> report.ReportSettings:
+    """The settings of the stage report; the digests are those of the source and the code that made the numbers.
+
+    Of the time of the run they hold the year alone: runs of one year with equal inputs have equal reports.
+    """
+    said = {"run": run, "source_sha256": source_sha256, "code": code, "run_year": int(started[:4])}
     return report.ReportSettings.of(spec, **said, effective_spec=_effective(spec), version=version("evenhand"))
 
 

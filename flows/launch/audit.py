@@ -17,7 +17,7 @@ from flows.launch.unsampled import cost_of_everybody
 from flows.partitions.forecast import expected_rows
 from flows.partitions.lenders.part_spec import spec_to_audit
 from flows.partitions.sufficiency import check_evidence
-from flows.runs.record import Summary, is_published, publish, summarise
+from flows.runs.record import Summary, is_published, planned_in, publish, summarise
 from flows.supervision.embedded_api import prefect_api
 from flows.supervision.presence import at_work, command_id, killed
 from schemas.artifact import Partition
@@ -30,7 +30,7 @@ from tasks.lake.store import Lake
 from tasks.metrics.limits import check_limits
 from tasks.pipeline.progress import course_of
 from tasks.pipeline.stop_request import stop_requested
-from tasks.plan import Plan, held, plan
+from tasks.plan import Plan, held
 
 log = logging.getLogger("evenhand")
 _SHOWN = 6
@@ -81,7 +81,7 @@ def run_until(
     _tell_of_killed(lake)
     with at_work(lake, command_id()):
         spec = spec_to_audit(spec, lake, value)
-        planned = _checked(spec)
+        planned = _checked(spec, lake)
         planned = replace(planned, steps=tuple(steps_until(planned.steps, stage)))
         done = held(lake, planned.steps)
         if len(done) < len(planned.steps):
@@ -125,7 +125,7 @@ def _shown(names: Sequence[str]) -> str:
 
 
 def _audited(spec: AuditSpec, lake: Lake, jobs: int, *, force: bool) -> Summary:
-    planned = _checked(spec)
+    planned = _checked(spec, lake)
     done = held(lake, planned.steps)
     if len(done) < len(planned.steps):
         return summarise(lake, spec, *_computed(spec, lake, planned, done, Asked(jobs, force=force)))
@@ -135,10 +135,10 @@ def _audited(spec: AuditSpec, lake: Lake, jobs: int, *, force: bool) -> Summary:
     return summarise(lake, spec, planned.run, done)
 
 
-def _checked(spec: AuditSpec) -> Plan:
+def _checked(spec: AuditSpec, lake: Lake) -> Plan:
     check_columns(spec)
     check_limits(spec)
-    return plan(spec)
+    return planned_in(lake, spec)
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,12 @@ from flows.partitions.lenders.records import years_by_partition
 from flows.partitions.standing import StageState, Stand, stands, told
 from flows.runs.index import Run, numbered, run_of, standing
 from flows.runs.naming import audit_and_year, run_ids
+from flows.runs.record import planned_in
 from schemas.audit.spec import AuditSpec
 from schemas.errors import EvenhandError, SpecError
 from schemas.terms import State
 from tasks.lake.store import Lake
 from tasks.pipeline.specs import validated
-from tasks.plan import plan
 
 UNFINISHED = (YearState.RUNNING, YearState.FAILED, YearState.INTERRUPTED)
 BARRED = "not to be audited again as things are"
@@ -137,7 +137,7 @@ def _today(run: Run, lake: Lake, last: Attempt | None) -> tuple[tuple[Stand, ...
         return done, ""
     try:
         spec = validated(AuditSpec, run.spec)
-        found = stands(plan(spec_today(spec, run.year, lake)), lake, run, last)
+        found = stands(planned_in(lake, spec_today(spec, run.year, lake)), lake, run, last)
     except ValidationError:
         return done, f"{BARRED}: its spec is not one of this version"
     except EvenhandError as error:

@@ -17,12 +17,13 @@ from flows.partitions.attempts.reading import latest
 from flows.partitions.standing import StageState, Stand, stands
 from flows.partitions.years import spec_of_year
 from flows.runs.index import Run, runs_of
+from flows.runs.record import planned_in
 from schemas.artifact import Partition
 from schemas.audit.spec import AuditSpec
 from schemas.errors import EvenhandError, TooFewError
 from schemas.terms import ExitCode
 from tasks.lake.store import Lake
-from tasks.plan import Plan, plan
+from tasks.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def _of_year(spec: AuditSpec, year: int, lake: Lake, runs: Sequence[Run], jobs: 
         return Forecast(year, stages, Cost(kept[-1].rows, False, 0.0, 0), protected=kept[-1].run)
     try:
         of_year = spec_of_year(spec, year, lake)
-        planned = plan(of_year)
+        planned = planned_in(lake, of_year)
         found = stands(planned, lake, own[-1] if own else None, latest(lake, spec.name, year))
     except TooFewError as error:
         return Forecast(year, (), NOTHING, blocked=str(error), exit_code=ExitCode.INSUFFICIENT_EVIDENCE)

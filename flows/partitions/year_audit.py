@@ -21,7 +21,7 @@ from flows.partitions.sufficiency import check_ended
 from flows.partitions.years import spec_of_year
 from flows.runs.index import Run, last_run, vintage_words
 from flows.runs.manifest import read_manifest
-from flows.runs.record import Summary, exit_code_of, is_published, publish, summarise
+from flows.runs.record import Summary, exit_code_of, is_published, planned_in, publish, summarise
 from flows.runs.trust.verification import verify_run
 from flows.supervision.processes.leaving import end_if_leaving
 from schemas.artifact import Partition
@@ -31,7 +31,7 @@ from tasks.ingest.registry import check_columns
 from tasks.lake.store import Lake
 from tasks.metrics.limits import check_limits
 from tasks.pipeline.lineage.memory import telling_short_memory
-from tasks.plan import Inputs, Plan, Step, held, plan, walk
+from tasks.plan import Inputs, Plan, Step, held, walk
 
 
 def audit_year(spec: AuditSpec, year: int, lake: Lake, force: bool = False, jobs: int = 1) -> Attempt:
@@ -76,21 +76,21 @@ def audit_partition(
         if standing is not None and standing.protected and not force:
             _leave_alone(recorder, standing, lake)
         else:
-            planned = _plan_of(spec_of_part(spec, year, listed, lake), spec, recorder)
+            planned = _plan_of(spec_of_part(spec, year, listed, lake), spec, lake, recorder)
             _end(recorder, _audited(planned, lake, recorder, 1, force=force))
     return recorder.attempt
 
 
 def _planned(spec: AuditSpec, year: int, lake: Lake, recorder: Recorder) -> Plan:
-    return _plan_of(spec_of_year(spec, year, lake), spec, recorder)
+    return _plan_of(spec_of_year(spec, year, lake), spec, lake, recorder)
 
 
-def _plan_of(of_year: AuditSpec, asked: AuditSpec, recorder: Recorder) -> Plan:
+def _plan_of(of_year: AuditSpec, asked: AuditSpec, lake: Lake, recorder: Recorder) -> Plan:
     vintage = vintage_words(of_year.source.model_dump(mode="json"))
     recorder.tell(vintage=vintage, lacking=of_year.source.lacking)
     check_columns(of_year)
     check_limits(asked)
-    planned = plan(of_year)
+    planned = planned_in(lake, of_year)
     stages = tuple(step.name for step in planned.steps)
     recorder.tell(source_sha256=planned.source_sha256, stages=stages)
     return planned

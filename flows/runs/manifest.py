@@ -37,6 +37,11 @@ def read_manifest(lake: Lake, run: str) -> dict[str, Any]:
     return content
 
 
+def began_at(manifest: Mapping[str, Any]) -> str:
+    """When a run began; earlier versions recorded its end alone."""
+    return str(manifest.get("started") or manifest["finished"])
+
+
 def digest(content: Mapping[str, Any]) -> str:
     """The seal of a manifest's content, or of a spec: its sha256, whatever the order of its keys."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

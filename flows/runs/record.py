@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from flows.runs.disclosure import counted, of_earlier, remarks, taken, withheld_groups
 from flows.runs.index import published_beside
-from flows.runs.manifest import digest, read_manifest, record_of, report_named, report_of
+from flows.runs.manifest import began_at, digest, read_manifest, record_of, report_named, report_of
 from flows.runs.summary import NAMED, summary_path, write_summary
 from flows.runs.trust.certificate import certify, is_certified
 from schemas.artifact import Partition
@@ -36,13 +36,31 @@ from tasks.lake.store import Lake
 from tasks.metrics.verdict_tables import state_of
 from tasks.pipeline.lineage.digests import versions
 from tasks.pipeline.registry import METHODS, not_asked
-from tasks.plan import Plan
+from tasks.plan import Plan, plan
 from tasks.preprocessing import direction as decision_direction
 
 HEADLINES: dict[str, Mapping[str, str]] = {"Decisions": {"approval_rate": "approved"}} | {
     m.title: m.headline for m in METHODS.values()
 }
 """The tables that an audit prints at its end: title -> measure -> title of its column."""
+
+
+def planned_in(lake: Lake, spec: AuditSpec) -> Plan:
+    """The plan of an audit; a run that the lake holds keeps the time at which it began.
+
+    So a repeated audit computes nothing, and its report is the one that people have signed. A manifest that cannot be
+    read is no record of a time: the run is planned from now, and its manifest is written again.
+
+    Raises:
+        InfrastructureError: the source is not there.
+    """
+    planned = plan(spec)
+    if not lake.storage.exists(f"runs/{planned.run}/manifest.json"):
+        return planned
+    try:
+        return planned.begun(began_at(read_manifest(lake, planned.run)))
+    except (SpecError, IntegrityError):
+        return planned
 
 
 @dataclass(frozen=True)
@@ -245,6 +263,7 @@ def _manifest(lake: Lake, planned: Plan, done: Sequence[Partition], state: State
         "read": published_read(lake, done),
         "code": planned.code,
         "versions": versions(),
+        "started": planned.started,
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "exported": exported,
         "records": {p: hashlib.sha256(lake.storage.read(p) or b"").hexdigest() for p in map(record_of, done)},

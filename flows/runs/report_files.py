@@ -15,7 +15,7 @@ import pyarrow as pa
 from pydantic import ValidationError
 
 from flows.runs.index import spec_of
-from flows.runs.manifest import LIST, made_later, read_manifest
+from flows.runs.manifest import LIST, began_at, made_later, read_manifest
 from flows.runs.record import measures_file
 from flows.runs.trust.review import UNSIGNED, approved_before, review_of
 from schemas.artifact import Partition
@@ -70,7 +70,7 @@ def read_anew(lake: Lake, run: str) -> tuple[list[pa.Table], ReportSettings]:
         spec = validated(AuditSpec, spec_of(manifest))
     except ValidationError as error:
         raise SpecError(f"the report of run {run} cannot be made anew: {_OTHER_VERSION}") from error
-    settings = report_settings(spec, run, manifest["source_sha256"], manifest["code"])
+    settings = report_settings(spec, run, manifest["source_sha256"], manifest["code"], began_at(manifest))
     found = [Partition.model_validate(entry) for entry in manifest["partitions"]]
     before = list(takewhile(lambda partition: partition.stage != stage.name, found))
     given = inputs(Step(stage.name, stage, settings), before)

@@ -60,6 +60,8 @@ class ReportSettings(StageSettings):
     missing: str
     unconfirmed: tuple[str, ...]
     run: str
+    run_year: int
+    """Calendar year in UTC in which the run began; the age of the data counts from it."""
     source_sha256: str
     code: str
     """Digest of the code that made the numbers."""

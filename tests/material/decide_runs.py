@@ -100,7 +100,7 @@ def boston(limit: float = -5) -> Run:
     return Run(
         rows,
         groups,
-        columns=18,
+        columns={("race", "Black"): 18, ("race", "Hispanic"): 18},
         neighbours=15,
         strongest={("race", "Black"): Benchmark("public record", 0.010, 0.035)},
         files={("race", "Black"): Files(20, "evenhand pack RUN --group Black")},
@@ -143,7 +143,7 @@ def texas() -> Run:
     return Run(
         rows,
         groups,
-        columns=9,
+        columns={("race", name): 9 for name in ("Black", "Asian", "American Indian")},
         neighbours=50,
         credit_history=False,
         left_out=LeftOut(6141, 50000, 0.57, 0.22),

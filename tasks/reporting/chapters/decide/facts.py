@@ -130,6 +130,20 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
+class Lost:
+    """A group of which half or more lack a feature, as published."""
+
+    attribute: str
+    name: str
+    n: int
+    """Applications that an audit of complete rows would have used."""
+    used: int
+    """Those that have every feature."""
+    columns: tuple[str, ...]
+    """Features that they lack, the one named most often first."""
+
+
+@dataclass(frozen=True)
 class Benchmark:
     """The strongest column on file, and the shares of what is left of group and of approval that it explains."""
 
@@ -165,18 +179,20 @@ class Run:
     warnings: tuple[str, ...] = ()
     """Names of warnings about the data, of ``headline.what`` in sentences.yaml; other texts are printed as they are."""
     minimum_n: int = 30
-    columns: int | None = None
-    """Columns that the adjusted comparison adjusts for."""
+    columns: Mapping[Key, int] = field(default_factory=dict)
+    """Columns that the adjusted comparison of a group adjusts for."""
     neighbours: int | None = None
     """Nearest applicants that each is compared with."""
     credit_history: bool = True
     """Whether a column has the role of a credit history."""
-    ladder: Mapping[Key, tuple[float, ...]] = field(default_factory=dict)
-    """Adjusted difference of denial of a group, rung by rung from the raw one."""
     strongest: Mapping[Key, Benchmark] = field(default_factory=dict)
     files: Mapping[Key, Files] = field(default_factory=dict)
     graph_tests: GraphTests | None = None
     left_out: LeftOut | None = None
+    lost: tuple[Lost, ...] = ()
+    """The largest group first."""
+    complete: bool = False
+    """Whether the spec says that the columns are all that the lender decided by."""
     year: int = 0
     """Of the data."""
     lacking: tuple[str, ...] = ()
@@ -191,7 +207,7 @@ class Run:
     """Applicants of one group, or of the graph, who were drawn to be asked, and of how many: where fewest of all were;
     None where everybody was asked."""
     years_old: int | None = None
-    """Age of the data in the year of this version; None where it does not matter."""
+    """Age of the data in the year of the run; None where it does not matter."""
 
     def theory(self, theory: Theory) -> Row | None:
         """The row of a theory as a whole; None where the run has none."""

@@ -19,7 +19,7 @@ from tasks.reporting.chapters.decide.sentences import forms, said
 from tasks.reporting.charts.forest import Forest
 from tasks.reporting.charts.marks import Mark
 from tasks.reporting.charts.numbers import MINUS, POINTS, WITHHELD, places_of
-from tasks.reporting.material import capital
+from tasks.reporting.material import capital, listed
 from tasks.reporting.numbers import count
 
 NEAREST = "st_effect"
@@ -113,9 +113,12 @@ def _near(row: Row | None, lower: bool, plain: bool) -> float | None:
 
 def _caption(chosen: Chosen, groups: Groups) -> str:
     said_of = said("figures", "chosen", n=chosen.among)[0] if chosen.among > 1 else ""
-    row = None if chosen.key is None else groups.standing(Theory.DIRECT, chosen.key).row
-    widened = row is not None and row.bias and row.low is not None
-    return " ".join(filter(None, (said_of, forms("figures", "widened")[0] if widened else "")))
+    if chosen.key is None:
+        return said_of
+    labels = _labels(groups)
+    rows = {name: each.row for name, each in _standings(chosen.key, groups).items()}
+    wider = [labels[name] for name, row in rows.items() if row is not None and row.bias and row.low is not None]
+    return " ".join(filter(None, (said_of, said("figures", "widened", names=listed(wider))[0] if wider else "")))
 
 
 def _labels(groups: Groups) -> dict[str, str]:
@@ -124,22 +127,27 @@ def _labels(groups: Groups) -> dict[str, str]:
     return {"all": forms("figures", "all")[0], "adjusted": forms("figures", "adjusted")[0], "nearest": nearest}
 
 
-def _comparisons(key: Key, groups: Groups) -> tuple[Comparison, ...]:
-    gap, adjusted = groups.standing(Theory.OUTCOME, key), groups.standing(Theory.DIRECT, key)
+def _standings(key: Key, groups: Groups) -> dict[str, Standing]:
+    """How the group stands in each comparison."""
     beside = groups.beside(Theory.DIRECT, key, NEAREST)
-    nearest = Standing(key, State.NOT_RUN if beside is None else beside.state, beside)
-    labels, people = _labels(groups), groups.people(key)
-    shown = WITHHELD if people is None else count(people)
-    n = said("figures", "people", n=shown)[0]
-    columns = groups.run.columns
+    return {
+        "all": groups.standing(Theory.OUTCOME, key),
+        "adjusted": groups.standing(Theory.DIRECT, key),
+        "nearest": Standing(key, State.NOT_RUN if beside is None else beside.state, beside),
+    }
+
+
+def _comparisons(key: Key, groups: Groups) -> tuple[Comparison, ...]:
+    """The three comparisons, each with the number of people that it is made of."""
+    labels, of = _labels(groups), _standings(key, groups)
+    gap, adjusted, nearest = of.values()
+    columns = groups.run.columns.get(key)
     one, several = forms("figures", "columns")
     by = "" if columns is None else (one if columns == 1 else several).format(n=columns)
     return (
-        _comparison(
-            "all", labels, n, gap, people, lambda ratio: groups.gap_points(gap.row, ratio), groups.gap_decimals
-        ),
-        _comparison("adjusted", labels, ", ".join(filter(None, (by, n))), adjusted, people, _of_approval),
-        _comparison("nearest", labels, n, nearest, people, _of_approval),
+        _comparison("all", labels, "", gap, lambda ratio: groups.gap_points(gap.row, ratio), groups.gap_decimals),
+        _comparison("adjusted", labels, by, adjusted, _of_approval),
+        _comparison("nearest", labels, "", nearest, _of_approval),
     )
 
 
@@ -151,14 +159,16 @@ def _of_approval(effect: float) -> float:
 def _comparison(
     name: str,
     labels: dict[str, str],
-    detail: str,
+    by: str,
     standing: Standing,
-    n: int | None,
     unit: InPoints,
     gap_decimals: int = 0,
 ) -> Comparison:
     """A figure in points of approval, with its interval and limit in the same unit."""
     row, label = standing.row, labels[name]
+    n = None if row is None else row.n
+    people = "" if row is None else said("figures", "people", n=WITHHELD if n is None else count(n))[0]
+    detail = ", ".join(filter(None, (by, people)))
     if row is None or row.value is None or standing.withheld:
         return _missing(name, label, detail, standing.state, withheld=standing.withheld)
     value, ends = unit(row.value), row.ends

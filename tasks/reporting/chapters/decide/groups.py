@@ -187,7 +187,8 @@ class Groups:
     @cached_property
     def _labels(self) -> dict[Key, str]:
         references = [self.reference_key(attribute) for attribute in {attribute for attribute, _ in self.order}]
-        keys = sorted({*self.order, *self._published, *filter(None, references)})
+        lost = {(each.attribute, each.name) for each in self.run.lost}
+        keys = sorted({*self.order, *self._published, *lost, *filter(None, references)})
         plain = {key: " ".join(key[1].split()) if is_seen(key[1]) else UNSEEN_NAME for key in keys}
         twice = Counter(plain.values())
         whole = {k: f"{name} ({short(k[0], 2)})" if twice[name] > 1 else name for k, name in plain.items()}

@@ -39,6 +39,7 @@ NAMING: tuple[tuple[str, Meets], ...] = (
     ("adjusted_outside", lambda case: case.adjusted is State.BREACH),
     ("outside_but_for_missing", lambda case: case.but_for_missing),
     ("gap_outside_adjusted_inside", lambda case: case.gap is State.BREACH and case.adjusted is State.WITHIN),
+    ("gap_outside_no_limit", lambda case: case.gap is State.BREACH and case.adjusted is State.NO_LIMIT),
     ("gap_outside", lambda case: case.gap is State.BREACH),
 )
 """Rows of the table that name groups, in its order."""
@@ -90,10 +91,10 @@ def _of_all(known: Sequence[Case], groups: Groups) -> Headline:
         rule = "too_little"
     if elsewhere:
         rule = f"{rule}_elsewhere"
-    points = _seen(groups) if rule == "inside" else ""
-    if rule == "inside" and not points:
+    sizes = _sizes(groups) if rule == "inside" else {}
+    if rule == "inside" and not sizes:
         rule = "inside_no_size"
-    return Headline(rule, fitting(said("headline", rule, points=points, elsewhere=elsewhere), MOST_WORDS)[0])
+    return Headline(rule, fitting(said("headline", rule, elsewhere=elsewhere, **sizes), MOST_WORDS)[0])
 
 
 def _elsewhere(groups: Groups) -> str:
@@ -107,11 +108,20 @@ def _elsewhere(groups: Groups) -> str:
     return listed([forms("elsewhere", theory)[0] for theory in outside]) if outside else ""
 
 
-def _seen(groups: Groups) -> str:
-    """The largest of the smallest differences that would have been found, in points; empty if one is not known."""
-    rows = [groups.standing(theory, key).row for theory in OWN_THEORIES for key in groups.order]
-    found = [None if row is None else groups.detectable_points(row) for row in rows]
-    return "" if None in found else some_points(max(size for size in found if size is not None))
+def _sizes(groups: Groups) -> dict[str, str]:
+    """The difference that each of both questions would have found in every group, in points; empty if one is unknown.
+
+    Each question has limits and intervals of its own, and so a size of its own.
+    """
+    of: dict[str, str] = {}
+    for name, theory in zip(("gap", "adjusted"), OWN_THEORIES, strict=True):
+        rows = [groups.standing(theory, key).row for key in groups.order]
+        sizes = [None if row is None else groups.detectable_points(row) for row in rows]
+        known = [size for size in sizes if size is not None]
+        if not known or len(known) < len(sizes):
+            return {}
+        of[name] = some_points(max(known))
+    return of
 
 
 def _what(warnings: Sequence[str]) -> str:

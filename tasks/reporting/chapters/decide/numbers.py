@@ -34,6 +34,12 @@ def some_points(value: float) -> str:
     return f"{n} point" if n == 1 else f"{n} points"
 
 
+def points_below(value: float) -> str:
+    """A size in points, without a sign, rounded down: to a decimal below one point."""
+    n = math.floor(value + 1e-9)
+    return some_points(n) if n else f"{math.floor(10 * value + 1e-9) / 10:g} points"
+
+
 def of_100(rate: float) -> str:
     """A share as a whole number of 100."""
     return f"{100 * rate:.0f}"

@@ -6,6 +6,7 @@ in each form, if only by their number.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 
 from schemas.tables.verdicts import QUESTIONS, STATES
 from schemas.terms import DecisionMaker, State, Theory
@@ -54,9 +55,12 @@ def _forms(theory: Theory, state: State, groups: Groups) -> list[str]:
 
 
 def _rates(groups: Groups) -> Iterator[str]:
-    """Approvals of 100 by group, the reference group among them; by range where there are many."""
-    left_out = groups.run.left_out
-    name = "rates_complete" if left_out is not None and left_out.is_told else "rates"
+    """Approvals of 100 by group, the reference group among them; by range where there are many.
+
+    The lender decided on every application, and the model on those that it scored.
+    """
+    makers = {group.decision_maker for group in groups.run.groups}
+    name = "rates_of_model" if makers == {DecisionMaker.MODEL} else "rates"
     shown = [group for group in groups.run.groups if group.approval is not None or group.shown]
     hidden = len(groups.run.groups) - len(shown)
     if not shown:
@@ -78,7 +82,10 @@ def _rates(groups: Groups) -> Iterator[str]:
 
 
 def _by_rate(group: Group) -> tuple[bool, float, str]:
-    return group.approval is None and not group.shown, -(group.approval or 0.0), group.name
+    """The highest rate first, those withheld last; of a range its end as printed: ``more than 95``, ``less than 5``."""
+    if group.approval is None and group.shown:
+        return False, -float(group.shown.split()[-1]) / 100, group.name
+    return group.approval is None, -(group.approval or 0.0), group.name
 
 
 def _rate(group: Group, groups: Groups) -> str:
@@ -139,27 +146,28 @@ def _effect(each: Standing, first: bool, state: State, groups: Groups, parts: bo
 def _part(each: Standing, groups: Groups) -> str:
     """How much of the gap is left among similar records, in words; empty where it is no part of it.
 
-    The gap is the first rung of the ladder, which is about the same applicants; without a ladder that of the rates.
+    Both are those that the page prints: the plain gap in approvals, and the adjusted one of the same decision maker.
     """
     if each.row is None or each.row.theory is not Theory.DIRECT or each.row.value is None:
         return ""
-    steps = groups.run.ladder.get(each.key, ())
-    gap = groups.gap_points(groups.standing(Theory.OUTCOME, each.key).row)
-    whole = steps[0] if len(steps) > 1 else -(gap or 0.0) / 100
-    share = each.row.value / whole if whole > 0 else 0.0
+    plain = groups.standing(Theory.OUTCOME, each.key).row
+    gap = groups.gap_points(plain)
+    if plain is None or gap is None or gap >= 0 or plain.decision_maker != each.row.decision_maker:
+        return ""
+    share = -100 * each.row.value / gap
     return part(share) if 0 < share <= 1 else ""
 
 
 def _ways(state: State, standings: Sequence[Standing], groups: Groups) -> Iterator[str]:
     """The reference group's cost of the way beside the group's; the denials, where they say too little."""
-    added = [each for each in standings if each.row is not None and each.row.role == "adds"]
+    added = [each for each in standings if each.row is not None and each.row.role == "adds" and not each.disagree]
     if added:
         yield from _with_others("without_a_way", added, standings, groups)
     if state is State.INSUFFICIENT_EVIDENCE:
         known = [(each, each.row.events) for each in standings if each.row is not None and not each.withheld]
         denied = [f"{count(n)} {groups.label(each.key)}" for each, n in known if n is not None]
         makers = {each.row.decision_maker for each, _ in known if each.row is not None}
-        if denied and len(denied) == len(standings):
+        if denied and len(denied) == len(standings) and len(makers) == 1:
             name = "denials_of_model" if makers == {DecisionMaker.MODEL} else "denials"
             yield said("questions", name, denials=listed(denied))[0]
         return
@@ -232,7 +240,7 @@ def _why_not(whole: Row | None) -> str:
     """Why a theory did not run, without the name of a method."""
     known: Mapping[str, str] = sentences()["not_run"]
     reason = "" if whole is None else whole.reason
-    return next((text for begins, text in known.items() if reason.startswith(begins)), _nothing())
+    return next((text for pattern, text in known.items() if fnmatchcase(reason, pattern)), _nothing())
 
 
 def _number(name: str, n: int) -> str:

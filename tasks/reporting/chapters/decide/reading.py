@@ -4,6 +4,7 @@ Scope: looking up. A fact that no table tells stays at its default, and its rule
 """
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from shlex import quote
 from typing import Any
@@ -18,10 +19,10 @@ from schemas.tables.publication import PUBLISHED_MISSINGNESS, PUBLISHED_WATERFAL
 from schemas.tables.source import DECISION_DIRECTION
 from schemas.tables.validations import VALIDATIONS
 from schemas.tables.verdicts import VERDICTS
-from schemas.terms import EVERYBODY, DecisionMaker, Theory
+from schemas.terms import EVERYBODY, DecisionMaker, Refusal, Theory
 from schemas.vintages import place_of
 from tasks.pipeline.registry import OUTCOMES_METHOD
-from tasks.reporting.chapters.decide.facts import Benchmark, Files, GraphTests, Group, Key, LeftOut, Row, Run
+from tasks.reporting.chapters.decide.facts import Benchmark, Files, GraphTests, Group, Key, LeftOut, Lost, Row, Run
 from tasks.reporting.chapters.decide.figures import NEAREST
 from tasks.reporting.chapters.decide.numbers import of_100
 from tasks.reporting.material import Material, Rows
@@ -33,19 +34,21 @@ GROUP = ": "
 """In what a year lacks: between an attribute and a group that nobody belongs to."""
 LEVEL = 0.05
 """q below which a test speaks against the graph."""
+LACKING = (Refusal.MISSING_COVARIATE, Refusal.EXEMPT_COVARIATE)
+"""Reasons for which rows without every feature are refused."""
 MANY = 2
 """Lenders of a file of a whole place."""
 FILES_READ = 20
 """Files that one reviewer reads at a time: a choice of this project."""
-_HISTORY = re.compile(r"credit (?:score|history|record)|fico|delinquen|bankrupt|late pay", re.IGNORECASE)
+_HISTORY = re.compile(
+    r"\bscores?\b|\bhistory\b|credit (?:record|rating)|fico|delinquen|bankrupt|late pay", re.IGNORECASE
+)
 """Names and labels of columns that tell how somebody paid before."""
 _RANGE = re.compile(r"; (?P<side>more than|above|below) (?P<share>[\d.]+)(?P<percent> %)? denied$")
 """End of the reason of a measure of which a range is published."""
 _SAMPLED = re.compile(r"(?<![a-z])sampled?(?![a-z])", re.IGNORECASE)
 _PLACE = 1
 """Position of the geography in the words of a vintage."""
-YEAR = 2026
-"""Year of this version, which ages of data are told from: by a clock equal runs would have unequal bytes."""
 
 
 def run_of(material: Material) -> Run:
@@ -62,18 +65,19 @@ def run_of(material: Material) -> Run:
         columns=_columns(material, judged),
         neighbours=_neighbours(material),
         credit_history=_credit_history(material),
-        ladder={key: _ladder(material, row) for key, row in judged.items()},
         strongest=_strongest(material, judged),
         files=_files(rows),
         graph_tests=_graph_tests(material),
         left_out=_left_out(material),
+        lost=tuple(sorted(_lost(material), key=lambda each: (-each.n, each.attribute, each.name))),
+        complete=settings.verdicts.complete,
         year=settings.year,
         lacking=tuple(name for name in settings.source.lacking if GROUP not in name),
         public=settings.source.kind == "hmda",
         lenders=lenders,
         sampled=bool(_SAMPLED.search(settings.source.words.replace("_", " "))),
         asked=_asked(material),
-        years_old=YEAR - settings.year,
+        years_old=settings.run_year - settings.year,
     )
 
 
@@ -85,7 +89,7 @@ def _asked(material: Material) -> tuple[int, int] | None:
 
 
 def maker_of(material: Material) -> str:
-    """Whose approvals are judged: as the verdicts say; without one, the lender's where they were measured."""
+    """Whose approvals are shown: those that decide how a group stands; without a verdict the lender's, if measured."""
     named = [r["decision_maker"] for r in material.rows(VERDICTS) if r["theory"] == Theory.OUTCOME and r["group"]]
     known = {m.decision_maker for m in material.measures if m.measure == APPROVAL}
     first = DecisionMaker.LENDER if DecisionMaker.LENDER in known else DecisionMaker.MODEL
@@ -139,14 +143,6 @@ def _judged(material: Material) -> dict[Key, Mapping[str, Any]]:
     return {(row["protected_attribute"], row["group"]): row for row in ordered}
 
 
-def _ladder(material: Material, judged: Mapping[str, Any]) -> tuple[float, ...]:
-    """The difference rung by rung up to the judged one; empty where one of them was not estimated."""
-    same = ("decision_maker", "protected_attribute", "group", "estimator", "average_over")
-    rows = [row for row in material.named(ADJUSTED) if all(row[name] == judged[name] for name in same)]
-    values = [row["value"] for row in sorted(rows, key=lambda row: row["rung"]) if row["rung"] <= judged["rung"]]
-    return () if None in values else tuple(values)
-
-
 def _benchmarks(material: Material, judged: Mapping[Key, Mapping[str, Any]]) -> Iterator[tuple[Key, Mapping[str, Any]]]:
     """Each control of the judged rung of each group, taken as strong as it is."""
     for row in material.named(BENCHMARKS):
@@ -156,10 +152,9 @@ def _benchmarks(material: Material, judged: Mapping[Key, Mapping[str, Any]]) -> 
             yield key, row
 
 
-def _columns(material: Material, judged: Mapping[Key, Mapping[str, Any]]) -> int | None:
-    """Columns that the judged rung adjusts for; None where no benchmark names them."""
-    named = {row["column"] for _, row in _benchmarks(material, judged)}
-    return len(named) or None
+def _columns(material: Material, judged: Mapping[Key, Mapping[str, Any]]) -> dict[Key, int]:
+    """Columns that the judged rung of each group adjusts for; of a group without benchmarks none."""
+    return dict(Counter(key for key, _ in _benchmarks(material, judged)))
 
 
 def _strongest(material: Material, judged: Mapping[Key, Mapping[str, Any]]) -> dict[Key, Benchmark]:
@@ -232,6 +227,24 @@ def _left_out(material: Material) -> LeftOut | None:
         return None
     n = lacking["missing"]
     return LeftOut(n, n + used[0], _rest(lacking["approval_missing"]), _rest(lacking["approval_present"]))
+
+
+def _lost(material: Material) -> Iterator[Lost]:
+    """Groups of which half or more of the applications lack a feature, from the waterfall as it is published."""
+    lines: dict[Key, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in material.rows(PUBLISHED_WATERFALL):
+        lines[row["protected_attribute"], row["group"]].append(row)
+    people = {p.name: p for p in material.settings.protected}
+    for (attribute, group), own in lines.items():
+        lacking = [row for row in own if row["reason"] in LACKING]
+        if not lacking or not (group == people[attribute].reference or people[attribute].judges(group)):
+            continue
+        stand = {row["stage"] or row["kind"]: row["n"] for row in own if row["kind"] != "refused"}
+        before, after = stand.get("ingest", stand["source"]), stand.get("preprocess", stand["used"])
+        if before and after is not None and 2 * after <= before:
+            named = sorted((row for row in lacking if row["n"]), key=lambda row: -row["n"])
+            columns = (material.label(column) for row in named for column in row["column"].split(", "))
+            yield Lost(attribute, group, before, after, tuple(dict.fromkeys(columns)))
 
 
 def _rest(share: float | None) -> float | None:

@@ -5,12 +5,11 @@ A rule returns the forms of its line, the longest first, or nothing where it doe
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from schemas.terms import State, Theory
 from tasks.reporting.chapters.decide.facts import Key, Row
 from tasks.reporting.chapters.decide.groups import Groups, short
-from tasks.reporting.chapters.decide.numbers import of_100, percent, some_points, whole_percent
+from tasks.reporting.chapters.decide.numbers import of_100, percent, points_below, whole_percent
 from tasks.reporting.chapters.decide.sentences import forms, said
 from tasks.reporting.material import capital, listed
 from tasks.reporting.numbers import count
@@ -18,6 +17,8 @@ from tasks.reporting.numbers import count
 MOST_LINES = 3
 MOST_COLUMNS = 3
 """That a line names."""
+LEAST_SIZE = 0.1
+"""Points below which no size is printed."""
 LIMITED = (Theory.OUTCOME, Theory.DIRECT, Theory.TOTAL, Theory.RECOURSE)
 """Theories that have a limit by default; a score of reasons has no external scale, and none is asked for."""
 MEASURED = (Theory.DIRECT, Theory.TOTAL, Theory.OUTCOME)
@@ -98,10 +99,13 @@ def _confounder(view: View) -> tuple[str, ...]:
 
 
 def _no_credit_score(view: View) -> tuple[str, ...]:
-    """No column is a credit history, and each step of the ladder narrowed the gap of the group shown."""
-    steps = () if view.chosen is None else view.groups.run.ladder.get(view.chosen, ())
-    narrowed = len(steps) > 1 and all(after < before for before, after in pairwise(steps)) and steps[-1] > 0
-    return forms("change", "no_credit_score") if narrowed and not view.groups.run.credit_history else ()
+    """No column is a credit history, nobody said that the columns are all, and the adjusted gap is shown.
+
+    A column that is not there can have moved the gap either way: no bound is claimed.
+    """
+    run, row = view.groups.run, None if view.chosen is None else view.adjusted(view.chosen)
+    shown = row is not None and row.value is not None
+    return forms("change", "no_credit_score") if shown and not run.credit_history and not run.complete else ()
 
 
 def _year_lacks(view: View) -> tuple[str, ...]:
@@ -125,14 +129,15 @@ def _left_out(view: View) -> tuple[str, ...]:
 
 
 def _detectable(view: View) -> tuple[str, ...]:
-    """A state is too little to say: the smallest difference that the people of a group let show to be outside.
+    """A state is too little to say: below which size a difference is shown to be outside in few such audits.
 
-    Not where the interval is widened for columns that the table lacks: more people would not narrow that.
+    The people are those of the row: an adjusted gap is of complete records. Not where the interval is widened for
+    columns that the table lacks: more people would not narrow that.
     """
     for row in view.open_rows():
-        people, size = view.groups.people(row.key), view.groups.detectable_points(row)
-        if people is not None and size is not None and size > 0 and not row.bias:
-            words = {"n": count(people), "group": view.groups.label(row.key), "points": some_points(size)}
+        size = view.groups.detectable_points(row)
+        if row.n is not None and size is not None and size >= LEAST_SIZE and not row.bias:
+            words = {"n": count(row.n), "group": view.groups.label(row.key), "points": points_below(size)}
             return said("change", "detectable", what=forms("differences", row.theory)[0], **words)
     return ()
 

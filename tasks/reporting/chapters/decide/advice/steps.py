@@ -7,14 +7,18 @@ that names neither lender nor score.
 import math
 
 from schemas.terms import State, Theory
-from tasks.reporting.chapters.decide.advice.changes import Rule, View, first
-from tasks.reporting.chapters.decide.facts import Files, Key
+from tasks.reporting.chapters.decide.advice.changes import MOST_COLUMNS, Rule, View, first
+from tasks.reporting.chapters.decide.facts import Files, Key, Lost
+from tasks.reporting.chapters.decide.groups import short
 from tasks.reporting.chapters.decide.numbers import forecast
-from tasks.reporting.chapters.decide.sentences import forms, said
+from tasks.reporting.chapters.decide.sentences import fitting, forms, said
+from tasks.reporting.material import listed
 from tasks.reporting.numbers import count
 
 OLD = 5
 """Years after which data say little of decisions made today: a choice of this project."""
+MOST_WORDS_OF_LOST = 34
+"""Of the line on groups that lost rows."""
 LONGEST = 20
 """Years beyond which a wait is not told more closely."""
 
@@ -25,7 +29,10 @@ def next_steps(view: View) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def cannot_tell(view: View) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Three lines: the second gives way to what is special about these data. A sample is told by one more."""
+    """Three lines: the second gives way to what is special about these data.
+
+    A sample, and groups that lost half or more of their rows to missing features, have a line more each.
+    """
     run = view.groups.run
     special = {
         "mixed_lenders": run.lenders is None or run.lenders > 1,
@@ -37,7 +44,29 @@ def cannot_tell(view: View) -> tuple[tuple[str, tuple[str, ...]], ...]:
     part = "perhaps" if second == "mixed_lenders" and run.lenders is None else "cannot"
     of_asked = () if run.asked is None else (("asked", _of_asked(*run.asked)),)
     plain = [(n, forms(part if n == second else "cannot", n)) for n in ("why_lawful", second, "single_person")]
-    return (*plain[:2], *of_asked, *plain[2:])
+    lost = (("lost", _of_lost(view)),) if run.lost else ()
+    return (*plain[:2], *of_asked, *lost, *plain[2:])
+
+
+def _of_lost(view: View) -> tuple[str, ...]:
+    """Groups of which half or more lack a feature: up to two by name, with what they lack where there is room."""
+    lost = view.groups.run.lost
+    candidates = []
+    for named, columns in ((2, MOST_COLUMNS), (1, MOST_COLUMNS), (1, 0)):
+        parts = [_group_lost(view, each, columns) for each in lost[:named]]
+        if more := len(lost) - len(parts):
+            one, several = forms("lost", "more")
+            parts.append((one if more == 1 else several).format(n=more))
+        candidates += said("cannot", "lost", groups="; ".join(parts))
+    return fitting(candidates, MOST_WORDS_OF_LOST)
+
+
+def _group_lost(view: View, each: Lost, columns: int) -> str:
+    words = {"n": count(each.n), "used": count(each.used), "group": view.groups.label((each.attribute, each.name))}
+    if not columns or not each.columns:
+        return said("lost", "group", **words)[0]
+    lacks = listed(short(name, 3) for name in each.columns[:columns])
+    return said("lost", "group_lacks", columns=lacks, **words)[0]
 
 
 def _of_asked(asked: int, of: int) -> tuple[str, ...]:

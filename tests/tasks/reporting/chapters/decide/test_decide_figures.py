@@ -51,12 +51,12 @@ def test_boston_as_in_the_example():
     assert {each.interval for each in found.comparisons} == {"verdict"}
 
 
-def test_texas_has_a_decimal_where_intervals_are_short_and_n_is_of_people_not_of_pairs():
+def test_texas_has_a_decimal_where_intervals_are_short_and_n_is_of_the_people_of_a_comparison():
     found = [(each.shown, each.shown_interval, each.n) for each in of(texas()).comparisons]
     assert found == [
         ("−10.9", "[−12.4, −9.4]", 3995),
         ("−7", "[−8.3, −5.7]", 3995),
-        ("−9.8", "[−11, −8.5]", 3995),
+        ("−9.8", "[−11, −8.5]", 3962),
     ]
 
 
@@ -158,7 +158,7 @@ def test_a_limit_that_is_not_set_is_not_shown_and_the_plain_interval_is():
 def test_a_widened_interval_says_so():
     row = effect("Black", LITTLE, (-7, -21, 7), bias=0.12, plain_low=0.05, plain_high=0.09)
     found = of(replace(boston(), rows=(row,)))
-    assert found.caption == "Intervals count columns missing here."
+    assert found.caption == "Widened for columns missing here: Adjusted."
     adjusted = found.comparisons[1]
     assert (adjusted.low, adjusted.high) == (-21, 7)
     assert (adjusted.plain_low, adjusted.plain_high) == (pytest.approx(-9), pytest.approx(-5))

@@ -19,14 +19,18 @@ SENTENCES = {
     "gap_outside_adjusted_inside": "A applicants were approved less often; between similar records no difference "
     "beyond the limit is shown.",
     "gap_outside": "A applicants were approved less often; these data do not say whether similar records were, too.",
-    "inside": "No difference against a group beyond the limits is shown, where one of 9 points would have been seen.",
-    "no_limit": "No limit was set: these figures come without a verdict.",
+    "gap_outside_no_limit": "A applicants were approved less often; no limit was set for the difference between "
+    "similar records.",
+    "inside": "No difference against a group beyond the limits is shown; 8 points in approvals or 9 points between "
+    "similar records would likely be seen.",
+    "no_limit": "No limit was set for approvals: the figures below come without a verdict.",
     "too_little": "Too little to say.",
 }
 OTHERS = {
     (OUTSIDE, OUTSIDE): "both_outside",
     (OUTSIDE, INSIDE): "gap_outside_adjusted_inside",
-    **{(OUTSIDE, other): "gap_outside" for other in (LITTLE, NO_LIMIT, NOT_RUN)},
+    (OUTSIDE, NO_LIMIT): "gap_outside_no_limit",
+    **{(OUTSIDE, other): "gap_outside" for other in (LITTLE, NOT_RUN)},
     **{(other, OUTSIDE): "adjusted_outside" for other in (INSIDE, LITTLE, NO_LIMIT, NOT_RUN)},
     (INSIDE, INSIDE): "inside",
     (NO_LIMIT, NO_LIMIT): "no_limit",
@@ -150,11 +154,11 @@ def test_the_difference_that_would_have_been_seen_is_the_largest_and_rounded_up(
     rows = tuple(
         replace(row, detectable=0.1201) if row.group == "B" and row.theory is Theory.DIRECT else row for row in run.rows
     )
-    assert "one of 13 points would" in of(replace(run, rows=rows))[1]
+    assert "8 points in approvals or 13 points between" in of(replace(run, rows=rows))[1]
     ratio = tuple(
         replace(row, detectable=0.70) if row.group == "A" and row.theory is Theory.OUTCOME else row for row in run.rows
     )
-    assert "one of 28 points would" in of(replace(run, rows=ratio))[1], "0.91 x 0.30 is 27.3 points"
+    assert "28 points in approvals or 9 points between" in of(replace(run, rows=ratio))[1], "0.91 x 0.30 is 27.3 points"
     unknown = tuple(replace(row, detectable=None) if row.group == "B" else row for row in run.rows)
     assert of(replace(run, rows=unknown))[1] == "No difference against a group beyond the limits is shown."
     hidden = (Group("race", "white", None, None, reference=True), *run.groups[1:])

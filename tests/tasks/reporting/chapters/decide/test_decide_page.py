@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from schemas.tables.verdicts import QUESTIONS, STATES, VERDICTS
 from schemas.terms import State, Theory
 from tasks.reporting.chapters.decide import sentences as module
-from tasks.reporting.chapters.decide.facts import Benchmark, Files, GraphTests, Group, LeftOut, Row, Run
+from tasks.reporting.chapters.decide.facts import Benchmark, Files, GraphTests, Group, LeftOut, Lost, Row, Run
 from tasks.reporting.chapters.decide.groups import Groups, short
 from tasks.reporting.chapters.decide.page import MOST_WORDS, below_headline, decide
 from tasks.reporting.chapters.decide.sentences import BANNED, fitting, sentences, texts, words
@@ -65,9 +65,9 @@ def test_texas_says_what_the_example_says():
     )
     assert [row.state_words for row in page.questions[:2]] == ["outside limit"] * 2
     assert page.questions[0].sentence == (
-        "Of 100 complete applications approved: Asian 83, white 81, American Indian 71, Black 70."
+        "Of 100 applicants approved: Asian 83, white 81, American Indian 71, Black 70."
     )
-    assert [line.rule for line in page.change] == ["confounder", "left_out"]
+    assert [line.rule for line in page.change] == ["confounder", "no_credit_score", "left_out"]
     assert "explains 5.5 % of" in page.change[0].words
     assert [line.words for line in page.next] == [
         "Repeat with credit score and underwriting result from the lender's files.",
@@ -114,10 +114,13 @@ def runs(draw):
         tuple(rows),
         tuple(groups),
         warnings=() if dice.random() < 0.8 else ("columns_swapped",),
-        columns=dice.choice((None, 1, 18)),
+        columns={key: dice.choice((1, 18))},
+        lost=tuple(
+            Lost(*each.key, 100, 40, ("income", "a column of so many words that it is cut"))
+            for each in groups[: dice.choice((0, 1, 5))]
+        ),
         neighbours=dice.choice((None, 15)),
         credit_history=dice.random() < 0.5,
-        ladder={key: (0.3, 0.2, 0.1)},
         strongest={key: Benchmark("a column of so many words that it is cut", 0.001, 0.2)},
         files={key: Files(dice.choice((None, 20)), "evenhand pack")},
         left_out=dice.choice((None, LeftOut(100, 1000, some(0, 1), some(0, 1)))),
@@ -176,7 +179,7 @@ def test_every_page_keeps_its_budgets_and_its_words(run):
     assert below_headline(page) <= MOST_WORDS <= 300
     assert [found[0] for text in page.texts() if (found := BANNED.search(text))] == []
     assert all(len(lines) <= 3 for lines in (page.change, page.next))
-    assert len(page.cannot) == 3
+    assert len(page.cannot) == 3 + bool(run.lost)
     assert [each.name for each in page.figures.comparisons] == ["all", "adjusted", "nearest"]
     json.dumps(asdict(page), allow_nan=False)
 
@@ -238,7 +241,6 @@ def test_forty_groups_with_names_of_eighty_letters(one):
         rows=tuple(replace(row, reference_group=reference.name) for row in (*wholes, *rows)),
         groups=(reference, *(Group("race", name, 197, 0.675) for name in names)),
         credit_history=False,
-        ladder={("race", names[0]): (0.2, 0.1)},
         strongest={("race", name): Benchmark("public record", 0.01, 0.035) for name in names},
         files={("race", name): Files(20) for name in names},
         left_out=LeftOut(1000, 9000, 0.5, 0.2),
@@ -254,7 +256,7 @@ def test_forty_groups_with_names_of_eighty_letters(one):
 
 
 def test_what_is_too_long_is_shortened_first_and_lines_go_last(monkeypatch):
-    run = replace(texas(), credit_history=False, ladder={("race", "Black"): (0.2, 0.1)})
+    run = replace(texas(), credit_history=False)
     full = decide(run)
     seen = []
     for most in range(words(*full.texts()), 0, -1):

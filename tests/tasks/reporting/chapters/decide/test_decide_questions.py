@@ -80,15 +80,18 @@ def test_rates_are_of_100_as_published_the_highest_first_and_withheld_last():
     hidden = replace(run, groups=(*run.groups, Group("race", "Asian", None, None)))
     assert sentence(hidden, Theory.OUTCOME).endswith("Black 68, Asian withheld.")
     ranged = replace(run, groups=(white(), Group("race", "Black", 197, None, shown="more than 95")))
-    assert sentence(ranged, Theory.OUTCOME) == "Of 100 applicants approved: white 91, Black more than 95."
+    assert sentence(ranged, Theory.OUTCOME) == "Of 100 applicants approved: Black more than 95, white 91."
     all_hidden = replace(run, groups=tuple(replace(group, approval=None) for group in run.groups))
     assert sentence(all_hidden, Theory.OUTCOME) == "Approval rates are withheld."
 
 
-def test_incomplete_applications_are_not_among_the_100():
-    few, many = LeftOut(50, 1000), LeftOut(51, 1000)
-    assert sentence(replace(boston(), left_out=few), Theory.OUTCOME).startswith("Of 100 applicants approved")
-    assert sentence(replace(boston(), left_out=many), Theory.OUTCOME).startswith("Of 100 complete applications")
+def test_the_lender_decided_on_every_application_and_the_model_on_those_that_it_scored():
+    many = replace(boston(), left_out=LeftOut(510, 1000))
+    assert sentence(many, Theory.OUTCOME) == "Of 100 applicants approved: white 91, Hispanic 77, Black 68."
+    scored = tuple(replace(group, decision_maker="model") for group in many.groups)
+    assert sentence(replace(many, groups=scored), Theory.OUTCOME) == (
+        "Of 100 applications that the model scored, it approved: white 91, Hispanic 77, Black 68."
+    )
 
 
 def test_many_groups_are_told_by_their_range():

@@ -67,23 +67,25 @@ def test_confounder_where_the_adjusted_gap_is_outside_or_would_be():
     assert told(of_states((OUTSIDE, OUTSIDE), n=29), "confounder") is None
 
 
-def test_no_credit_score_where_every_step_of_the_ladder_narrowed_the_gap():
-    key = ("race", "A")
-    run = outside(credit_history=False, ladder={key: (0.23, 0.18, 0.14)})
-    assert told(run, "no_credit_score").endswith("read the adjusted gap as an upper bound.")
+def test_no_credit_score_where_no_column_is_one_and_nobody_said_that_the_columns_are_all():
+    run = outside(credit_history=False)
+    assert told(run, "no_credit_score") == (
+        "No column is named as a credit score or payment history: one could raise or lower the adjusted gap."
+    )
     assert told(replace(run, credit_history=True), "no_credit_score") is None
-    for ladder in ((0.23, 0.24, 0.14), (0.23, 0.23), (0.23,), (), (0.1, -0.1)):
-        assert told(replace(run, ladder={key: ladder}), "no_credit_score") is None, ladder
-    assert told(replace(run, ladder={("race", "B"): (0.2, 0.1)}), "no_credit_score") is None
+    assert told(replace(run, complete=True), "no_credit_score") is None
+    plain = tuple(each for each in run.rows if each.theory is Theory.OUTCOME)
+    assert told(replace(run, rows=plain), "no_credit_score") is None, "no adjusted gap is shown"
 
 
 def test_left_out_above_five_percent():
     assert told(texas(), "left_out") == (
-        "6,141 applications with missing columns are outside all figures; 57 of 100 were denied, against 22."
+        "6,141 applications with missing columns are in no comparison of similar records; 57 of 100 were denied, "
+        "against 22."
     )
     hidden = LeftOut(6141, 50000, None, 0.22)
     assert told(inside(left_out=hidden), "left_out") == (
-        "6,141 applications with missing columns are outside all figures."
+        "6,141 applications with missing columns are in no comparison of similar records."
     )
     assert told(inside(left_out=LeftOut(51, 1000)), "left_out")
     assert told(inside(left_out=LeftOut(50, 1000)), "left_out") is None
@@ -92,7 +94,7 @@ def test_left_out_above_five_percent():
 
 
 def test_detectable_where_there_is_too_little_to_say():
-    expected = "With 100 A applicants {} points cannot be shown to lie outside the limit."
+    expected = "With 100 A applicants {} points is shown outside the limit in fewer than four of five audits."
     adjusted, plain = "an adjusted gap of less than 9", "a plain gap of less than 8"
     assert told(of_states((INSIDE, LITTLE)), "detectable") == expected.format(adjusted)
     assert told(of_states((LITTLE, INSIDE)), "detectable") == expected.format(plain)
@@ -217,7 +219,6 @@ def everything(**more):
     run = outside(
         groups=(white(), Group("race", "A", 100, 0.7), Group("race", "B", 100, 0.8)),
         credit_history=False,
-        ladder={("race", "A"): (0.3, 0.2)},
         year=2013,
         lacking=("history",),
         left_out=LeftOut(100, 1000, 0.3, 0.2),
@@ -249,7 +250,7 @@ def test_where_no_rule_applies_nothing_is_printed():
 def test_every_rule_has_a_name_and_every_name_a_sentence():
     assert [name for name, _ in RULES] == list(sentences()["change"])
     assert [name for name, _ in STEPS] == list(sentences()["next"])
-    assert len(sentences()["cannot"]) == 7
+    assert len(sentences()["cannot"]) == 8
 
 
 def test_lines_are_about_the_group_of_the_figures_where_it_is_one_of_those():

@@ -21,7 +21,7 @@ from schemas.terms import State, Theory
 from tasks.pipeline.registry import tables_shown
 from tasks.reporting.chapters.decide.facts import Benchmark, Files, GraphTests, Group, LeftOut, Run
 from tasks.reporting.chapters.decide.page import decide
-from tasks.reporting.chapters.decide.reading import MANY, YEAR, decisions_of, maker_of, run_of
+from tasks.reporting.chapters.decide.reading import MANY, decisions_of, maker_of, run_of
 
 SHOWN = {table.name: table for table in tables_shown()}
 BLACK = ("race", "Black")
@@ -57,26 +57,19 @@ def test_verdicts_and_groups_come_back(run):
     assert decide(found).headline == decide(run).headline
 
 
-def test_the_ladder_of_the_judged_rung_and_its_strongest_control():
+def test_the_columns_of_the_judged_rung_and_its_strongest_control():
     of = {"adjusted": ladder(0.23, 0.21, 0.19, 0.13)}
     of |= {"adjusted_benchmarks": benchmarks(income=(0.02, 0.01), public_record=(0.01, 0.035))}
     run = run_of(material(**of))
-    assert run.ladder == {BLACK: (0.23, 0.21, 0.19, 0.13)}
     assert run.strongest == {BLACK: Benchmark("public record", 0.01, 0.035)}
-    assert run.columns == 2
+    assert run.columns == {BLACK: 2}
     words = decide(run).change[0].words
     assert words.endswith("Public record, the strongest on file, explains 1 % and 4 %.")
 
 
-def test_a_rung_without_a_value_leaves_no_ladder_and_other_estimators_do_not_count():
-    assert run_of(material(adjusted=ladder(0.23, None, 0.13))).ladder == {BLACK: ()}
-    rows = ladder(0.23, 0.13).to_pylist() + ladder(0.4, 0.3, estimator="lpm", primary=False).to_pylist()
-    assert run_of(material(adjusted=built(SHOWN["adjusted"], rows))).ladder == {BLACK: (0.23, 0.13)}
-
-
 def test_without_the_ladder_nothing_is_said_of_columns():
     run = run_of(material())
-    assert (run.columns, run.ladder, run.strongest) == (None, {}, {})
+    assert (run.columns, run.strongest) == ({}, {})
 
 
 def test_neighbours_and_files_are_those_of_situation_testing():
@@ -173,6 +166,9 @@ def test_warnings_of_the_data():
         ({"income": {"type": "continuous"}, "chist": {"type": "binary"}}, True),
         ({"x7": {"type": "continuous", "label": "credit score (points)"}}, True),
         ({"x7": {"type": "continuous", "block": "history"}}, True),
+        ({"score": {"type": "continuous"}}, True),
+        ({"payment_history": {"type": "binary"}}, True),
+        ({"underscored": {"type": "continuous"}}, False),
         ({"x7": {"type": "continuous", "role": "excluded", "label": "credit score"}, "y": {"type": "binary"}}, False),
     ],
 )
@@ -202,9 +198,18 @@ def test_what_kind_of_file_it_is(source, public, lenders, sampled):
     assert (run.public, run.lenders, run.sampled) == (public, lenders, sampled)
 
 
-@pytest.mark.parametrize(("year", "second"), [(YEAR, "unseen"), (YEAR - 4, "unseen"), (YEAR - 5, "old_years")])
-def test_old_years_say_little_of_today(year, second):
-    assert [line.rule for line in decide(run_of(material(audit=spec(year=year)))).cannot][1] == second
+@pytest.mark.parametrize(
+    ("run_year", "year", "second"),
+    [
+        *((2026, 2026, "unseen"), (2026, 2022, "unseen"), (2026, 2021, "old_years")),
+        *((2027, 2023, "unseen"), (2027, 2022, "old_years"), (2031, 2026, "old_years"), (2031, 2027, "unseen")),
+    ],
+)
+def test_old_years_are_counted_from_the_year_of_the_run(run_year, year, second):
+    given = material(audit=spec(year=min(year, 2026)))
+    given = replace(given, settings=given.settings.model_copy(update={"run_year": run_year, "year": year}))
+    assert run_of(given).years_old == run_year - year
+    assert [line.rule for line in decide(run_of(given)).cannot][1] == second
 
 
 def test_a_run_of_nothing_is_read():
