@@ -4,8 +4,8 @@ Protected and signed-off runs stay. So do runs younger than the minimum age that
 somebody gives a reason, which goes into the log.
 
 The list of removals, with reasons and bytes, comes first. Deletion is a second step, which works off a list made while
-nobody else uses the lake. Nothing is removed through a link: ``left_alone``. Manifests are deleted before the files that
-they name, and folders of runs last. So an interrupted deletion leaves no run without its files, and the next one
+nobody else uses the lake. Nothing is removed through a link: ``left_alone``. Manifests are deleted before the files
+that they name, and folders of runs last. So an interrupted deletion leaves no run without its files, and the next one
 finishes it.
 """
 
