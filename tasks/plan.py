@@ -17,7 +17,7 @@ import yaml
 
 from schemas.artifact import Artifact, Partition
 from schemas.audit.partition import slug
-from schemas.audit.spec import AuditSpec, StageSettings
+from schemas.audit.spec import AuditSpec, StageSettings, without_places
 from schemas.table import Table
 from tasks.counterfactuals import stage as generate
 from tasks.counterfactuals.settings import matching_of
@@ -127,9 +127,9 @@ def plan(spec: AuditSpec, started: str = "") -> Plan:
 
 
 def _identifying(spec: AuditSpec) -> dict[str, Any]:
-    """What of a spec identifies its run: not when one is due; of a partition, not where the file of all rows lies."""
+    """What of a spec identifies its run: not when one is due, nor where files lie."""
     said: dict[str, Any] = spec.model_dump(mode="json", exclude={"expected"})
-    return said if spec.source.part is None else said | {"source": spec.source.identifying()}
+    return said | without_places(spec.source, spec.model)
 
 
 def report_settings(spec: AuditSpec, run: str, source_sha256: str, code: str, started: str) -> report.ReportSettings:

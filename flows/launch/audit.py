@@ -17,7 +17,7 @@ from flows.launch.unsampled import cost_of_everybody
 from flows.partitions.forecast import expected_rows
 from flows.partitions.lenders.part_spec import spec_to_audit
 from flows.partitions.sufficiency import check_evidence
-from flows.runs.record import Summary, is_published, planned_in, publish, summarise
+from flows.runs.record import Summary, planned_in, publish_once, summarise
 from flows.supervision.embedded_api import prefect_api
 from flows.supervision.presence import at_work, command_id, killed
 from schemas.artifact import Partition
@@ -130,8 +130,7 @@ def _audited(spec: AuditSpec, lake: Lake, jobs: int, *, force: bool) -> Summary:
     if len(done) < len(planned.steps):
         return summarise(lake, spec, *_computed(spec, lake, planned, done, Asked(jobs, force=force)))
     log.info("all %d stages are in the lake already: nothing to compute", len(done))
-    if not is_published(lake, planned.run):
-        publish(lake, planned, done)
+    publish_once(lake, planned, done)
     return summarise(lake, spec, planned.run, done)
 
 

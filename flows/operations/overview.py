@@ -148,7 +148,7 @@ def _at_a_glance(year: "Standing", rule: Due | None, planned: "Sequence[Planned]
         run=year.run,
         state=year.state,
         ended=year.ended,
-        age_days=None if age is None else round(age, 2),
+        age_days=age,
         next_run=dates[0] if dates else "",
         overdue="; ".join([*missed, *late]),
     )

@@ -15,6 +15,7 @@ from flows.partitions.attempts.record import OF_VERDICT, Attempt, YearState
 from flows.partitions.lenders.part_spec import spec_today
 from flows.partitions.lenders.records import years_by_partition
 from flows.partitions.standing import StageState, Stand, stands, told
+from flows.runs.given import where_it_lies
 from flows.runs.index import Run, numbered, run_of, standing
 from flows.runs.naming import audit_and_year, run_ids
 from flows.runs.record import planned_in
@@ -136,7 +137,7 @@ def _today(run: Run, lake: Lake, last: Attempt | None) -> tuple[tuple[Stand, ...
     if run.protected:
         return done, ""
     try:
-        spec = validated(AuditSpec, run.spec)
+        spec = where_it_lies(lake, run.run, validated(AuditSpec, run.spec))
         found = stands(planned_in(lake, spec_today(spec, run.year, lake)), lake, run, last)
     except ValidationError:
         return done, f"{BARRED}: its spec is not one of this version"

@@ -6,7 +6,6 @@ or while it converted, is gone on with by the next.
 
 import json
 import logging
-import shutil
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
@@ -19,6 +18,7 @@ from tasks.ingest.download.download import Downloaded, download
 from tasks.ingest.download.progress import bytes_progress
 from tasks.ingest.vintages.offers import Estimate, estimate, official
 from tasks.ingest.vintages.store import add, vintages
+from tasks.lake.local_directory import clear, strange
 from tasks.lake.store import Lake
 
 log = logging.getLogger("evenhand")
@@ -85,6 +85,8 @@ def fetch(lake: Lake, edition: Edition, *, again: bool = False, keep_raw: bool =
             return plan.held
         lake.require_space(plan.estimate.disk_bytes or 0, name)
         folder = lake.storage.local / "unfinished" / f"fetch-{name}"
+        if why := strange(lake.storage.local, folder):
+            raise SpecError(f"{why}; what is fetched is kept in the lake itself: remove that, and fetch again")
         came = None if again else _come(folder, plan.url, edition.sha256)
         try:
             vintage = add(
@@ -99,9 +101,9 @@ def fetch(lake: Lake, edition: Edition, *, again: bool = False, keep_raw: bool =
                 keep_raw=keep_raw,
             )
         except DataQualityError:
-            shutil.rmtree(folder, ignore_errors=True)  # the next call would meet the same file
+            clear(lake.storage.local, folder)  # the next call would meet the same file
             raise
-        shutil.rmtree(folder, ignore_errors=True)
+        clear(lake.storage.local, folder)
     return vintage
 
 

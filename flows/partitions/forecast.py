@@ -4,11 +4,10 @@ Costs are those of earlier runs of the same audit, in proportion to rows. They a
 and feasible paths grow faster than the number of rows. Without an earlier run there is no estimate.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import pyarrow.parquet as pq
 
@@ -16,6 +15,7 @@ from flows.concurrency.memory import Need, need_of
 from flows.partitions.attempts.reading import latest
 from flows.partitions.standing import StageState, Stand, stands
 from flows.partitions.years import spec_of_year
+from flows.runs.given import places
 from flows.runs.index import Run, runs_of
 from flows.runs.record import planned_in
 from schemas.artifact import Partition
@@ -89,7 +89,7 @@ def _of_year(spec: AuditSpec, year: int, lake: Lake, runs: Sequence[Run], jobs: 
 
 
 def _cost(planned: Plan, found: Sequence[Stand], lake: Lake, runs: Sequence[Run]) -> Cost:
-    rows, about = _rows(planned, runs)
+    rows, about = _rows(planned, lake, runs)
     left = [
         step.stage.name for step, stand in zip(planned.steps, found, strict=True) if stand.state is not StageState.OK
     ]
@@ -123,12 +123,12 @@ def _bytes(lake: Lake, partition: Partition) -> int:
 def expected_rows(planned: Plan, lake: Lake) -> int | None:
     """Rows of an audit's source before it is read, by its file or earlier runs; None where nothing tells them."""
     try:
-        return _rows(planned, runs_of(lake, planned.spec.name))[0]
+        return _rows(planned, lake, runs_of(lake, planned.spec.name))[0]
     except (EvenhandError, OSError):  # what is wrong with a file or a manifest is told by who reads it for its sake
         return None
 
 
-def _rows(planned: Plan, runs: Sequence[Run]) -> tuple[int | None, bool]:
+def _rows(planned: Plan, lake: Lake, runs: Sequence[Run]) -> tuple[int | None, bool]:
     """Rows of the year's source, and whether they are estimated from its size."""
     from tasks.ingest.hmda.sorted_rows import files_of  # loads what reads HMDA
 
@@ -138,16 +138,16 @@ def _rows(planned: Plan, runs: Sequence[Run]) -> tuple[int | None, bool]:
     paths = [file for path in planned.spec.source.paths for file in files_of(Path(path))]
     if all(path.suffix == ".parquet" for path in paths):
         return sum(pq.ParquetFile(path).metadata.num_rows for path in paths), False
-    sizes = [(run.rows, size) for run in runs if (size := _size(run.spec["source"], paths[0].suffix))]
+    sizes = [(run.rows, size) for run in runs if (size := _size(lake, run, paths[0].suffix))]
     if not sizes:
         return None, False
     ours = sum(path.stat().st_size for path in paths)
     return round(ours * sum(rows for rows, _ in sizes) / sum(size for _, size in sizes)), True
 
 
-def _size(source: Mapping[str, Any], suffix: str) -> int:
+def _size(lake: Lake, run: Run, suffix: str) -> int:
     """Bytes of an earlier run's files, 0 if they are gone or packed in another way."""
-    given = source.get("path") or []
+    given = places(lake, run.run)[0] or run.spec["source"].get("path") or []
     paths = [Path(path) for path in ([given] if isinstance(given, str) else given)]
     same = bool(paths) and all(path.is_file() and path.suffix == suffix for path in paths)
     return sum(path.stat().st_size for path in paths) if same else 0

@@ -121,10 +121,10 @@ def _changes(planned: Plan, before: Run) -> Iterator[tuple[StageState, str]]:
 def _differing(now: Mapping[str, Any], then: Mapping[str, Any]) -> Sequence[str]:
     """The keys of two specs that differ; where a file lies tells nothing of what is in it."""
     found = []
-    for name in sorted({*now, *then}):
+    for name in sorted({*now, *then} - {"path", "vintage_file", "expected"}):  # the last one decides no result
         mine, other = now.get(name), then.get(name)
-        if name == "source" and isinstance(mine, Mapping) and isinstance(other, Mapping):
-            found += [f"source.{key}" for key in _differing(mine, other) if key not in ("path", "vintage_file")]
-        elif mine != other and name != "expected":  # which decides no result
+        if name in ("source", "model", "file") and isinstance(mine, Mapping) and isinstance(other, Mapping):
+            found += [f"{name}.{key}" for key in _differing(mine, other)]
+        elif mine != other:
             found.append(name)
     return found

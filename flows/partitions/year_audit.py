@@ -21,7 +21,7 @@ from flows.partitions.sufficiency import check_ended
 from flows.partitions.years import spec_of_year
 from flows.runs.index import Run, last_run, vintage_words
 from flows.runs.manifest import read_manifest
-from flows.runs.record import Summary, exit_code_of, is_published, planned_in, publish, summarise
+from flows.runs.record import Summary, exit_code_of, planned_in, publish_once, summarise
 from flows.runs.trust.verification import verify_run
 from flows.supervision.processes.leaving import end_if_leaving
 from schemas.artifact import Partition
@@ -106,8 +106,7 @@ def _leave_alone(recorder: Recorder, run: Run, lake: Lake) -> None:
 
 def _audited(planned: Plan, lake: Lake, recorder: Recorder, jobs: int, *, force: bool = False) -> Summary:
     done = _executed(planned, lake, recorder, jobs, force=force)
-    if not is_published(lake, planned.run):
-        publish(lake, planned, done)
+    publish_once(lake, planned, done)
     return summarise(lake, planned.spec, planned.run, done)
 
 

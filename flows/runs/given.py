@@ -1,20 +1,27 @@
 """Audit spec of a deployed flow: its values, or the path of a file read when the run begins; where its files lie.
 
-With a path, an operator can change the spec without a new deployment. The run's manifest records the spec that ran.
+With a path, an operator can change the spec without a new deployment. The run's manifest records the spec that ran,
+with paths as the spec has them. Their absolute paths are kept beside the manifest, so that a run is compared with its
+own files from every folder. No report shows them, and they identify nothing.
 """
 
+import json
 import logging
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from glob import escape
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Final
 
+from flows.runs.manifest import places_path
 from schemas.audit.file import SpecFile
 from schemas.audit.spec import AuditSpec
 from schemas.audit.text import spec_text
-from schemas.errors import SpecError
+from schemas.errors import IntegrityError, SpecError
 from tasks.ingest.regular_file import check_regular
+from tasks.lake.storage import mapping_of
+from tasks.lake.store import Lake
 from tasks.metrics.limits import faults
 from tasks.pipeline.specs import checked, read_spec
 
@@ -77,3 +84,55 @@ def _is_there(path: Path) -> bool:
         return any(Path(path.anchor or ".").glob(pattern))
     except (OSError, ValueError):  # a name that no file can have: whoever reads the file says so
         return False
+
+
+def keep_places(lake: Lake, run: str, spec: AuditSpec) -> None:
+    """Write down where the files of a run's spec lie; a later audit of the same files elsewhere writes it again.
+
+    Raises:
+        InfrastructureError: the disk is full or fails.
+    """
+    paths = () if spec.source.vintage_file is not None else spec.source.paths
+    source = [os.path.abspath(path) for path in paths]  # noqa: PTH100 a link may be turned to a newer file
+    model = os.path.abspath(spec.model.file.path) if spec.model.file else ""  # noqa: PTH100 the same
+    content, path = json.dumps({"source": source, "model": model}, indent=1).encode(), places_path(run)
+    if (source or model) and lake.storage.read(path) != content:
+        lake.write_file(path, content, draft=f"tmp/{run}-places.json")
+
+
+def places(lake: Lake, run: str) -> tuple[tuple[str, ...], str]:
+    """Absolute paths of the source's files and of the model's file; empty of a run of a version that kept none.
+
+    Raises:
+        IntegrityError: the record is not as this version writes it.
+    """
+    content = lake.storage.read(places_path(run))
+    if content is None:
+        return (), ""
+    try:
+        said = mapping_of(content)
+        return tuple(map(str, said["source"])), str(said["model"])
+    except (ValueError, KeyError, TypeError) as error:
+        where = lake.storage.where(places_path(run))
+        raise IntegrityError(f"{where} is not as it was written; run that audit again to write it again") from error
+
+
+def where_it_lies(lake: Lake, run: str, spec: AuditSpec) -> AuditSpec:
+    """The spec of a finished run with the places of its files, whatever the working directory is.
+
+    A vintage is the lake's own, also where the lake was moved.
+
+    Raises:
+        IntegrityError: as ``places`` says.
+    """
+    source, model, (files, model_file) = spec.source, spec.model, places(lake, run)
+    if source.vintage_file is not None:
+        parts = PurePath(source.vintage_file).parts
+        own = lake.storage.local.joinpath(*parts[parts.index("vintages") :]) if "vintages" in parts else None
+        if own is not None and own.exists():
+            source = source.model_copy(update={"vintage_file": str(own)})
+    elif len(files) == len(source.paths) > 0:
+        source = source.lying_at(files)
+    if model.file is not None and model_file:
+        model = model.model_copy(update={"file": model.file.model_copy(update={"path": model_file})})
+    return spec.model_copy(update={"source": source, "model": model})

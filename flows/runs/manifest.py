@@ -72,6 +72,11 @@ def made_later(run: str) -> str:
     return f"reports/{run}/{LIST}"
 
 
+def places_path(run: str) -> str:
+    """Path of the record of where the files of a run's spec lie: a later audit may find them elsewhere."""
+    return f"runs/{run}/places.json"
+
+
 def record_of(partition: Partition) -> str:
     """Path of the record that names a partition's tables and files."""
     return f"stages/{partition.stage}/{partition.key}/partition.json"

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from flows.runs.disclosure import counted, of_earlier, remarks, taken, withheld_groups
+from flows.runs.given import keep_places
 from flows.runs.index import published_beside
 from flows.runs.manifest import began_at, digest, read_manifest, record_of, report_named, report_of
 from flows.runs.summary import NAMED, summary_path, write_summary
@@ -109,7 +110,16 @@ def publish(lake: Lake, planned: Plan, done: Sequence[Partition]) -> None:
         exported = _export(lake, planned.run, done, measures, planned.spec.disclosure.profile)
         judged = _table(lake, done, "measure", VERDICTS).to_pylist()
         _manifest(lake, planned, done, _state(judged, planned.spec), exported)
+        keep_places(lake, planned.run, planned.spec)
         certify(lake, planned.run)
+
+
+def publish_once(lake: Lake, planned: Plan, done: Sequence[Partition]) -> None:
+    """Publish a run, or leave it as it was published and write down where its files lie now."""
+    if is_published(lake, planned.run):
+        keep_places(lake, planned.run, planned.spec)
+    else:
+        publish(lake, planned, done)
 
 
 def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) -> Summary:

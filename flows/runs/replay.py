@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from flows.runs.given import where_it_lies
 from flows.runs.index import spec_of
 from flows.runs.manifest import began_at, read_manifest
 from schemas.artifact import Partition
@@ -56,7 +57,7 @@ def planned_again(lake: Lake, run: str) -> tuple[dict[str, Any], Plan]:
         IntegrityError: the source is not the one that the run read.
     """
     manifest = read_manifest(lake, run)
-    planned = plan(_spec(manifest, run), began_at(manifest))
+    planned = plan(where_it_lies(lake, run, _spec(manifest, run)), began_at(manifest))
     source = planned.spec.source
     now = planned.source_sha256 if source.part is None else digest_of_part(source)  # the spec itself names the digest
     if now != manifest["source_sha256"]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from flows.supervision.crash import CRASH_FILES
 from flows.supervision.presence import held, recorded, taken
+from tasks.lake.local_directory import strange
 from tasks.lake.store import Lake
 
 _UNTOUCHED_SECONDS = 24 * 3600
@@ -32,10 +33,12 @@ def clear_leftovers(lake: Lake) -> list[Path]:
     """Remove the drafts of dead writers from the lake's ``tmp``, what somebody writes left alone; gives what went."""
     gone = []
     for draft in leftovers(lake):
-        with taken(_lock(lake, draft)) if _lock(lake, draft).is_file() else nullcontext(True) as free:
+        lock = _lock(lake, draft)
+        with taken(lock) if lock is not None else nullcontext(True) as free:
             if free:
                 _remove(draft)
-                _lock(lake, draft).unlink(missing_ok=True)
+                if lock is not None:
+                    lock.unlink(missing_ok=True)
                 gone.append(draft)
     return gone
 
@@ -48,7 +51,8 @@ def leftovers(lake: Lake) -> list[Path]:
     drafts: the user was asked to send them.
     """
     drafts = (path for path in sorted((lake.storage.local / "tmp").glob("*")) if not path.match(CRASH_FILES))
-    return [draft for draft in drafts if _left_behind(lake, draft)]
+    own = [draft for draft in drafts if not strange(lake.storage.local, draft)]  # what a link leads to is no draft
+    return [draft for draft in own if _left_behind(lake, draft)]
 
 
 def holders(lake: Lake) -> list[Holder]:
@@ -62,8 +66,10 @@ def free_locks(lake: Lake, seconds: float = _UNTOUCHED_SECONDS) -> list[Path]:
     """Lock files that nobody holds and nobody has opened for a day; those of dead runs stay until they are seen to."""
     runs = {f"{presence.name}.lock" for presence in recorded(lake)}
     before = time.time() - seconds
-    locks = (path for path in sorted((lake.storage.local / "locks").rglob("*.lock")) if path.name not in runs)
-    return [path for path in locks if touched(path) < before and not held(path)]
+    local = lake.storage.local
+    locks = [path for path in sorted((local / "locks").rglob("*.lock")) if path.name not in runs]
+    files = (path for path in locks if path.is_file() and not strange(local, path))
+    return [path for path in files if touched(path) < before and not held(path)]
 
 
 def remove_free_locks(lake: Lake, seconds: float = _UNTOUCHED_SECONDS) -> list[Path]:
@@ -79,11 +85,13 @@ def remove_free_locks(lake: Lake, seconds: float = _UNTOUCHED_SECONDS) -> list[P
 
 def _left_behind(lake: Lake, draft: Path) -> bool:
     lock = _lock(lake, draft)
-    return not held(lock) if lock.is_file() else touched(draft) < time.time() - _UNTOUCHED_SECONDS
+    return touched(draft) < time.time() - _UNTOUCHED_SECONDS if lock is None else not held(lock)
 
 
-def _lock(lake: Lake, draft: Path) -> Path:
-    return lake.storage.local / "locks" / f"{draft.name}.lock"
+def _lock(lake: Lake, draft: Path) -> Path | None:
+    """The lock file of a draft's key; None where there is none, or something else in its place."""
+    lock = lake.storage.local / "locks" / f"{draft.name}.lock"
+    return lock if lock.is_file() and not strange(lake.storage.local, lock) else None
 
 
 def _remove(draft: Path) -> None:
@@ -98,7 +106,9 @@ def touched(path: Path) -> float:
     times = []
     for each in (path, *(path.rglob("*") if path.is_dir() else ())):
         try:
-            times.append(each.stat().st_mtime)
+            times.append(each.lstat().st_mtime)
         except FileNotFoundError:
             continue  # given its name this moment
+        except OSError:
+            return time.time()  # in a folder that cannot be read: nobody knows how new it is
     return max(times, default=time.time())

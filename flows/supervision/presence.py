@@ -157,8 +157,8 @@ def _works(lake: Lake, presence: Presence) -> bool:
 
 
 def held(lock: Path) -> bool:
-    """Whether somebody holds a lock."""
-    if not lock.is_file():
+    """Whether somebody holds a lock; nobody holds a link."""
+    if lock.is_symlink() or not lock.is_file():
         return False
     with taken(lock) as got:
         return not got

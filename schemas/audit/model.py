@@ -4,6 +4,7 @@ The model is fitted to these decisions, or given as a rule in the spec or as a f
 """
 
 from collections.abc import Iterable, Mapping
+from pathlib import PurePath
 from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -63,6 +64,13 @@ class Model(Strict):
         description="resamples of rows on which a logistic regression and its threshold are fitted anew, for intervals "
         "about the model as a decision maker; 0: none, and so for other kinds",
     )
+
+    def identifying(self) -> dict[str, Any]:
+        """What identifies the model beside the digest of its file: the name of the file, and not where it lies."""
+        said: dict[str, Any] = self.model_dump(mode="json")
+        if self.file is not None:
+            said["file"]["path"] = PurePath(self.file.path.replace("\\", "/")).name
+        return said
 
     @classmethod
     def paper(cls, own: Mapping[str, Any]) -> dict[str, Any]:

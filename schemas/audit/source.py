@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from schemas.audit.hmda import HmdaPolicy, VintageChoice
 from schemas.audit.partition import Part
 from schemas.bounds import Seed, Strict
-from schemas.vintages import Year, words_of
+from schemas.vintages import Year, folder_of, words_of
 
 
 def _text(value: object) -> object:
@@ -210,11 +210,25 @@ class Source(Strict):
         return said if self.part is None else f"{self.part.column} {self.part.value} of {said}"
 
     def identifying(self) -> dict[str, Any]:
-        """What identifies the rows of a partition beside their digest: not where the file of all rows lies."""
-        names = [PurePath(path.replace("\\", "/")).name for path in self.paths] if self.vintage_file is None else []
-        return {**self.model_dump(mode="json", exclude={"vintage_file"}), "path": names}
+        """What identifies the rows beside their digest: names of files, or the vintage, and not where they lie.
+
+        A partition is its own rows, whatever file or vintage they are in.
+        """
+        names = self._names() if self.vintage_file is None else []
+        said = {**self.model_dump(mode="json", exclude={"vintage_file"}), "path": names}
+        if self.part is None and self.vintage_file is not None:
+            said["vintage_file"] = "/".join(folder_of(self.vintage_file))
+        return said
+
+    def lying_at(self, files: tuple[str, ...]) -> Self:
+        """The same source with the places of its files."""
+        one = files[0] if isinstance(self.path, str) else files
+        return self.model_copy(update={"path": one})
+
+    def _names(self) -> list[str]:
+        return [PurePath(path.replace("\\", "/")).name for path in self.paths]
 
     def _file_words(self) -> str:
         if self.vintage_file is not None:
             return words_of(self.vintage_file)
-        return " and ".join(PurePath(path.replace("\\", "/")).name for path in self.paths) or self.kind
+        return " and ".join(self._names()) or self.kind

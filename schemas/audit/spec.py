@@ -290,6 +290,15 @@ class AuditSpec(Strict):
         return {name: column for name, column in self.columns.items() if column.kept}
 
 
+def without_places(source: Source | None, model: Model | None) -> dict[str, Any]:
+    """The parts `source` and `model` of a spec, or those that are there, without where their files lie.
+
+    So the same files give the same run and the same keys in every folder; digests of the files stand beside.
+    """
+    parts: dict[str, Any] = {} if source is None else {"source": source.identifying()}
+    return parts if model is None else parts | {"model": model.identifying()}
+
+
 class StageSettings(Strict):
     """The part of the audit spec that one stage depends on: the same field names, so that nothing is said twice."""
 
@@ -302,12 +311,9 @@ class StageSettings(Strict):
         return cls.model_validate({**taken, **own})
 
     def identifying(self) -> dict[str, Any]:
-        """What identifies them in the key of a stage: of a partition its own rows, and not where all rows lie."""
+        """What identifies them in the key of a stage: not where files lie."""
         said: dict[str, Any] = self.model_dump(mode="json")
-        source = getattr(self, "source", None)
-        if isinstance(source, Source) and source.part is not None:
-            said["source"] = source.identifying()
-        return said
+        return said | without_places(getattr(self, "source", None), getattr(self, "model", None))
 
     def forecast_mb(self, size: Size) -> float:
         """Memory of the stage beyond what a process holds anyway, in MB; 0 where it is not known."""

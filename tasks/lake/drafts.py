@@ -4,7 +4,6 @@ A table of few rows never touches the disk before it is published. Its file is t
 those of a table that is written at once.
 """
 
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +12,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
+
+from tasks.lake.local_directory import clear
 
 GROUP = 2**20
 """Rows of a row group, as ``pyarrow.parquet.write_table`` has them."""
@@ -116,10 +117,14 @@ IN_MEMORY = Drafts(None)
 
 
 @contextmanager
-def drafts(folder: Path) -> Iterator[Drafts]:
-    """Growing tables in a folder, which is empty before and gone after."""
-    shutil.rmtree(folder, ignore_errors=True)
+def drafts(root: Path, folder: Path) -> Iterator[Drafts]:
+    """Growing tables in a folder below ``root``, which is empty before and gone after.
+
+    Raises:
+        SpecError: the folder is a link, or lies behind one.
+    """
+    clear(root, folder)
     try:
         yield Drafts(folder)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        clear(root, folder)

@@ -5,17 +5,23 @@ Files are written under ``tmp``, flushed to disk, and then renamed, which is ato
 
 import errno
 import hashlib
+import logging
 import os
 import shutil
+import stat
 import uuid
 from pathlib import Path
 
 from filelock import FileLock
 
 from schemas.artifact import Partition
-from schemas.errors import InfrastructureError
+from schemas.errors import InfrastructureError, SpecError
+
+log = logging.getLogger("evenhand")
 
 _RECORD = "partition.json"
+_FOLDERS = ("stages", "runs", "reports", "tmp", "locks")
+"""Folders that every lake has."""
 BESIDE = "sorted"
 """Folder of files that took the place of others."""
 
@@ -43,6 +49,47 @@ def write_flushed(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
+def strange(root: Path, path: Path) -> str:
+    """Why nothing may be removed at a path; empty of files and folders that lie in the lake themselves, or are absent.
+
+    Evenhand makes no links in a lake. A link below ``root`` leads elsewhere, and belongs to somebody else.
+    """
+    if root not in path.parents:
+        return f"{path} lies outside the lake {root}"
+    inside = [place for place in path.parents if root in place.parents]
+    for place in (*reversed(inside), path):
+        if os.path.islink(place):  # noqa: PTH114 Path.is_symlink raises where a name is too long
+            target = os.path.realpath(place)
+            lost = "" if os.path.exists(target) else ", which is not there"  # noqa: PTH110 the same
+            return f"{place} is a link to {target}{lost}"
+    try:
+        mode = os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    except OSError as error:
+        return f"{path} cannot be read ({error.strerror})"
+    return "" if stat.S_ISREG(mode) or stat.S_ISDIR(mode) else f"{path} is neither a file nor a folder"
+
+
+def clear(root: Path, folder: Path) -> None:
+    """Remove a folder of a lake before something is written at its place, or after it was used; none is no error.
+
+    Raises:
+        SpecError: it is a link, or lies behind one.
+    """
+    if not os.path.lexists(folder):
+        return
+    if why := strange(root, folder):
+        raise SpecError(f"{why}; evenhand removes nothing there: remove {_own_link(root, folder)}, and run again")
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _own_link(root: Path, folder: Path) -> str:
+    """What a user has to remove for a folder to lie in the lake itself."""
+    links = [place for place in (*reversed(folder.parents), folder) if root in place.parents and place.is_symlink()]
+    return f"the link {links[0]}" if links else str(folder)
+
+
 class Directory:
     """Files below one directory; as ``tasks.lake.storage.Storage`` says. Errors of the disk are left as they are."""
 
@@ -64,7 +111,7 @@ class Directory:
     def make(self) -> None:
         """Make the directory, and see that it can be written."""
         try:
-            for part in ("stages", "runs", "reports", "tmp", "locks"):
+            for part in _FOLDERS:
                 (self.root / part).mkdir(parents=True, exist_ok=True)
             probe = self.root / "tmp" / f"probe-{os.getpid()}"
             probe.write_bytes(b"")
@@ -74,6 +121,11 @@ class Directory:
                 f"the lake {self.root} cannot be written ({error.strerror}); "
                 "give a directory that this user may write with --lake"
             ) from error
+
+    def lost(self) -> str:
+        """Which folder of the lake is a link to one that is not there, in words; empty where none is."""
+        links = [self.root / name for name in _FOLDERS if (self.root / name).is_symlink()]
+        return next((strange(self.root, link) for link in links if not os.path.exists(link)), "")  # noqa: PTH110 loops
 
     def beside(self, name: str) -> "Directory":
         """A directory in the same one."""
@@ -148,8 +200,11 @@ class Directory:
         return added
 
     def remove(self, folder: str) -> None:
-        """Remove a directory tree."""
-        shutil.rmtree(self.root / folder, ignore_errors=True)
+        """Remove a directory tree; one that is a link, or lies behind one, stays, and the log says so."""
+        if why := strange(self.root, self.root / folder):
+            log.warning("%s: nothing was removed there", why)
+        else:
+            shutil.rmtree(self.root / folder, ignore_errors=True)
 
     def home_of(self, partition: str) -> str:
         """The partition's own directory: a rename fills it in one step."""
@@ -159,7 +214,7 @@ class Directory:
         """Rename the draft; a directory at its place is one without its record."""
         target = self.root / home
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(target, ignore_errors=True)
+        clear(self.root, target)
         draft.rename(target)
         flush(target.parent)
         self._checked.update((a.path, a.sha256) for a in partition.tables)
@@ -172,7 +227,7 @@ class Directory:
     def supersede(self, draft: Path, partition: Partition, home: str) -> None:  # noqa: ARG002 the draft has its record
         """Rename the draft into the folder, and then the record over the one that is there."""
         target = self.root / self.home_beside(home)
-        shutil.rmtree(target, ignore_errors=True)  # of one who was killed before the record was written
+        clear(self.root, target)  # of one who was killed before the record was written
         draft.rename(target)
         flush(target.parent)
         self.write(f"{home}/{_RECORD}", (target / _RECORD).read_bytes())

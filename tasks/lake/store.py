@@ -25,7 +25,7 @@ from filelock import FileLock
 from schemas.artifact import Artifact, Partition
 from schemas.errors import InfrastructureError, IntegrityError, SpecError
 from tasks.lake.drafts import Written
-from tasks.lake.local_directory import Directory, sha256_of, write_flushed
+from tasks.lake.local_directory import Directory, clear, sha256_of, write_flushed
 from tasks.lake.local_directory import flush as _flush
 from tasks.lake.storage import Storage, storage_at
 
@@ -152,7 +152,7 @@ class Lake:
         self.require_space(sum(t.nbytes for t in tables.values()) + sum(len(b) for b in files.values()), stage)
         home, draft = _home(stage, key), self.storage.local / "tmp" / f"{stage}-{key}"
         try:
-            shutil.rmtree(draft, ignore_errors=True)
+            clear(self.storage.local, draft)
             draft.mkdir(parents=True)
             whole = {**files, "lineage.json": json.dumps(record, indent=1).encode()}
             artifacts, digests = _write(draft, self.storage.home_of(home), tables, whole)
@@ -164,7 +164,7 @@ class Lake:
         except OSError as error:
             raise _storage_error(error, self.location) from error
         finally:
-            shutil.rmtree(draft, ignore_errors=True)
+            clear(self.storage.local, draft)
         return partition
 
     def require_space(self, size: int, what: str) -> None:
@@ -227,9 +227,11 @@ def open_lake(root: Path | str) -> Lake:
     """A lake that is there already: reading makes none.
 
     Raises:
-        SpecError: there is none at that place.
+        SpecError: there is none at that place, or one of its folders is a link to one that is not there.
     """
     place = storage_at(root)
+    if isinstance(place, Directory) and (lost := place.lost()):
+        raise SpecError(f"{lost}; bring back what it leads to, or remove the link")
     if not (place.exists("stages") or place.exists("backfills")):  # at a URI no folder is there before its first file
         raise SpecError(f"no lake at {str(root)!r}; name the one that `evenhand audit` wrote with --lake")
     return Lake(root)

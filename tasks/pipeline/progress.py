@@ -23,6 +23,9 @@ YEARS = "years"
 """The one stage of a back-fill, whose steps are years."""
 PARTITIONS = "partitions"
 """The same, where its steps are partitions of years."""
+_MINUTE, _HOUR = 60, 3600
+_DAYS = 2
+"""From so many days on, a duration is in days."""
 Tell = Callable[[str], None]
 """Called after each step, with what there is to say of it. The work stops there if that was requested."""
 
@@ -110,7 +113,7 @@ class Course:
     def _time(self) -> str:
         left, last = self.left(), self._last()
         since = last.since if last else self._begun
-        return self._passed(since) if left is None else f"about {duration(left)} left"
+        return self._passed(since) if left is None else f"about {duration(coarse(left))} left"
 
     def left(self) -> float | None:
         """Seconds left by earlier runs, and by the steps of the stage at work; None where a stage to come has none.
@@ -138,12 +141,21 @@ def _share(stage: AtWork | None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds in words as exact as a forecast is: 10 s, 40 s, 3 min, 2.5 h."""
-    if seconds < 55:
-        return f"{max(10, 10 * round(seconds / 10))} s"
-    if seconds < 5400:
-        return f"{round(seconds / 60)} min"
-    return f"{seconds / 3600:.1f} h"
+    """Full seconds, minutes, hours or days in words: 59 s, 7 min, 1 h 30 min, and from two days on 2 days."""
+    if seconds < _MINUTE:
+        return f"{max(0, int(seconds))} s"
+    minutes, hours = int(seconds // _MINUTE), int(seconds // _HOUR)
+    if hours >= _DAYS * 24:
+        return f"{hours // 24:,} days"
+    if not hours:
+        return f"{minutes} min"
+    return f"{hours} h {minutes % 60} min" if minutes % 60 else f"{hours} h"
+
+
+def coarse(seconds: float) -> float:
+    """Seconds as exact as a forecast is: in tens up to a minute, and then in minutes."""
+    unit = 10 if seconds < _MINUTE - 5 else _MINUTE
+    return max(10, unit * round(seconds / unit))
 
 
 class Display(Protocol):

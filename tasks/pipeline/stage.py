@@ -111,7 +111,7 @@ class Stage:
         _one_thread_of_linear_algebra()
         key = self.key(inputs, settings, modules)
         rows = lake.storage.local / "tmp" / f"{self.name}-{key}-rows"
-        with lake.lock(f"{self.name}-{key}"), drafts(rows) as growing:
+        with lake.lock(f"{self.name}-{key}"), drafts(lake.storage.local, rows) as growing:
             scratch = Scratch(lake, self.name, key)
             with telling_short_memory(f"stage {self.name}"):
                 found = lake.find(self.name, key) or self._compute(lake, key, inputs, settings, (scratch, growing))

@@ -137,8 +137,9 @@ def score(
 def _located(path: str) -> Path:
     check_regular(Path(path), ("model", "file", "path"))
     if not Path(path).is_file():
+        here = "" if Path(path).is_absolute() else f" (from {Path.cwd()})"
         raise InfrastructureError(
-            f"no file at model.file.path {path!r} (from {Path.cwd()}); "
+            f"no file at model.file.path {path!r}{here}; "
             "give the right one in the spec or with --set model.file.path=FILE"
         )
     return Path(path)

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -136,28 +137,33 @@ def gc(
     """List what of the lake and of Prefect's database no kept run needs, and how large it is; remove it with --yes.
 
     Runs that are protected, signed off, or younger than minimum_days of LAKE/settings.yaml (1,095) stay. Where a
-    manifest or an entry of the log cannot be read, nothing is removed: exit 6.
+    manifest or an entry of the log cannot be read, nothing is removed: exit 6. No link is followed: what lies outside
+    the lake is named and stays.
     """
     from flows.operations.doctor.records import without
     from flows.operations.retention.damage import damage
-    from flows.operations.retention.removals import collect, held_back, removals
+    from flows.operations.retention.left_alone import LeftAlone, left_alone
+    from flows.operations.retention.removals import collect, held_back, leaving, removals
     from flows.runs.index import runs_of
     from tasks.lake.store import open_lake
 
     opened = open_lake(lake)
     keeping, hidden = _keeping(opened, keep, vintages, days, below_minimum), damage(opened)
     seen = without(opened, hidden)
-    stay = [] if below_minimum else held_back(seen, runs_of(seen), keeping)
-    found = collect(opened, keeping) if yes else removals(opened, keeping)
+    runs, failed = runs_of(seen), list[LeftAlone]()
+    stay = [] if below_minimum else held_back(seen, runs, keeping)
+    strange = left_alone(seen, leaving(seen, runs, keeping))
+    found = collect(opened, keeping, failed) if yes else removals(opened, keeping)
     flow_runs: int | None = 0
     if os.environ.get("PREFECT_API_URL"):
         flow_runs = _flow_runs(opened, keeping.runs, remove=yes)
     elif Path(os.environ.get("PREFECT_HOME", opened.root / "prefect")).is_dir():  # to count them takes a server's start
         flow_runs = _flow_runs(opened, keeping.runs, remove=yes) if yes else None
-    rows = [{"kind": r.kind, "name": r.name, "bytes": r.bytes, "why": r.why} for r in found]
+    rows = [{**asdict(removal), "path": str(removal.path)} for removal in found]
     said: dict[str, Any] = {"removed": yes, "bytes": sum(r.bytes for r in found), "flow_runs": flow_runs, "lake": rows}
     said |= {"too_young": [run.run for run in stay], "minimum_days": keeping.minimum_days}
     said["unreadable"] = [each.reason for each in hidden]
+    said["left_alone"] = [{"path": str(each.path), "why": each.why} for each in (*strange, *failed)]
     if as_json:
         print_json(said)
     else:
@@ -211,6 +217,8 @@ def _print_removals(said: dict[str, Any]) -> None:
     done = "went" if said["removed"] else "would go; nothing was removed, as --yes was not given"
     flow_runs = "" if said["flow_runs"] is None else f" and {said['flow_runs']} flow runs"
     console.print(f"{len(rows)} items of the lake ({said['bytes']:,} bytes){flow_runs} {done}")
+    for each in said["left_alone"]:
+        console.print(f"left alone: {each['why']}", markup=False, soft_wrap=True)
     if young := said["too_young"]:
         console.print(
             f"{len(young)} runs stay that are younger than {said['minimum_days']:g} days (minimum_days of the lake's "

@@ -12,6 +12,7 @@ from flows.cli.terminal import console, print_json
 from flows.cli.years.stages import aligned, matrix
 from schemas.audit.partition import ALL
 from schemas.terms import ExitCode
+from tasks.pipeline.progress import duration
 
 if TYPE_CHECKING:
     from flows.partitions.forecast import Cost, Forecast
@@ -123,7 +124,7 @@ def _year_of_parts(year: "PlannedYear") -> dict[str, Any]:
         "year": year.year,
         **(dict.fromkeys(states, "") if year.blocked else states),
         "without value": f"{year.without_value:,} rows",
-        "CPU time": _duration(year.cpu_seconds),
+        "CPU time": duration(year.cpu_seconds),
         "peak": f"{year.peak_mb / 1000:.1f} GB" if year.peak_mb else "",
         "why not": year.blocked,
     }
@@ -135,13 +136,7 @@ def _row(part: "PlannedPart") -> dict[str, Any]:
         "rows": f"{part.rows:,}",
         "usable": f"{part.usable:,}",
         "state": part.state,
-        "CPU time": _duration(part.cost.cpu_seconds) if part.cost else "",
+        "CPU time": duration(part.cost.cpu_seconds) if part.cost else "",
         "peak": f"{part.cost.peak_mb / 1000:.1f} GB" if part.cost else "",
         "why": part.why or part.run,
     }
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 600:
-        return f"{seconds:,.0f} s"
-    return f"{seconds / 60:,.0f} min" if seconds < 36_000 else f"{seconds / 3600:,.0f} h"

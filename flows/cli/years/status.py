@@ -15,7 +15,7 @@ from flows.cli.terminal import console, print_json
 from flows.cli.years.stages import aligned, matrix
 from flows.cli.years.waiting import in_review, print_review, print_waiting
 from schemas.terms import ExitCode
-from tasks.pipeline.progress import duration
+from tasks.pipeline.progress import coarse, duration
 
 if TYPE_CHECKING:
     from flows.operations.overview import AuditAtAGlance, Overview
@@ -28,8 +28,6 @@ app = typer.Typer()
 _LETTERS = 60
 """Of a reason; --long has it whole."""
 _WATCH_SECONDS = 10
-_DAYS = 2
-"""From so many days on, an age is told in days."""
 
 
 @app.command(epilog="Example: evenhand status --years 2018-2024, or: evenhand status --long")
@@ -157,20 +155,17 @@ def _glance(audit: "AuditAtAGlance") -> dict[str, Any]:
         "audit": audit.audit,
         "last run": f"{audit.year} {audit.state}",
         "ended": audit.ended.replace("T", " ")[:16],
-        "age": "" if audit.age_days is None else _age(audit.age_days),
+        "age": "" if audit.age_days is None else duration(audit.age_days * 24 * 3600),
         "next": audit.next_run,
         "overdue": audit.overdue,
     }
 
 
-def _age(days: float) -> str:
-    return f"{days:.0f} days" if days >= _DAYS else duration(days * 24 * 3600)
-
-
 def _counts(year: "YearOfPartitions") -> dict[str, Any]:
     """A year by the states of its partitions."""
     states = ", ".join(f"{n:,} {state.replace('_', ' ')}" for state, n in sorted(year.states.items()))
-    left = "unknown" if year.seconds_left is None else duration(year.seconds_left) if year.seconds_left else "none"
+    expected = year.seconds_left
+    left = "unknown" if expected is None else duration(coarse(expected)) if expected else "none"
     rate = "" if year.per_hour is None else f"{year.per_hour:,.0f}"
     done = f"{year.done:,} of {year.total:,}"
     return {"audit": year.audit, "year": year.year, "done": done, "an hour": rate, "left": left, "states": states}

@@ -20,11 +20,20 @@ def damage(lake: Lake) -> tuple[Unreadable, ...]:
 
 
 def _no_files(lake: Lake) -> Iterator[Unreadable]:
-    """A link into nowhere, or a directory, in the place of a manifest: a run without one is taken for removed."""
+    """A link into nowhere, or a folder, in the place of a manifest, or a folder of a run that cannot be read.
+
+    A run without a manifest is taken for removed, so that these are told from it.
+    """
     for folder in sorted((lake.root / "runs").iterdir()):
         manifest = folder / "manifest.json"
-        if os.path.lexists(manifest) and not manifest.is_file():
-            path = manifest.relative_to(lake.root).as_posix()
+        path = manifest.relative_to(lake.root).as_posix()
+        try:
+            names = os.listdir(folder) if folder.is_symlink() or folder.is_dir() else ()  # noqa: PTH208 names alone
+        except OSError as error:
+            why = f"{folder} cannot be read ({error.strerror})"
+            yield Unreadable(RUN, path, f"{why}; make it readable, or remove it if it holds no run")
+            continue
+        if manifest.name in names and not manifest.is_file():
             yield Unreadable(RUN, path, f"{manifest} is no file; restore it from a copy, or run that audit again")
 
 

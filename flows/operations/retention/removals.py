@@ -4,15 +4,18 @@ Protected and signed-off runs stay. So do runs younger than the minimum age that
 somebody gives a reason, which goes into the log.
 
 The list of removals, with reasons and bytes, comes first. Deletion is a second step, which works off a list made while
-nobody else uses the lake. Manifests are deleted before the files that they name, and folders of runs last. So an
-interrupted deletion leaves no run without its files, and the next one finishes it.
+nobody else uses the lake. Nothing is removed through a link: ``left_alone``. Manifests are deleted before the files
+that they name, and folders of runs last. So an interrupted deletion leaves no run without its files, and the next one
+finishes it.
 """
 
 import os
 import shutil
+import stat
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
@@ -20,15 +23,16 @@ from pathlib import Path, PurePath
 from flows.operations.doctor.records import without
 from flows.operations.metrics.removed import keep_figures
 from flows.operations.retention.damage import damage, refuse
+from flows.operations.retention.left_alone import LeftAlone
 from flows.runs.index import Run, in_order, is_protected, runs_of
-from flows.runs.manifest import former_reports
 from flows.supervision.crash import CRASH_FILES
 from flows.supervision.leftovers import clear_leftovers, leftovers, remove_free_locks, touched
 from flows.supervision.presence import alone
 from schemas.artifact import Partition
-from schemas.errors import IntegrityError
+from schemas.errors import IntegrityError, SpecError
 from schemas.vintages import Vintage, folder_of
 from tasks.lake import log
+from tasks.lake.local_directory import strange
 from tasks.lake.signatures import signer
 from tasks.lake.store import Lake
 
@@ -65,6 +69,8 @@ class Removal:
 def removals(lake: Lake, keeping: Keeping) -> list[Removal]:
     """The removals, in the order of deletion; no partition and no vintage where nobody can say which are needed.
 
+    Each is a file or a folder in the lake itself: what a link leads to is left alone.
+
     Raises:
         SpecError: the lake lies on an object store, whose own rules say what it keeps.
         IntegrityError: the manifest of a protected run is gone, so that nobody can say what it needs.
@@ -76,7 +82,7 @@ def removals(lake: Lake, keeping: Keeping) -> list[Removal]:
     kept = [run for run in runs if run not in gone]
     whys = {run.run: f"not among the newest {keeping.runs} of its audit and year" for run in gone} | _stopped(lake)
     vintages = None if hidden else keeping.vintages
-    return [
+    found = [
         *(removal for run in whys for removal in _published(lake, run)),
         *(() if hidden else _partitions(lake, kept, gone, keeping.days)),
         *_unfinished(lake, keeping.days),
@@ -86,6 +92,7 @@ def removals(lake: Lake, keeping: Keeping) -> list[Removal]:
         *(_vintages(lake, kept, vintages) if vintages is not None else ()),
         *(_removal("run", run, lake.root / "runs" / run, why) for run, why in whys.items()),
     ]
+    return [removal for removal in found if not strange(lake.root, removal.path)]
 
 
 def leaving(lake: Lake, runs: Sequence[Run], keeping: Keeping) -> list[Run]:
@@ -100,13 +107,15 @@ def held_back(lake: Lake, runs: Sequence[Run], keeping: Keeping) -> list[Run]:
 
 
 def _by_rules(lake: Lake, runs: Sequence[Run], keeping: Keeping) -> list[Run]:
-    """Not among the newest of their audit, year and partition, nor young, protected or signed off."""
+    """Not among the newest of their audit, year and partition, nor young, protected, signed off or behind a link."""
     of_year: dict[tuple[str, int, str], list[Run]] = defaultdict(list)
     for run in sorted(runs, key=in_order, reverse=True):
         of_year[run.audit, run.year, run.value].append(run)
     newest = {run.run for group in of_year.values() for run in group[: keeping.runs]}
     signed = {entry.run for entry in log.entries(lake) if entry.event == "signed off"}
-    stays = newest | signed | {run.run for run in runs if run.protected or _age_days(run) < keeping.younger}
+    linked = {run.run for run in runs if strange(lake.root, lake.root / "runs" / run.run)}
+    young = {run.run for run in runs if run.protected or _age_days(run) < keeping.younger}
+    stays = newest | signed | linked | young
     return [run for run in runs if run.run not in stays]
 
 
@@ -115,44 +124,65 @@ def _age_days(run: Run) -> float:
     return (datetime.now(UTC) - finished).total_seconds() / (24 * 3600)
 
 
-def collect(lake: Lake, keeping: Keeping) -> list[Removal]:
+def collect(lake: Lake, keeping: Keeping, failed: list[LeftAlone] | None = None) -> list[Removal]:
     """Delete what ``removals`` lists while nobody uses the lake; returns the deleted.
+
+    Args:
+        lake: to be cleared.
+        keeping: the rules.
+        failed: gets what the disk did not let go of, with the reason.
 
     Raises:
         InfrastructureError: somebody is at work on the lake.
+        SpecError: this user may not remove the manifest of a run that goes.
         IntegrityError: a manifest or an entry of the log cannot be read, or as ``removals`` says.
     """
     with alone(lake):
         refuse(damage(lake))
         found = removals(lake, keeping)
         young = {run.run for run in held_back(lake, runs_of(lake), keeping)}
-        for removal in (each for each in found if each.kind == "run"):
+        going = [each for each in found if each.kind == "run"]
+        for removal in going:  # a manifest that stays would name files that went
+            if not os.access(removal.path, os.W_OK | os.X_OK):
+                raise SpecError(f"{removal.path} may not be written, and nothing was removed; see its owner and mode")
+        for removal in going:
             keep_figures(lake, removal.name)
             below = f"; younger than {keeping.minimum_days:g} days: {keeping.below_minimum}"
             log.append(lake, "removed", signer(), run=removal.name, text=removal.why + below * (removal.name in young))
         for removal in found:
-            if removal.path.is_dir():
+            if removal.kind == "run":
                 (removal.path / "manifest.json").unlink(missing_ok=True)
-        for removal in found:
-            if removal.kind != "draft":
-                _remove(removal.path)
+        whys = {each.path: "" if each.kind == "draft" else _remove(lake, each.path) for each in found}
         clear_leftovers(lake)
         remove_free_locks(lake)
-    return found
+    if failed is not None:
+        failed += [LeftAlone(path, why) for path, why in whys.items() if why]
+    return [removal for removal in found if not whys[removal.path]]
 
 
-def _remove(folder: Path) -> None:
-    """Remove a file or a folder; of a partition first the record without which readers take it for absent."""
-    if folder.is_file():
-        folder.unlink()
-        return
-    (folder / "partition.json").unlink(missing_ok=True)
-    shutil.rmtree(folder)
+def _remove(lake: Lake, path: Path) -> str:
+    """Remove a file or a folder, of a partition first the record without which readers take it for absent.
+
+    Returns:
+        Why it stays; empty where it went.
+    """
+    if why := strange(lake.root, path):  # made since the list was
+        return why
+    try:
+        if path.is_dir():
+            (path / "partition.json").unlink(missing_ok=True)
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        return f"{path} cannot be removed ({error.strerror or error}): see what its owner and its mode are"
+    return ""
 
 
 def _stopped(lake: Lake) -> dict[str, str]:
     """Runs whose removal was begun and not ended: their folder is there without a manifest."""
-    folders = [path for path in sorted((lake.root / "runs").iterdir()) if path.is_dir()]
+    entries = sorted((lake.root / "runs").iterdir())
+    folders = [path for path in entries if not strange(lake.root, path) and path.is_dir()]
     bare = [path.name for path in folders if not os.path.lexists(path / "manifest.json")]
     for run in bare:
         if is_protected(lake, run):  # nothing here removes it, so that somebody else has
@@ -164,12 +194,8 @@ def _stopped(lake: Lake) -> dict[str, str]:
 
 
 def _published(lake: Lake, run: str) -> Iterator[Removal]:
-    """Products of a removed run: its report, also in the place of earlier versions, and its reviewer's pack."""
-    for kind, path in (
-        ("report", lake.root / "reports" / run),
-        ("report", Path(former_reports(lake).where(run))),
-        ("file pack", lake.root / "restricted" / run),
-    ):
+    """Products of a removed run: its report and its reviewer's pack."""
+    for kind, path in (("report", lake.root / "reports" / run), ("file pack", lake.root / "restricted" / run)):
         if path.is_dir():
             yield _removal(kind, run, path, "its run goes")
 
@@ -241,5 +267,10 @@ def _older(path: Path, days: float) -> bool:
 
 
 def _removal(kind: str, name: str, path: Path, why: str) -> Removal:
-    files = (f for f in (path, *path.rglob("*")) if f.is_file())
-    return Removal(kind, name, sum(f.stat().st_size for f in files), why, path)
+    """A removal with the bytes of its own files: those that links in it lead to stay where they are."""
+    size = 0
+    for each in (path, *(path.rglob("*") if path.is_dir() else ())):
+        with suppress(OSError):  # in a folder that cannot be read
+            known = each.lstat()
+            size += known.st_size * stat.S_ISREG(known.st_mode)
+    return Removal(kind, name, size, why, path)

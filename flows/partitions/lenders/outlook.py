@@ -20,7 +20,7 @@ from flows.partitions.lenders.records import before, keep_listing, newest
 from flows.partitions.runners.identity import identity
 from flows.runs.trust.verification import verify_run
 from schemas.audit.partition import ALL, By
-from schemas.audit.spec import AuditSpec
+from schemas.audit.spec import AuditSpec, without_places
 from schemas.errors import EvenhandError, SpecError, nearest
 from schemas.terms import ExitCode
 from tasks.lake import log
@@ -105,7 +105,7 @@ def _base(spec: AuditSpec, year: int, lake: Lake) -> str:
     published = lake.storage.glob("runs/*/protected/mark.json")
     model = Path(spec.model.file.path) if spec.model.file else None
     given = hashlib.sha256(model.read_bytes()).hexdigest() if model and model.is_file() else ""
-    said = [own.model_dump(mode="json"), year, identity(), given, published]
+    said = [own.model_dump(mode="json") | without_places(own.source, own.model), year, identity(), given, published]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 

@@ -1,7 +1,6 @@
 """Drafts of vintages: the sorted rows, the lenders and the records, before they get their place in the lake."""
 
 import errno
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +16,7 @@ from tasks.ingest.hmda.sorted_rows import LENDERS_FILE, SORTED
 from tasks.ingest.vintages.lenders import write_lenders
 from tasks.ingest.vintages.records import PARTITION
 from tasks.ingest.vintages.sorting import sort_rows
-from tasks.lake.local_directory import flush, write_flushed
+from tasks.lake.local_directory import clear, flush, write_flushed
 from tasks.lake.store import Lake
 
 _TABLES = {"refusals": REFUSALS_FILE, "lenders": LENDERS_FILE}
@@ -31,18 +30,19 @@ def drafting(lake: Lake, name: str) -> Iterator[Path]:
     """An empty folder beside the lake's other drafts, which is gone afterwards.
 
     Raises:
+        SpecError: the folder is a link, or lies behind one.
         InfrastructureError: the disk is full or fails.
     """
     draft = lake.storage.local / "tmp" / name
     try:
-        shutil.rmtree(draft, ignore_errors=True)
+        clear(lake.storage.local, draft)
         draft.mkdir(parents=True)
         yield draft
     except OSError as error:
         why = "is full; free some space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else f"fails ({error})"
         raise InfrastructureError(f"the disk of the lake {lake.location} {why}, and do this again") from error
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        clear(lake.storage.local, draft)
 
 
 def sort_draft(lake: Lake, draft: Path, rows: Path) -> str:

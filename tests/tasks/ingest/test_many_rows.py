@@ -67,7 +67,7 @@ def test_tables_that_grow_on_the_disk_are_the_same(many: Path, monkeypatch: pyte
     monkeypatch.setattr(ordering, "_HELD", 60)
     settings = settings_of(spec_of(many, columns__amount__bounds="[60, 200]"))
     expected = held(ingest.function(settings=settings))
-    with drafts.drafts(many / "growing") as growing:
+    with drafts.drafts(many, many / "growing") as growing:
         produced = ingest.function(settings=settings, drafts=growing)
         assert isinstance(produced.tables[APPLICATIONS.name], Written)
         assert isinstance(produced.tables[MEMBERSHIPS.name], Written)

@@ -68,7 +68,7 @@ def test_without_a_place_all_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_lake_takes_the_file_as_it_lies_and_the_folder_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "GROUP", 100)
     lake, folder = Lake(tmp_path / "lake"), tmp_path / "growing"
-    with drafts(folder) as growing:
+    with drafts(folder.parent, folder) as growing:
         draft = growing.new("evidence", SCHEMA)
         draft.append(rows(250))
         partition = lake.publish("detect", "key", {"evidence": draft.ended()}, {}, {})
@@ -82,7 +82,7 @@ def test_what_a_failed_stage_wrote_is_removed(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(module, "GROUP", 100)
 
     def failing() -> None:
-        with drafts(tmp_path / "growing") as growing:
+        with drafts(tmp_path, tmp_path / "growing") as growing:
             growing.new("evidence", SCHEMA).append(rows(250))
             raise ValueError("no")
 

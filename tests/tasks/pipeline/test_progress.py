@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from tasks.pipeline import progress
-from tasks.pipeline.progress import Course, course_of, duration, stage_began, stage_ended
+from tasks.pipeline.progress import Course, coarse, course_of, duration, stage_began, stage_ended
 
 
 class Clock:
@@ -60,8 +60,8 @@ def course(*seconds: float | None) -> tuple[Course, Clock]:
         ((2.0, 100.0, 20.0), 2, 120.0, (0, 0), "2 of 3 mediate, about 20 s left"),
         ((2.0, None, 20.0), 2, 40.0, (5, 10), "2 of 3 mediate, 5 of 10, about 1 min left"),  # 40 + 20
         ((2.0, None, 20.0), 2, 40.0, (0, 0), "2 of 3 mediate, for 40 s"),
-        ((None, None, None), 1, 4000.0, (0, 0), "1 of 3 ingest, for 67 min"),
-        ((2.0, 3.0, 7200.0), 0, 0.0, (0, 0), "starting, about 2.0 h left"),
+        ((None, None, None), 1, 4000.0, (0, 0), "1 of 3 ingest, for 1 h 6 min"),
+        ((2.0, 3.0, 7200.0), 0, 0.0, (0, 0), "starting, about 2 h left"),
     ],
 )
 def test_a_line_tells_stage_step_and_time_left(
@@ -84,9 +84,41 @@ def test_the_steps_of_one_stage_are_not_those_of_the_next() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "words"), [(0.0, "10 s"), (34.0, "30 s"), (54.9, "50 s"), (61.0, "1 min"), (5500.0, "1.5 h")]
+    ("seconds", "words"), [(0.0, "10 s"), (34.0, "30 s"), (54.9, "50 s"), (61.0, "1 min"), (5500.0, "1 h 32 min")]
 )
-def test_a_duration_is_no_more_exact_than_a_forecast(seconds: float, words: str) -> None:
+def test_a_forecast_is_no_more_exact_than_it_can_be(seconds: float, words: str) -> None:
+    assert duration(coarse(seconds)) == words
+
+
+MINUTE, HOUR, DAY = 60, 3600, 86400
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (-5, "0 s"),  # a clock that was set back
+        (0, "0 s"),
+        (59, "59 s"),
+        (59.9, "59 s"),
+        (60, "1 min"),
+        (7 * MINUTE, "7 min"),
+        (8 * MINUTE - 0.1, "7 min"),
+        (14 * MINUTE, "14 min"),
+        (15 * MINUTE, "15 min"),
+        (59 * MINUTE, "59 min"),
+        (HOUR - 0.1, "59 min"),
+        (60 * MINUTE, "1 h"),
+        (90 * MINUTE, "1 h 30 min"),
+        (23 * HOUR, "23 h"),
+        (24 * HOUR - 1, "23 h 59 min"),
+        (24 * HOUR, "24 h"),
+        (2 * DAY - 1, "47 h 59 min"),
+        (2 * DAY, "2 days"),
+        (3 * DAY - 1, "2 days"),
+        (400 * DAY, "400 days"),
+    ],
+)
+def test_a_duration_is_in_full_units(seconds: float, words: str) -> None:
     assert duration(seconds) == words
 
 
@@ -108,7 +140,7 @@ def test_a_display_is_told_of_stages_while_a_run_lasts(kept: Kept) -> None:
             tell("a")
             tell("b")
         assert kept.course is not None
-        assert kept.course.words() == "1 of 2 ingest, 2 of 4, for 10 s"
+        assert kept.course.words().startswith("1 of 2 ingest, 2 of 4, for ")
         stage_ended("100 rows")
     stage_ended("nothing listens any more")
     assert kept.told == ["starting", "1 of 2 ingest", "1 of 2 ingest: 100 rows", "closed"]
@@ -138,7 +170,7 @@ def test_stages_side_by_side_have_a_line_each_with_the_time_passed_and_their_sha
     assert at.lines() == ["1 of 3 ingest, for 40 s", "2 of 3 mediate, 3 of 10, for 40 s"]
     at.ended(1)
     at.began(3)
-    assert at.lines() == ["2 of 3 mediate, 3 of 10, for 40 s", "3 of 3 report, for 10 s"]
+    assert at.lines() == ["2 of 3 mediate, 3 of 10, for 40 s", "3 of 3 report, for 0 s"]
     assert at.long(30) == ["2 of 3 mediate, 3 of 10, for 40 s"]
 
 

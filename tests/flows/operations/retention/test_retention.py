@@ -3,48 +3,33 @@
 import json
 import os
 import shutil
-import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
 from uuid import UUID
 
-import pyarrow as pa
 import pytest
 from conftest import SHARED, evenhand, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from retained_runs import ONE, Drawn, lake_of, make, partition
 
 from flows.operations.retention import removals as retention
+from flows.operations.retention.left_alone import left_alone
 from flows.operations.retention.removals import Keeping, Removal, collect, held_back, removals
 from flows.runs.index import protect, runs_of
 from flows.runs.manifest import digest, former_reports
-from flows.runs.trust.certificate import certify
 from flows.runs.trust.verification import verify_run
 from flows.supervision.presence import at_work, gate
-from schemas.artifact import Partition
 from schemas.errors import InfrastructureError, IntegrityError, SpecError
 from schemas.terms import ExitCode
 from tasks.lake import log
 from tasks.lake.store import Lake
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A run to be made: which partitions it names."""
-
-    audit: str
-    year: int
-    partitions: frozenset[int]
-    protected: bool
-
 
 RUNS = st.lists(
     st.builds(
@@ -56,46 +41,6 @@ RUNS = st.lists(
     ),
     max_size=8,
 )
-
-
-def partition(lake: Lake, number: int) -> Partition:
-    table = pa.table({"row_id": [f"L{number}"]})
-    return lake.publish(f"stage{number % 2}", f"key{number}", {"applications": table}, {"page": b"x" * number}, {})
-
-
-def make(lake: Lake, run: str, drawn: Drawn, finished: int) -> None:
-    """The manifest of a run, sealed as the real one is, with its report."""
-    lake.write_file(f"reports/{run}/report.html", run.encode())
-    content = {
-        "run": run,
-        "dataset": drawn.audit,
-        "year": drawn.year,
-        "state": "within",
-        "finished": f"2026-01-01T00:00:{finished:02d}Z",
-        "source_sha256": "0" * 64,
-        "code": "0" * 64,
-        "versions": {},
-        "spec": {"source": {"kind": "csv", "path": "loans.csv"}},
-        "partitions": [
-            partition(lake, n).model_dump(mode="json", exclude={"reused"}) for n in sorted(drawn.partitions)
-        ],
-        "lineage": [],
-        "exported": {"report.html": sha256(run.encode()).hexdigest()},
-    }
-    lake.write_file(f"runs/{run}/manifest.json", json.dumps({**content, "sha256": digest(content)}, indent=1).encode())
-    certify(lake, run)
-    if drawn.protected:
-        protect(lake, run, True)
-
-
-@contextmanager
-def lake_of(runs: Sequence[Drawn]) -> Iterator[Lake]:
-    """A lake with these runs, the first one the oldest, named run0, run1 and so on."""
-    with tempfile.TemporaryDirectory() as place:
-        lake = Lake(Path(place) / "lake")
-        for i, drawn in enumerate(runs):
-            make(lake, f"run{i}", drawn, i)
-        yield lake
 
 
 def expected(runs: Sequence[Drawn], keep: int) -> set[int]:
@@ -166,9 +111,6 @@ class TestAnyRuns:
             needed = {f"key{n}" for i in kept for n in runs[i].partitions}
             assert held_by(lake) == {"runs": names, "reports": names, "stages": needed}
             assert {path.name for path in (lake.root / "runs").iterdir()} == names
-
-
-ONE = Drawn("loans", 2020, frozenset({1}), False)
 
 
 class TestOneLake:
@@ -255,14 +197,16 @@ class TestOneLake:
             assert [r.name for r in collect(lake, Keeping(1)) if r.kind == "file pack"] == ["run0"]
             assert (lake.root / "restricted" / "run1").is_dir()
 
-    def test_a_report_in_the_place_of_earlier_versions_goes_with_its_run_and_a_protected_ones_stays(self) -> None:
+    def test_a_report_beside_the_lake_is_named_and_stays(self) -> None:
         with lake_of([ONE, replace(ONE, protected=True), ONE]) as lake:
             for name in ("run0", "run1", "run2"):
                 former_reports(lake).write(f"{name}/report.html", name.encode())
             former = lake.root.parent / "reports"
+            listed = left_alone(lake, [run for run in runs_of(lake) if run.run == "run0"])
+            assert [(each.path, "outside the lake" in each.why) for each in listed] == [(former / "run0", True)]
             went = [r for r in collect(lake, Keeping(1)) if r.kind == "report"]
-            assert [r.path for r in went] == [lake.root / "reports" / "run0", former / "run0"]
-            assert {path.name for path in former.iterdir()} == held_by(lake)["reports"] == {"run1", "run2"}
+            assert [r.path for r in went] == [lake.root / "reports" / "run0"]
+            assert {path.name for path in former.iterdir()} == {"run0", "run1", "run2"}
 
     def test_the_command_lists_first_and_removes_on_request(self) -> None:
         with lake_of([ONE, ONE]) as lake:
