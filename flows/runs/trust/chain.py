@@ -48,8 +48,8 @@ def check_log(lake: Lake, kept: str | None = None, signed_after: str | None = No
     problems += [why for n, why in wrong.items() if n not in accepted]
     if any(n not in always_wrong and n not in accepted for n in wrong):
         problems.append(
-            f"Next step: find out who wrote these entries. If they are older than your keys, publish the runs again with "
-            f"{KEY}, sign them off again with --key, and give --signed-after N:SHA256, the head of that time"
+            f"Next step: find out who wrote these entries. If they are older than your keys, publish the runs again "
+            f"with {KEY}, sign them off again with --key, and give --signed-after N:SHA256, the head of that time"
         )
     problems += _without_entry(lake)
     if problems:
@@ -70,7 +70,9 @@ def sound_entries(lake: Lake) -> list[log.Entry]:
     # a listing that is read while somebody adds entries may lack one of them: a broken chain is so twice
     broken = next(log.problems(lake), None) and next(log.problems(lake), None)
     if broken:
-        raise IntegrityError(f"the log of {lake.location} cannot be relied on, and no state of review is told: {broken}")
+        raise IntegrityError(
+            f"the log of {lake.location} cannot be relied on, and no state of review is told: {broken}"
+        )
     return log.entries(lake)
 
 

@@ -90,9 +90,7 @@ def _check_role(role: str, text: str) -> None:
         raise FieldError("text", f"{role} needs a reason; give it with --note", f"{role} needs a reason; write it here")
 
 
-def _check_new(
-    run: str, by: str, role: str, who: Signer | None, found: Sequence[log.Entry], *, trusts: bool
-) -> None:
+def _check_new(run: str, by: str, role: str, who: Signer | None, found: Sequence[log.Entry], *, trusts: bool) -> None:
     """What stands is not signed a second time, but for a key that the first signature lacks."""
     valid = standing(found)
     for place, entry in enumerate(valid):
