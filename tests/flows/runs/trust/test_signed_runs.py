@@ -181,6 +181,20 @@ def test_what_a_retired_key_signed_before_stays_valid_and_nothing_after(
     assert (done.returncode, "a key that was retired before" in done.stderr) == (INTEGRITY, True)
 
 
+def test_an_audit_publishes_a_run_again_that_no_trusted_key_signed(
+    place: Path, lake: Lake, run: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(signatures.TRUSTED, str(place / "other.pub"))
+    with pytest.raises(SpecError, match="EVENHAND_TRUSTED_KEYS is set and no key signs"):
+        audit_year(yearly_spec(place), WITHIN, lake)
+    assert verified(lake, run)[0] == INTEGRITY
+    monkeypatch.setenv(signatures.KEY, str(place / "other"))
+    attempts = [audit_year(yearly_spec(place), WITHIN, lake) for _ in range(2)]
+    assert [(attempt.run, attempt.computed) for attempt in attempts] == [(run, 0)] * 2
+    assert len([entry for entry in log.entries(lake, run) if entry.event == "run published"]) == 2, "again, and once"
+    assert verified(lake, run)[0] == 0
+
+
 def test_a_key_that_is_set_up_and_is_none_stops_the_run_that_it_should_sign(
     lake: Lake, run: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
