@@ -41,6 +41,7 @@ from flows.partitions.sufficiency import check_ended
 from flows.runs.given import given_spec
 from flows.runs.index import run_of
 from flows.runs.record import planned_in, publish, published_read
+from flows.runs.trust.trusted import trusted_signer
 from flows.supervision.failures import Ended, note_failure
 from flows.supervision.presence import in_stage
 from flows.supervision.processes.leaving import end_if_leaving
@@ -97,6 +98,8 @@ def audit(
         The run id, and the partition of every stage in order.
     """
     with _followed(spec, Lake(lake)) as trace:
+        if not until:
+            trusted_signer(Lake(lake))  # before the stages: their result could not be published
         planned = planned_in(Lake(lake), spec_to_audit(given_spec(spec), Lake(lake)))
         trace.run = planned.run
         if until:

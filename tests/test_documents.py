@@ -3,11 +3,16 @@
 import re
 from functools import cache
 from pathlib import Path
+from typing import get_args
 from urllib.parse import unquote
 
 import pytest
 from conftest import REPOSITORY
 
+from tasks.baselines.algorithm.predictors.registry import PREDICTORS
+from tasks.baselines.algorithm.rankings.registry import RANKINGS
+from tasks.baselines.algorithm.sources.registry import SOURCES
+from tasks.methods.raguel.settings import RaguelSettings
 from tasks.pipeline.registry import NAMES
 
 DOCUMENTS = sorted(
@@ -16,6 +21,11 @@ DOCUMENTS = sorted(
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
 PATH = re.compile(r"`((?:flows|tasks|schemas|docs|tests)/[\w./-]*)`")
+
+
+def _values(setting: str) -> tuple[str, ...]:
+    """The names that a setting of RAGUEL takes."""
+    return get_args(RaguelSettings.model_fields[setting].annotation)
 
 
 def without_code(text: str) -> str:
@@ -73,6 +83,22 @@ def test_every_method_has_a_page_that_the_index_links() -> None:
     for name in NAMES:
         assert (REPOSITORY / "docs" / "methods" / f"{name}.md").is_file()
         assert f"]({name}.md)" in index
+
+
+def test_what_is_not_built_yet_names_no_system_that_is() -> None:
+    index = (REPOSITORY / "docs" / "methods" / "index.md").read_text()
+    section = index.partition("## Not built yet\n")[2].lower()
+    assert "cfgan" in section
+    assert [name for name in (*PREDICTORS, *SOURCES, *RANKINGS) if re.search(rf"\b{name}\b", section)] == []
+
+
+@pytest.mark.parametrize(
+    ("page", "built"), [("gcfn", {*PREDICTORS}), ("raguel", {*_values("source"), *_values("order")})]
+)
+def test_the_table_of_baselines_has_the_systems_that_are_built(page: str, built: set[str]) -> None:
+    text = (REPOSITORY / "docs" / "methods" / f"{page}.md").read_text()
+    section = text.partition("\n## Baselines\n")[2].partition("\n## ")[0]
+    assert set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)) == built
 
 
 @pytest.mark.parametrize("document", ["contributing.md", "commands.md", "benchmarks.md"])

@@ -18,6 +18,7 @@ from flows.partitions.forecast import expected_rows
 from flows.partitions.lenders.part_spec import spec_to_audit
 from flows.partitions.sufficiency import check_evidence
 from flows.runs.record import Summary, planned_in, publish_once, summarise
+from flows.runs.trust.trusted import trusted_signer
 from flows.supervision.embedded_api import prefect_api
 from flows.supervision.presence import at_work, command_id, killed
 from schemas.artifact import Partition
@@ -128,6 +129,7 @@ def _audited(spec: AuditSpec, lake: Lake, jobs: int, *, force: bool) -> Summary:
     planned = _checked(spec, lake)
     done = held(lake, planned.steps)
     if len(done) < len(planned.steps):
+        trusted_signer(lake)  # before the stages: their result could not be published
         return summarise(lake, spec, *_computed(spec, lake, planned, done, Asked(jobs, force=force)))
     log.info("all %d stages are in the lake already: nothing to compute", len(done))
     publish_once(lake, planned, done)

@@ -21,7 +21,8 @@ from flows.partitions.sufficiency import check_ended
 from flows.partitions.years import spec_of_year
 from flows.runs.index import Run, last_run, vintage_words
 from flows.runs.manifest import read_manifest
-from flows.runs.record import Summary, exit_code_of, planned_in, publish_once, summarise
+from flows.runs.record import Summary, exit_code_of, is_published, planned_in, publish_once, summarise
+from flows.runs.trust.trusted import trusted_signer
 from flows.runs.trust.verification import verify_run
 from flows.supervision.processes.leaving import end_if_leaving
 from schemas.artifact import Partition
@@ -105,6 +106,8 @@ def _leave_alone(recorder: Recorder, run: Run, lake: Lake) -> None:
 
 
 def _audited(planned: Plan, lake: Lake, recorder: Recorder, jobs: int, *, force: bool = False) -> Summary:
+    if not is_published(lake, planned.run):
+        trusted_signer(lake)  # before the stages: their result could not be published
     done = _executed(planned, lake, recorder, jobs, force=force)
     publish_once(lake, planned, done)
     return summarise(lake, planned.spec, planned.run, done)

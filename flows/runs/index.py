@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from flows.runs.manifest import read_manifest
+from flows.runs.trust.trusted import trusted_signer
 from flows.supervision.presence import gate
 from schemas.artifact import Artifact, Partition
 from schemas.audit.partition import ALL, slug
@@ -18,7 +19,7 @@ from schemas.errors import SpecError, nearest
 from schemas.tables.publication import PREFIX
 from schemas.vintages import words_of
 from tasks.lake import log
-from tasks.lake.signatures import digest_of, signer
+from tasks.lake.signatures import digest_of
 from tasks.lake.store import Lake
 
 
@@ -134,13 +135,13 @@ def protect(lake: Lake, run: str, protected: bool) -> None:
     """Protect a run, or remove its protection.
 
     Raises:
-        SpecError: the lake holds no such run.
+        SpecError: the lake holds no such run, or keys are trusted and no trusted key signs.
     """
     with gate(lake):  # a run that is being removed is not there any more, rather than protected
         entry = log.append(
             lake,
             "protected" if protected else "unprotected",
-            signer(),
+            trusted_signer(lake),
             run=run,
             manifest_sha256=digest_of(read_manifest(lake, run)),
         )

@@ -22,7 +22,7 @@ from schemas.artifact import Partition
 from schemas.audit.spec import AuditSpec
 from schemas.errors import IntegrityError, SpecError
 from tasks.lake import log
-from tasks.lake.signatures import signer
+from tasks.lake.signatures import signer, trusted
 from tasks.lake.store import Lake
 from tasks.pipeline.lineage.digests import code_digest
 from tasks.pipeline.specs import validated
@@ -98,7 +98,7 @@ def signed_of(lake: Lake, run: str, checked: Sequence[log.Entry] | None = None) 
     before = "" if found.state == "approved" else approved_before(lake, run, every)
     head = f"{(last := found.signatures[-1]).n}:{log.digest_at(lake, last.n)}" if found.signatures else ""
     state = DRAFT if found.state == UNSIGNED else found.state
-    return Signed(state, tuple(map(_signature, found.signatures)), before, head)
+    return Signed(state, tuple(map(_signature, found.signatures)), before, head, trusted=bool(trusted()))
 
 
 def _signature(entry: log.Entry) -> Signature:

@@ -45,7 +45,8 @@ class Entry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     n: int = Field(ge=1)
-    time: str
+    time: str = Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+    """By the clock of the machine that wrote it, in UTC; times of this form are in the order of their text."""
     event: Event
     run: str = ""
     manifest_sha256: str = ""
@@ -172,17 +173,29 @@ def published(lake: Lake) -> dict[str, int]:
     A run that was there before the log has none, as its entry says nothing of when it was published. Entries never
     change, so that each is read once by a process. One that cannot be read is told by who verifies.
     """
-    known = _published.setdefault(lake.location, {})
+    return {run: n for n, (run, _) in sorted(_facts(lake).items()) if run}
+
+
+def retired(lake: Lake) -> dict[str, int]:
+    """Fingerprint of each retired key -> number of the entry that retired it, which that key has to sign itself."""
+    return {key: n for n, (_, key) in sorted(_facts(lake).items(), reverse=True) if key}
+
+
+def _facts(lake: Lake) -> dict[int, tuple[str, str]]:
+    """Number of each entry -> the run that it publishes and the key that it retires; empty where it does neither."""
+    known = _read_once.setdefault(lake.location, {})
     for n in _numbers(lake):
         if n not in known:
             said = _said(lake, n)
-            ours = said.get("event") == "run published" and said.get("text") != BEFORE_THE_LOG
-            known[n] = str(said.get("run", "")) if ours else ""
-    return {run: n for n, run in sorted(known.items()) if run}
+            event, key, made = said.get("event"), said.get("key"), said.get("signature")
+            publishes = event == "run published" and said.get("text") != BEFORE_THE_LOG
+            retires = event == "key retired" and isinstance(made, dict) and made.get("key") == key
+            known[n] = (str(said.get("run", "")) if publishes else "", str(key) if retires else "")
+    return known
 
 
-_published: dict[str, dict[int, str]] = {}
-"""Of each lake: number of an entry -> the run that it tells of; empty where it tells of something else."""
+_read_once: dict[str, dict[int, tuple[str, str]]] = {}
+"""Of each lake what ``_facts`` found in its entries."""
 
 
 def _said(lake: Lake, n: int) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 What is signed is short: a line that names its kind, and the sha256 of canonical JSON in hexadecimal, so that any secret
 manager takes it. EVENHAND_SIGNING_KEY names a private key (PEM). EVENHAND_SIGNING_COMMAND names a command instead,
 which gets the signed bytes on its input and writes the 64 bytes of the signature; EVENHAND_SIGNING_PUBLIC is then the
-file of its public key. Trusted keys: EVENHAND_TRUSTED_KEYS, files of public keys or directories of them. What signs is
-loaded by whoever signs or checks: most commands do neither.
+file of its public key. Trusted keys: EVENHAND_TRUSTED_KEYS, files of public keys or directories of them. The library
+that signs is loaded by commands that sign or check: most commands do neither.
 """
 
 import hashlib
@@ -13,8 +13,10 @@ import os
 import shlex
 import stat
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -33,9 +35,9 @@ KEY, COMMAND, PUBLIC, TRUSTED = (
 )
 Kind = Literal["manifest", "log"]
 _SECONDS: Final = 60
+"""Patience with a command that signs."""
 _LONGEST_KEY: Final = 64_000
 """Bytes that are read of a file that is said to be a key."""
-"""Patience with a command that signs."""
 
 
 class Signature(BaseModel):
@@ -130,9 +132,11 @@ def signer(key: Path | None = None) -> Signer | None:
     Raises:
         SpecError: the file holds no private key, or a command is named without the file of its public key.
     """
-    own = os.environ.get(KEY, "")
-    if key is not None or own:
-        return required_signer(key or Path(own))
+    if key is not None:
+        return required_signer(key)
+    if own := os.environ.get(KEY, ""):
+        with _naming(KEY):
+            return required_signer(Path(own))
     command = os.environ.get(COMMAND, "")
     if not command:
         return None
@@ -143,7 +147,8 @@ def signer(key: Path | None = None) -> Signer | None:
         words = shlex.split(command)
     except ValueError as error:
         raise SpecError(f"{COMMAND} is no command: {error}; close its quotes, as in a shell") from error
-    return Signer(public_key(Path(public)), lambda said: _by_command(words, said))
+    with _naming(PUBLIC):
+        return Signer(public_key(Path(public)), lambda said: _by_command(words, said))
 
 
 def public_key(path: Path) -> bytes:
@@ -161,14 +166,43 @@ def public_key(path: Path) -> bytes:
 
 
 def trusted(given: Path | None = None) -> frozenset[str]:
-    """Fingerprints of the keys that are trusted: of a file, or those that the environment names.
+    """Fingerprints of the trusted keys: the key of a file, or the keys that EVENHAND_TRUSTED_KEYS names.
+
+    The result is empty only where no file is given and the variable is not set or empty. A variable that names nothing
+    readable is an error: an audit would otherwise go on as if nobody had asked for trust.
 
     Raises:
-        SpecError: a file holds no public key.
+        SpecError: a file holds no public key, a directory has none, or the variable names neither.
     """
-    named = [given] if given else [Path(each) for each in os.environ.get(TRUSTED, "").split(os.pathsep) if each]
-    files = [file for path in named for file in (sorted(path.glob("*.pub")) if os.path.isdir(path) else [path])]  # noqa: PTH112 long names
-    return frozenset(fingerprint(public_key(file)) for file in files)
+    if given is not None:
+        return frozenset({fingerprint(public_key(given))})
+    named = os.environ.get(TRUSTED, "")
+    if not named:
+        return frozenset()
+    with _naming(TRUSTED):
+        keys = {fingerprint(public_key(file)) for part in named.split(os.pathsep) if part for file in _key_files(part)}
+        if not keys:
+            raise SpecError(f"{named!r} names no file; give files of public keys, or unset it to trust no key")
+    return frozenset(keys)
+
+
+@contextmanager
+def _naming(variable: str) -> Iterator[None]:
+    """Begin the message of an error with the environment variable that named the file."""
+    try:
+        yield
+    except SpecError as error:
+        raise SpecError(f"{variable}: {error}") from error
+
+
+def _key_files(named: str) -> list[Path]:
+    """The file of a public key, or all such files of a directory."""
+    if not os.path.isdir(named):  # noqa: PTH112 long names
+        return [Path(named)]
+    files = sorted(Path(named).glob("*.pub"))
+    if not files:
+        raise SpecError(f"the directory {named} holds no public key (*.pub); put one there, or name its file")
+    return files
 
 
 def required_signer(path: Path) -> Signer:
@@ -258,6 +292,7 @@ def _public_of(pem: bytes) -> bytes:
     return _raw(key)
 
 
+@lru_cache(maxsize=65_536)
 def _verified(public: bytes, signature: bytes, said: bytes) -> bool:
     """Whether 64 bytes are a signature of what was said."""
     from cryptography.exceptions import InvalidSignature

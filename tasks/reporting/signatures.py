@@ -43,6 +43,8 @@ class Signed:
     """A sentence on the run before; empty without one that was approved."""
     head: str = ""
     """Number and sha256 of the last of these entries of the log."""
+    trusted: bool = True
+    """Whether keys were trusted where the page was made; without trusted keys a name is a claim, with a key too."""
 
     @property
     def short(self) -> str:
@@ -69,6 +71,8 @@ class Signed:
         if unverified:
             every = len(unverified) == len(self.signatures)
             yield "Names as given, not verified." if every else "Names without a key are as given, not verified."
+        if len(unverified) < len(self.signatures) and not self.trusted:
+            yield "No key is trusted here: names are claims."
         for digest in sorted({each.sha256 for each in self.signatures}):
             yield f"Signed manifest: {digest}."
         if self.head:

@@ -88,17 +88,17 @@ def review(
 ) -> None:
     """Print who signed a run, what is open and its entries; or where the valid run of every year stands."""
     from flows.runs.naming import opened
+    from flows.runs.trust.chain import sound_entries
     from flows.runs.trust.review import outstanding, review_of, reviews
-    from tasks.lake import log
     from tasks.lake.store import open_lake
 
     if run is None:
         held = open_lake(lake)
-        every = log.entries(held)
+        every = sound_entries(held)
         overdue = _print_all(reviews(held, every), outstanding(held, every).open, as_json=as_json)
     else:
         held, run = opened(lake, run)
-        every = log.entries(held)
+        every = sound_entries(held)
         overdue = _print_one(held, review_of(held, run, every), every, as_json=as_json)
     if strict and overdue:
         raise typer.Exit(ExitCode.INFRASTRUCTURE)

@@ -142,17 +142,23 @@ def verify_log(
     head: Annotated[
         str | None, typer.Option(metavar="N:SHA256", help="A head that was kept elsewhere, as `log head` printed it.")
     ] = None,
+    signed_after: Annotated[
+        str | None,
+        typer.Option(metavar="N:SHA256", help="Head of the log when keys were set up: older entries need no key."),
+    ] = None,
 ) -> None:
-    """Check the chain of the log, and that every run has its entry. Exit 6, and the first entry that does not fit.
+    """Check chain and signatures of the log, and that every run has its entry. Exit 6, and what does not fit.
 
-    That the end of a log was cut off, or all of it written anew, is seen only with a head that was kept elsewhere.
+    With EVENHAND_TRUSTED_KEYS an unsigned entry that counts fails. A cut end is seen only with a head kept elsewhere.
     """
     from flows.runs.trust.chain import check_log
     from tasks.lake.store import open_lake
 
-    entries = check_log(open_lake(lake), head)
+    found = check_log(open_lake(lake), head, signed_after)
     kept = "" if head else "; keep `evenhand log head` elsewhere, as a chain cannot show that its end was cut off"
-    console.print(f"all {entries} entries follow each other, and every run has its own{kept}", soft_wrap=True)
+    console.print(f"all {found.entries} entries follow each other, and every run has its own{kept}", soft_wrap=True)
+    for remark in found.remarks:
+        console.print(f"note: {remark}", markup=False, soft_wrap=True)
 
 
 @log_app.command("head", epilog="Example: evenhand log head >> kept-elsewhere.txt")

@@ -46,10 +46,10 @@ def in_review(lake: "Lake") -> dict[str, list[dict[str, Any]]]:
     Raises:
         IntegrityError: an entry of the log was altered.
     """
+    from flows.runs.trust.chain import sound_entries
     from flows.runs.trust.review import outstanding, reviews
-    from tasks.lake import log
 
-    every = log.entries(lake)
+    every = sound_entries(lake)
     runs = [
         {"run": each.run, "state": each.state, "by": "; ".join(f"{e.role} by {e.by}" for e in each.signatures)}
         for each in reviews(lake, every)

@@ -58,7 +58,9 @@ SIGNING: Final = (
     Setting("EVENHAND_SIGNING_KEY", "none", _CLIENTS, "file of the private key that signs runs and entries of the log"),
     Setting("EVENHAND_SIGNING_COMMAND", "none", _CLIENTS, "command that signs in place of a key's file"),
     Setting("EVENHAND_SIGNING_PUBLIC", "none", _CLIENTS, "file of the public key of that command"),
-    Setting("EVENHAND_TRUSTED_KEYS", "none", _CLIENTS, "files or directories of public keys that are trusted"),
+    Setting(
+        "EVENHAND_TRUSTED_KEYS", "none", _CLIENTS, "files or directories of public keys; entries that count need one"
+    ),
 )
 PREFECT_CLIENT: Final = (
     Setting("PREFECT_API_URL", "none: an audit starts its own server", _CLIENTS, "the server, with `/api` at its end"),

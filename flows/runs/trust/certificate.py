@@ -14,9 +14,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from flows.runs.index import mark_content, mark_of
 from flows.runs.manifest import LIST, made_later, read_manifest
+from flows.runs.trust.trusted import trusted_signer
 from schemas.errors import IntegrityError
 from tasks.lake import log
-from tasks.lake.signatures import Signature, digest_of, signer
+from tasks.lake.signatures import Signature, digest_of, trusted
 from tasks.lake.store import Lake
 
 SIGNATURE = "manifest.sig.json"
@@ -45,11 +46,11 @@ def certify(lake: Lake, run: str) -> log.Entry:
     """Sign the manifest of a run that was just written, if there is a key, and enter the run in the log.
 
     Raises:
-        SpecError: the key that is set up is none.
+        SpecError: the key that is set up is none, or keys are trusted and no trusted key signs.
         InfrastructureError: the lake cannot be written, or the signing failed.
         IntegrityError: the log cannot be gone on with.
     """
-    content, who = read_manifest(lake, run), signer()
+    content, who = read_manifest(lake, run), trusted_signer(lake)
     files: dict[str, str] = {}
     if who is None:
         lake.storage.discard(signature_path(run))
@@ -63,13 +64,19 @@ def certify(lake: Lake, run: str) -> log.Entry:
 
 
 def is_certified(lake: Lake, run: str) -> bool:
-    """Whether the log holds the manifest of a run as it is, or there is no log yet."""
+    """Whether the log holds the manifest of a run as it is, or there is no log yet.
+
+    Where keys are trusted, a trusted key has to have signed the entry: a run of before is published again, signed.
+    """
+    keys = trusted()
     try:
-        if not lake.storage.exists(logged_path(run)) and not log.head(lake).n:
+        if not keys and not lake.storage.exists(logged_path(run)) and not log.head(lake).n:
             return True
         noted = json.loads(lake.storage.read(logged_path(run)) or b"null")
         entry = log.entry_of(lake, int(noted["n"])) if noted else _adopted(lake, run)
-        return entry is not None and entry.run == run and entry.manifest_sha256 == digest_of(read_manifest(lake, run))
+        if entry is None or (keys and (entry.signature is None or entry.signature.key not in keys)):
+            return False
+        return entry.run == run and entry.manifest_sha256 == digest_of(read_manifest(lake, run))
     except (ValueError, TypeError, KeyError, IntegrityError):
         return False
 

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+from flows.runs.trust.trusted import trusted_signer
 from schemas.errors import SpecError
 from tasks.lake import log
-from tasks.lake.signatures import fingerprint, public_key, required_signer, signer
+from tasks.lake.signatures import fingerprint, public_key, required_signer
 from tasks.lake.store import Lake
 
 
@@ -17,9 +18,9 @@ def add_key(lake: Lake, public: Path, why: str = "") -> log.Entry:
         why: such as that the key before it was lost.
 
     Raises:
-        SpecError: the file holds no public key.
+        SpecError: the file holds no public key, or keys are trusted and no trusted key signs.
     """
-    return log.append(lake, "key added", signer(), key=fingerprint(public_key(public)), text=why)
+    return log.append(lake, "key added", trusted_signer(lake), key=fingerprint(public_key(public)), text=why)
 
 
 def retire_key(lake: Lake, old: Path, new: Path) -> log.Entry:
@@ -33,12 +34,12 @@ def retire_key(lake: Lake, old: Path, new: Path) -> log.Entry:
         new: file of the public key that comes.
 
     Raises:
-        SpecError: a file holds no key, or both are the same key, or the old one is retired already.
+        SpecError: a file holds no key, or both are the same key, or the old one is retired already or not trusted.
     """
-    who, successor = required_signer(old), fingerprint(public_key(new))
+    successor, who = fingerprint(public_key(new)), required_signer(old)
     own = fingerprint(who.public)
     if own == successor:
         raise SpecError(f"{new} is the key that is to be retired ({own}); make another with `evenhand keys new`")
-    if any(entry.event == "key retired" and entry.key == own for entry in log.entries(lake)):
+    if own in log.retired(lake):
         raise SpecError(f"the key {own} is retired already; `evenhand log` shows when")
-    return log.append(lake, "key retired", who, key=own, successor=successor)
+    return log.append(lake, "key retired", trusted_signer(lake, old), key=own, successor=successor)

@@ -66,8 +66,9 @@ def text(said: str, option: str) -> str:
 
 def same(one: str, other: str) -> bool:
     """Whether two names are one person's, whatever their capitals, blanks and width of letters."""
-    return _plain(one) == _plain(other)
+    return plain(one) == plain(other)
 
 
-def _plain(said: str) -> str:
+def plain(said: str) -> str:
+    """A name in one form of its capitals, blanks and width of letters."""
     return " ".join(unicodedata.normalize("NFKC", said).casefold().split())

@@ -4,16 +4,17 @@ What people may sign: ``signoff``. Notes and remediations: ``notes``. Nothing is
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from flows.runs.manifest import read_manifest
 from flows.runs.naming import run_ids
 from flows.runs.trust.notes import Remediation, remediations
-from flows.runs.trust.signoff import ENDING, prepared_by_another, signed, standing
+from flows.runs.trust.signoff import prepared_by_another, signed, standing
+from flows.runs.trust.trusted import ENDING, counting, faults
 from schemas.errors import IntegrityError
 from tasks.lake import log
-from tasks.lake.signatures import digest_of, holds
+from tasks.lake.signatures import TRUSTED, digest_of, holds, trusted
 from tasks.lake.store import Lake
 
 UNSIGNED = "unsigned"
@@ -59,12 +60,15 @@ def review_of(lake: Lake, run: str, logged: Sequence[log.Entry] | None = None) -
         logged: all entries of the log, where they were read; they are read if None.
 
     Raises:
-        SpecError: no such run.
+        SpecError: no such run, or EVENHAND_TRUSTED_KEYS names no key.
         IntegrityError: the manifest is not the one that was written, or a signature is not one of its entry.
     """
-    found = log.entries(lake) if logged is None else logged
+    found, keys = log.entries(lake) if logged is None else logged, trusted()
     open_ = tuple(each for each in remediations(found) if _stem(each.run) == _stem(run))
-    return _review(run, [entry for entry in found if entry.run == run], digest_of(read_manifest(lake, run)), open_)
+    digest, mine = digest_of(read_manifest(lake, run)), _counting(found, keys).get(run, [])
+    if keys and _logged(mine) != digest:  # no trusted key says that the run was published as it is
+        mine = []
+    return _review(run, mine, digest, open_, keys)
 
 
 def reviews(lake: Lake, logged: Sequence[log.Entry] | None = None) -> list[Review]:
@@ -75,20 +79,19 @@ def reviews(lake: Lake, logged: Sequence[log.Entry] | None = None) -> list[Revie
         logged: all entries of the log, where they were read; they are read if None.
 
     Raises:
+        SpecError: EVENHAND_TRUSTED_KEYS names no key.
         IntegrityError: a file of the log is no entry, or a signature is not one of its entry.
     """
-    every = log.entries(lake) if logged is None else logged
-    by_run: dict[str, list[log.Entry]] = defaultdict(list)
+    every, keys = log.entries(lake) if logged is None else logged, trusted()
+    by_run = _counting(every, keys)
     by_stem: dict[str, list[str]] = defaultdict(list)
     open_: dict[str, list[Remediation]] = defaultdict(list)
-    for entry in every:
-        by_run[entry.run].append(entry)
     for run in run_ids(lake):
         by_stem[_stem(run)].append(run)
     for each in remediations(every):
         open_[_stem(each.run)].append(each)
     valid = {stem: max(runs, key=lambda run: _rank(by_run[run])) for stem, runs in by_stem.items()}
-    return [_review(run, by_run[run], _logged(by_run[run]), tuple(open_[stem])) for stem, run in valid.items()]
+    return [_review(run, by_run[run], _logged(by_run[run]), tuple(open_[stem]), keys) for stem, run in valid.items()]
 
 
 def outstanding(lake: Lake, logged: Sequence[log.Entry] | None = None) -> Outstanding:
@@ -116,14 +119,33 @@ def remarks(lake: Lake, found: Review, every: Sequence[log.Entry]) -> list[str]:
         every: all entries of the log.
     """
     said = [] if found.state == "approved" else [approved_before(lake, found.run, every)]
-    unverified = dict.fromkeys(entry.by for entry in found.signatures if entry.signature is None)
-    said += [f"{', '.join(unverified)}: name as given, not verified."] if unverified else []
+    said += _claims(found, trusted())
+    about = {entry.n for entry in every if entry.run == found.run}
+    said += [f"Does not count: {why}." for n, why in faults(every, trusted()).items() if n in about]
     made = log.newest([entry for entry in every if entry.run == found.run], ("report made",))
     last = found.signatures[-1] if found.signatures else None
     if last is not None and (made is None or made.n < last.n):
         was = f"the one made later (entry {made.n})" if made else "the one in the lake, a draft"
         said.append(f"No report shows entry {last.n} yet, the newest is {was}: evenhand report {found.run}")
     return [each for each in said if each]
+
+
+def _claims(found: Review, keys: frozenset[str]) -> Iterator[str]:
+    """Names of the signatures that no trusted key vouches for."""
+    unverified = dict.fromkeys(entry.by for entry in found.signatures if entry.signature is None)
+    if unverified:
+        yield f"{', '.join(unverified)}: name as given, not verified."
+    names: dict[str, dict[str, None]] = defaultdict(dict)
+    for entry in found.signatures:
+        if entry.signature is not None:
+            names[entry.signature.key][entry.by] = None
+    if keys or not names:
+        return
+    signed_by = dict.fromkeys(name for of in names.values() for name in of)
+    yield f"{', '.join(signed_by)}: signed with a key, and no key is trusted here ({TRUSTED}), so names are claims."
+    for key, of in names.items():
+        if len(of) > 1:
+            yield f"{' and '.join(of)} signed with one key ({key}): nothing shows that they are two people."
 
 
 def approved_before(lake: Lake, run: str, every: Sequence[log.Entry]) -> str:
@@ -156,30 +178,62 @@ def _difference(lake: Lake, run: str, before: str) -> str:
     return "by another spec" if one["spec"] != other["spec"] else "by other code"
 
 
-def state_of(found: Sequence[log.Entry], manifest_sha256: str) -> str:
-    """The state of a run by the entries about it; their signatures were looked at before."""
-    return _state(standing(signed(found, manifest_sha256)))
+def states(every: Sequence[log.Entry]) -> dict[str, str]:
+    """Run -> state of its review by the log alone, for each run that somebody signed.
+
+    Args:
+        every: all entries of the log.
+
+    Raises:
+        SpecError: EVENHAND_TRUSTED_KEYS names no key.
+        IntegrityError: a signature is not one of its entry.
+    """
+    keys = trusted()
+    return {
+        run: _review(run, mine, _logged(mine), (), keys).state
+        for run, mine in _counting(every, keys).items()
+        if any(entry.event == "signed off" for entry in mine)
+    }
 
 
-def _review(run: str, found: Sequence[log.Entry], manifest_sha256: str, open_: tuple[Remediation, ...]) -> Review:
-    counting = standing(signed(found, manifest_sha256))
-    for entry in counting:
-        if entry.signature is not None and not holds(entry.signature, "log", entry.content()):
+def _counting(every: Sequence[log.Entry], keys: frozenset[str]) -> dict[str, list[log.Entry]]:
+    """Run -> the entries about it that count.
+
+    Raises:
+        IntegrityError: a signature of a sign-off is not one of its entry.
+    """
+    for entry in every:
+        if entry.event == "signed off" and entry.signature and not holds(entry.signature, "log", entry.content()):
             raise IntegrityError(
                 f"{entry.words()} ({entry.role} by {entry.by}) has a signature that is not of it: it was altered; "
                 "`evenhand log verify` looks at the whole log"
             )
-    return Review(run, _state(counting), tuple(counting), manifest_sha256, open_)
+    found: dict[str, list[log.Entry]] = defaultdict(list)
+    for entry in counting(every, keys):
+        found[entry.run].append(entry)
+    return found
 
 
-def _state(found: Sequence[log.Entry]) -> str:
+def _review(
+    run: str,
+    found: Sequence[log.Entry],
+    manifest_sha256: str,
+    open_: tuple[Remediation, ...],
+    keys: frozenset[str],
+) -> Review:
+    valid = standing(signed(found, manifest_sha256))
+    return Review(run, _state(valid, keys), tuple(valid), manifest_sha256, open_)
+
+
+def _state(found: Sequence[log.Entry], keys: frozenset[str]) -> str:
     """The highest of what counts; an approval counts after somebody else has prepared the run."""
     if found and found[0].role in ENDING:
         return found[0].role
     reached = {
         entry.role
         for place, entry in enumerate(found)
-        if entry.role != "approved" or prepared_by_another(entry.by, found[:place])
+        if entry.role != "approved"
+        or prepared_by_another(entry.by, entry.signature.key if keys and entry.signature else "", found[:place])
     }
     return next((role for role in reversed(_RISING) if role in reached), UNSIGNED)
 

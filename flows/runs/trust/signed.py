@@ -66,6 +66,8 @@ class Signed:
             yield f"{self.run} is signed by {key}, which is none of the trusted keys ({known})"
         if entry is not None and entry.signature is not None and entry.signature.key != key:
             yield f"{self.run} is signed by {key}, and its entry {entry.n} of the log by {entry.signature.key}"
+        if entry is not None and entry.signature is None and (self.trusted or entry.files):
+            yield f"{self.run} is signed by {key}, and its entry {entry.n} of the log has no signature: who wrote it?"
         if key in self.retired and (entry is None or entry.n > self.retired[key].n):
             yield f"{self.run} is signed by {key}, a key that was retired before (entry {self.retired[key].n})"
 
@@ -76,4 +78,5 @@ class Signed:
         key, entry = self.made.signature.key, log.newest(found, ("run published",))
         if key not in self.trusted:
             return f"signed by {key} (key not in your trusted keys): give --key, or EVENHAND_TRUSTED_KEYS"
-        return f"signed by {key} on {self.made.time[:10]}, entry {entry.n if entry else '?'} of the log"
+        when = f" on {entry.time[:10]}, entry {entry.n} of the log" if entry else ", without an entry in the log"
+        return f"signed by {key}{when}"

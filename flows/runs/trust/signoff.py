@@ -1,6 +1,7 @@
 """Sign-off of a run: who prepared, reviewed, approved, rejected or withdrew it, as an entry of the lake's log.
 
-What is signed is the manifest of the run, and so the run as it is. Where the run stands: ``review``.
+What is signed is the manifest of the run, and so the run as it is. An approval needs two people: two names, and where
+keys are trusted two keys. Where the run stands: ``review``.
 """
 
 from collections.abc import Sequence
@@ -12,16 +13,15 @@ from flows.runs.manifest import read_manifest
 from flows.runs.trust import persons
 from flows.runs.trust.chain import require_chain
 from flows.runs.trust.persons import FieldError
+from flows.runs.trust.trusted import ENDING, counting, trusted_signer
 from flows.runs.trust.verification import verify_run
 from schemas.errors import nearest
 from tasks.lake import log
-from tasks.lake.signatures import Signer, digest_of, fingerprint, signer
+from tasks.lake.signatures import Signer, digest_of, fingerprint, trusted
 from tasks.lake.store import Lake
 
 Role = Literal["prepared", "reviewed", "approved", "rejected", "withdrawn"]
 ROLES: tuple[str, ...] = get_args(Role)
-ENDING = ("rejected", "withdrawn")
-"""Roles that take what was signed before back; they need a text."""
 
 
 @dataclass(frozen=True)
@@ -39,18 +39,19 @@ def sign_off(lake: Lake, run: str, said: SignOff) -> log.Entry:
     """Add a signature to the log.
 
     Raises:
-        SpecError: no such run or role, no name, or a rule of review is not kept.
+        SpecError: no such run or role, no name, no trusted key where keys are trusted, or a rule of review is not kept.
         IntegrityError: the log's chain is broken, or an approval, and files of the run are not as they were written.
     """
     digest, by, text = digest_of(read_manifest(lake, run)), persons.name(said.by), persons.text(said.text, "--note")
     _check_role(said.role, text)
     require_chain(lake)
+    who, keys = trusted_signer(lake, said.key), trusted()
+    key = fingerprint(who.public) if who and keys else ""
     if said.role == "approved":
-        _check_prepared(run, by, signed(log.entries(lake, run), digest))
+        _check_prepared(run, by, key, _signed_now(lake, run, digest, keys))
         verify_run(lake.location, run)
-    who = signer(said.key)
     with lake.lock(f"signing-{run}"):
-        _check_new(run, by, said.role, who, signed(log.entries(lake, run), digest))
+        _check_new(run, by, said.role, who, _signed_now(lake, run, digest, keys), trusts=bool(keys))
         return log.append(lake, "signed off", who, run=run, manifest_sha256=digest, by=by, role=said.role, text=text)
 
 
@@ -62,6 +63,10 @@ def signed(found: Sequence[log.Entry], manifest_sha256: str) -> list[log.Entry]:
         manifest_sha256: of the manifest as it is.
     """
     return [entry for entry in found if entry.event == "signed off" and entry.manifest_sha256 == manifest_sha256]
+
+
+def _signed_now(lake: Lake, run: str, digest: str, keys: frozenset[str]) -> list[log.Entry]:
+    return signed([entry for entry in counting(log.entries(lake), keys) if entry.run == run], digest)
 
 
 def standing(found: Sequence[log.Entry]) -> list[log.Entry]:
@@ -85,32 +90,47 @@ def _check_role(role: str, text: str) -> None:
         raise FieldError("text", f"{role} needs a reason; give it with --note", f"{role} needs a reason; write it here")
 
 
-def _check_new(run: str, by: str, role: str, who: Signer | None, found: Sequence[log.Entry]) -> None:
+def _check_new(run: str, by: str, role: str, who: Signer | None, found: Sequence[log.Entry], *, trusts: bool) -> None:
     """What stands is not signed a second time, but for a key that the first signature lacks."""
-    counting = standing(found)
-    for place, entry in enumerate(counting):
+    valid = standing(found)
+    for place, entry in enumerate(valid):
         is_mine = entry.role == role and persons.same(entry.by, by)
-        counts = role != "approved" or prepared_by_another(by, counting[:place])
         key = entry.signature.key if entry.signature else ""
+        counts = role != "approved" or prepared_by_another(by, key if trusts else "", valid[:place])
         if is_mine and counts and (who is None or fingerprint(who.public) == key):
             why = f"{run} is signed as {role} by {entry.by} already ({entry.words()}), and that stands"
             raise FieldError("role", why, why)
 
 
-def _check_prepared(run: str, by: str, found: Sequence[log.Entry]) -> None:
+def _check_prepared(run: str, by: str, key: str, found: Sequence[log.Entry]) -> None:
     """An approval needs that somebody else prepared the run, and that nobody rejected or withdrew it since."""
-    counting = standing(found)
-    if counting and counting[0].role in ENDING:
-        why = f"{run} was {counting[0].role} after it was prepared; it has to be prepared again first"
+    valid = standing(found)
+    if valid and valid[0].role in ENDING:
+        why = f"{run} was {valid[0].role} after it was prepared; it has to be prepared again first"
         raise FieldError("role", why, why)
-    if not prepared_by_another(by, counting):
-        own = any(entry.role == "prepared" for entry in counting)
+    if not prepared_by_another(by, "", valid):
+        own = any(entry.role == "prepared" for entry in valid)
         who = f"was prepared by {by} alone" if own else "was prepared by nobody"
         way = f"an approval needs `evenhand signoff {run} --role prepared` by another name before it"
         plain = "before an approval somebody of another name signs it as prepared"
         raise FieldError("role", f"{run} {who}: {way}", f"{run} {who}; {plain}")
+    if not prepared_by_another(by, key, valid):
+        why = f"{run} was prepared with the same key ({key}): an approval needs two keys, one of each person"
+        raise FieldError("role", f"{why}; give your own with --key", why)
 
 
-def prepared_by_another(by: str, found: Sequence[log.Entry]) -> bool:
-    """Whether some signature says that somebody else prepared the run."""
-    return any(entry.role == "prepared" and not persons.same(entry.by, by) for entry in found)
+def prepared_by_another(by: str, key: str, found: Sequence[log.Entry]) -> bool:
+    """Whether some signature says that somebody else prepared the run.
+
+    Args:
+        by: name that approves.
+        key: fingerprint of the key that approves, where keys are trusted: another key has to have prepared the run.
+            Empty where names alone are compared.
+        found: signatures that count.
+    """
+    return any(
+        entry.role == "prepared"
+        and not persons.same(entry.by, by)
+        and not (key and (entry.signature is None or entry.signature.key == key))
+        for entry in found
+    )

@@ -10,7 +10,7 @@ from functools import cached_property
 from flows.partitions.attempts.record import Attempt
 from flows.runs.summary import Summary
 from flows.runs.trust.notes import Remediation, remediations
-from flows.runs.trust.review import UNSIGNED, state_of
+from flows.runs.trust.review import UNSIGNED, states
 from flows.serving.index.entries import Logged
 from flows.serving.index.written import Stamp
 from schemas.audit.partition import ALL
@@ -67,12 +67,7 @@ class Known:
         """Run -> the state of its review, such as approved, but for unsigned runs; none of a log that is broken."""
         if self.log.broken:
             return {}
-        states = {}
-        for run, entries in self.log.by_run.items():
-            if any(entry.event == "signed off" for entry in entries):
-                published = [entry.manifest_sha256 for entry in entries if entry.event == "run published"]
-                states[run] = state_of(entries, published[-1] if published else "")
-        return {run: state for run, state in states.items() if state != UNSIGNED}
+        return {run: state for run, state in states(self.log.entries).items() if state != UNSIGNED}
 
     @cached_property
     def open(self) -> tuple[Remediation, ...]:

@@ -14,7 +14,7 @@ from flows.runs.index import last_run
 from flows.runs.manifest import digest
 from flows.runs.trust.certificate import certify
 from schemas.errors import SpecError
-from tasks.lake import signatures
+from tasks.lake import log, signatures
 from tasks.lake.store import Lake
 
 INTEGRITY = 6
@@ -169,11 +169,30 @@ def test_what_a_retired_key_signed_before_stays_valid_and_nothing_after(
     assert "is retired already" in evenhand(*words).stderr
     assert verified(lake, run, "--key", str(place / "key.pub"))[0] == 0
     monkeypatch.setenv(signatures.KEY, str(place / "key"))
-    certify(lake, run)
+    with pytest.raises(SpecError, match=r"was retired \(entry 3 of the log\): nothing that it signs now counts"):
+        certify(lake, run)
+    logged = log.newest(log.entries(lake, run), ("run published",))
+    assert logged is not None
+    content = {"run": run, "manifest_sha256": logged.manifest_sha256, "files": logged.files}
+    log.append(lake, "run published", signatures.signer(), **content)  # past the rules
     code, said = verified(lake, run, "--key", str(place / "key.pub"))
     assert (code, "a key that was retired before" in said) == (INTEGRITY, True)
     done = evenhand("log", "verify", "--lake", lake.location)
     assert (done.returncode, "a key that was retired before" in done.stderr) == (INTEGRITY, True)
+
+
+def test_an_audit_publishes_a_run_again_that_no_trusted_key_signed(
+    place: Path, lake: Lake, run: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(signatures.TRUSTED, str(place / "other.pub"))
+    with pytest.raises(SpecError, match="EVENHAND_TRUSTED_KEYS is set and no key signs"):
+        audit_year(yearly_spec(place), WITHIN, lake)
+    assert verified(lake, run)[0] == INTEGRITY
+    monkeypatch.setenv(signatures.KEY, str(place / "other"))
+    attempts = [audit_year(yearly_spec(place), WITHIN, lake) for _ in range(2)]
+    assert [(attempt.run, attempt.computed) for attempt in attempts] == [(run, 0)] * 2
+    assert len([entry for entry in log.entries(lake, run) if entry.event == "run published"]) == 2, "again, and once"
+    assert verified(lake, run)[0] == 0
 
 
 def test_a_key_that_is_set_up_and_is_none_stops_the_run_that_it_should_sign(

@@ -8,7 +8,8 @@ import pytest
 from lake_of_runs import NEW, lake_of_runs
 from served_lake import Served, served
 
-from tasks.lake import log
+from flows.runs.trust.certificate import certify
+from tasks.lake import log, signatures
 from tasks.lake.store import Lake
 
 PAGE = f"/runs/{NEW}/review"
@@ -45,6 +46,36 @@ def test_one_prepares_and_another_approves(lake: Lake) -> None:
     assert "name as given, not verified" in page
     assert f"{log.head(lake).n}:{log.head(lake).sha256}" in page
     assert bob.get("/runs?signed=approved").text.count(f"/runs/{NEW}") >= 1
+
+
+def test_with_trusted_keys_a_page_takes_and_shows_no_approval_without_another_key(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "trusted").mkdir()
+    for name in ("ann", "bob"):
+        signatures.new_key(tmp_path / name)
+        (tmp_path / f"{name}.pub").rename(tmp_path / "trusted" / f"{name}.pub")
+    ann, bob = person(lake, "Ann Lee"), person(lake, "Bob Ray")
+    monkeypatch.setenv(signatures.TRUSTED, str(tmp_path / "trusted"))
+    status, said = sign(ann, "prepared")
+    assert (status, "EVENHAND_TRUSTED_KEYS is set and no key signs" in said) == (400, True)
+    monkeypatch.setenv(signatures.KEY, str(tmp_path / "ann"))
+    certify(lake, NEW)
+    assert sign(ann, "prepared")[0] == 303
+    status, said = sign(bob, "approved")
+    assert (status, "was prepared with the same key" in said) == (400, True)
+    digest = log.entries(lake, NEW)[-1].manifest_sha256
+    for signer in (None, signatures.signer()):  # past the rules
+        log.append(lake, "signed off", signer, run=NEW, manifest_sha256=digest, by="Bob Ray", role="approved")
+    bob.clock.now += 6
+    page = bob.get(PAGE).text
+    assert "State: prepared." in page
+    assert "Does not count: entry" in page
+    assert f"/runs/{NEW}" not in bob.get("/runs?signed=approved").text
+    monkeypatch.setenv(signatures.KEY, str(tmp_path / "bob"))
+    assert sign(bob, "approved")[0] == 303
+    assert "State: approved." in bob.get(PAGE).text
+    assert f"/runs/{NEW}" in bob.get("/runs?signed=approved").text
 
 
 def test_a_rejection_needs_a_text_and_keeps_what_was_written(lake: Lake) -> None:

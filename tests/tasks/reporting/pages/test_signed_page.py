@@ -62,6 +62,15 @@ def test_the_first_page_and_report_json_say_who_signed(signed: Signed, kicker: s
     assert [line.path for line in lines(files) if line.over] == []
 
 
+@pytest.mark.parametrize(("signature", "is_claim"), [(ANN, False), (BOB, True)], ids=["no key", "key"])
+def test_a_page_says_that_a_key_that_nobody_trusts_makes_names_no_more_than_claims(
+    signature: Signature, is_claim: bool
+) -> None:
+    claims = "No key is trusted here: names are claims."
+    assert (claims in said(made(Signed("reviewed", (signature,), trusted=False)))) == is_claim
+    assert claims not in said(made(Signed("reviewed", (signature,))))
+
+
 def test_a_name_is_text_and_many_of_a_role_are_counted() -> None:
     files = made(Signed("reviewed", (ANN, *(replace(BOB, role="reviewed", by=f"Cy {i}") for i in range(9)))))
     assert b"Ann &lt;b&gt;Lee&lt;/b&gt;" in files["report.html"]
