@@ -43,7 +43,7 @@ class MeasureSettings(StageSettings):
     verdicts: Verdicts
     running: tuple[str, ...]
     """Methods that run."""
-    inapplicable: dict[str, str]
+    inapplicable: dict[str, str] = {}
     """Methods that the spec asks for and that cannot run, each with the reason."""
     model_is_fitted: bool
     """Whether the model was fitted to the rows of this audit, and is no rule or file."""
