@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from conftest import SPEC, spec_of
 
-from schemas.audit.spec import NO_FEATURE, AuditSpec
+from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
+from schemas.terms import NO_FEATURE
 from tasks.metrics.limits import check_limits
 from tasks.pipeline.registry import asked_for, inapplicable, not_asked
 from tasks.plan import plan

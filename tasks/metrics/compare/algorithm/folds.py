@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import resample
 
-from schemas.audit.spec import NO_FEATURE
+from schemas.terms import NO_FEATURE
 from tasks.baselines.algorithm.mitigation import Decided, MitigationFold
 from tasks.metrics.compare.algorithm.performance import Performance, performance
 from tasks.numerics.arrays import Bools, Floats, Longs
