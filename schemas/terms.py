@@ -7,6 +7,8 @@ from enum import IntEnum, StrEnum
 
 EVERYBODY = "All"
 """What stands for a group in rows about everybody."""
+NO_FEATURE = "the spec has no feature"
+"""Why a method, a model or a comparison does not run on a spec whose columns are all excluded."""
 
 
 class Role(StrEnum):

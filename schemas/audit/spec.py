@@ -19,11 +19,8 @@ from schemas.audit.partition import ALL, By, Growth, Sampling, Size
 from schemas.audit.source import Code, KeptRefusals, Source
 from schemas.bounds import Seed, Strict
 from schemas.errors import SpecError, nearest, raise_together
-from schemas.terms import Kind
+from schemas.terms import NO_FEATURE, Kind
 from schemas.vintages import Year
-
-NO_FEATURE: Final = "the spec has no feature"
-"""Why a method, a model or a comparison does not run on a spec whose columns are all excluded."""
 
 
 class Decision(Strict):

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import Field
 
 from schemas.audit.limits import Bootstrap, Threshold, Verdicts
 from schemas.audit.partition import Growth
@@ -43,7 +44,7 @@ class MeasureSettings(StageSettings):
     verdicts: Verdicts
     running: tuple[str, ...]
     """Methods that run."""
-    inapplicable: dict[str, str]
+    inapplicable: dict[str, str] = Field(default_factory=dict)
     """Methods that the spec asks for and that cannot run, each with the reason."""
     model_is_fitted: bool
     """Whether the model was fitted to the rows of this audit, and is no rule or file."""

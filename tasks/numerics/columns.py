@@ -40,5 +40,6 @@ def one_hot(columns: Columns) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
         values[:, None] == np.arange(len(known)) if known else values[:, None]
         for known, values in zip(columns.categories, columns.values.T, strict=True)
     ]
-    column = np.repeat(np.arange(len(parts), dtype=np.int32), [part.shape[1] for part in parts])
-    return np.hstack(parts).astype(np.float64), column
+    widths = np.array([part.shape[1] for part in parts], dtype=np.int64)
+    column = np.repeat(np.arange(len(parts), dtype=np.int32), widths)
+    return np.hstack([np.empty((len(columns.values), 0)), *parts]).astype(np.float64), column

@@ -9,10 +9,10 @@ from types import ModuleType
 from typing import Literal
 
 from schemas.audit.methods import MethodSettings
-from schemas.audit.spec import NO_FEATURE, AuditSpec, StageSettings
+from schemas.audit.spec import AuditSpec, StageSettings
 from schemas.errors import SpecError
 from schemas.table import Table
-from schemas.terms import DecisionMaker, Theory
+from schemas.terms import NO_FEATURE, DecisionMaker, Theory
 from tasks.pipeline.given import ProblemTables
 from tasks.pipeline.planned import Form
 from tasks.pipeline.stage import Stage

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from schemas.audit.spec import NO_FEATURE, AuditSpec
+from schemas.audit.spec import AuditSpec
 from schemas.blocks import CROSS, NO_BLOCK
 from schemas.errors import SpecError
-from schemas.terms import DecisionMaker
+from schemas.terms import NO_FEATURE, DecisionMaker
 from tasks.methods.adjusted.adjust import blocks
 from tasks.methods.adjusted.algorithm.detection import EFFECT, EXCHANGED, OVERLAP
 from tasks.methods.adjusted.settings import AdjustedSettings

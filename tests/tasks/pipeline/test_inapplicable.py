@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from conftest import SPEC, spec_of
 
-from schemas.audit.spec import NO_FEATURE, AuditSpec
+from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
+from schemas.terms import NO_FEATURE
 from tasks.metrics.limits import check_limits
 from tasks.pipeline.registry import asked_for, inapplicable, not_asked
 from tasks.plan import plan
@@ -65,3 +66,12 @@ def test_a_limit_on_a_method_that_cannot_run_is_refused_with_the_reason(place: P
     limit = "[{measure: adjusted_effect, method: adjusted, maximum: 0.1}]"
     with pytest.raises(SpecError, match=f"'adjusted' does not run in this spec: {NO_FEATURE}; take the limit away"):
         check_limits(bare(place, methods="{adjusted: {}}", thresholds=limit))
+
+
+def test_mitigations_are_not_trained_without_a_feature(place: Path) -> None:
+    steps = plan(bare(place, methods="{adjusted: {}}", compare="[dir, hardt]")).steps
+    compared = next(number for number, step in enumerate(steps, 1) if step.name == "compare")
+    rows = call_plainly(steps[:compared])["compared_mitigations"][0].to_pandas()
+    assert set(rows["mitigation"]) == {"unconstrained", "dir", "hardt"}
+    assert set(rows["reason"]) == {NO_FEATURE}
+    assert rows["value"].isna().all()

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import resample
 
+from schemas.terms import NO_FEATURE
 from tasks.baselines.algorithm.mitigation import Decided, MitigationFold
 from tasks.metrics.compare.algorithm.performance import Performance, performance
 from tasks.numerics.arrays import Bools, Floats, Longs
@@ -68,6 +69,8 @@ class Mean:
 
 def refusal(people: People) -> str:
     """Why nothing can be trained on these rows; empty if something can. The reason tells no count."""
+    if not people.inputs.shape[1]:
+        return NO_FEATURE
     cells = np.bincount(people.label * 2 + people.protected, minlength=4)
     return "too few rows of a label in one of the groups" if cells.min() < LEAST else ""
 
