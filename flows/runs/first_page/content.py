@@ -37,7 +37,7 @@ def first_page(lake: Lake, run: str) -> tuple[Said, str]:
 
 
 def left_out(lake: Lake, run: str) -> str:
-    """Applications outside all figures as published, in words; empty where that is withheld, or not known.
+    """Rows that a stage refused as published, in words; empty where that is withheld, or not known.
 
     Raises:
         IntegrityError: the table is not the one that was written.

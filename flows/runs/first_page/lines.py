@@ -28,7 +28,7 @@ def summary(
     Args:
         report: the content of report.json.
         place: path or URI of the first page.
-        left_out: applications outside all figures, in words, such as ``11 applications``; empty where unknown.
+        left_out: rows that a stage refused, in words, such as ``11 applications``; empty where unknown.
         more: further sentences, a line each, such as methods that did not run and why.
         width: columns of a terminal; None wraps nothing.
     """

@@ -44,7 +44,8 @@ def exclusions(material: Material) -> Section:
     rows = material.tables.get(PUBLISHED_WATERFALL.name, ())
     words = (
         "Every row of the source is either used or refused with a reason.",
-        "Where refused rows were approved at another rate than rows used, all results hold for the rows used only.",
+        "Applications that lack a feature count in the lender's approval rates; all other results hold for the rows "
+        "used only.",
         *_departures(material.settings.source),
     )
     if not rows:
@@ -177,7 +178,8 @@ def _dealt_with(material: Material, lacks: list[Line]) -> Iterator[str]:
     """What the run did with missing values, and what that cannot mend."""
     if any(row["missing"] for row in lacks):
         yield {
-            "exclude": "Applications that lack a feature were refused: the results hold for complete applications.",
+            "exclude": "Applications that lack a feature count in the lender's approval rates; all else holds for "
+            "complete applications.",
             "impute": "Missing values were filled in: a sensitivity analysis, to be held against a run that refuses "
             "such applications.",
         }[material.settings.missing]

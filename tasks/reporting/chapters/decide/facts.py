@@ -13,7 +13,7 @@ from schemas.terms import State, Theory
 Key = tuple[str, str]
 """Protected attribute and group: groups of two attributes may have one name."""
 LEFT_OUT = 0.05
-"""Share of applications outside all figures above which it is told."""
+"""Share of applications without every feature above which the page has a line on them."""
 TINY = 1e-9
 """What sums of published numbers are off by."""
 _NUMBERS = (
@@ -114,7 +114,7 @@ class Group:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Applications outside all figures."""
+    """Applications that lack a feature: they count in the lender's approval rates alone."""
 
     n: int
     of: int

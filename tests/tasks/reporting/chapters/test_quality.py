@@ -131,7 +131,7 @@ def test_missing_values_that_leak_the_decision_are_told():
     assert "Missing values leak the decision" in found.words[0]
     assert texts(found.tables[0])[0][2:4] == ["withheld", "withheld"]
     assert found.tables[0].rows[0][0].text == "income", "its label without the unit"
-    assert "hold for complete applications" in found.words[1]
+    assert "holds for complete applications" in found.words[1]
 
 
 def test_failures_stand_before_what_held_which_is_cut():

@@ -51,7 +51,7 @@ def cannot_tell(view: View) -> tuple[tuple[str, tuple[str, ...]], ...]:
 def _of_lost(view: View) -> tuple[str, ...]:
     """Groups of which half or more lack a feature: up to two by name, with what they lack where there is room."""
     lost = view.groups.run.lost
-    candidates = []
+    candidates: list[str] = []
     for named, columns in ((2, MOST_COLUMNS), (1, MOST_COLUMNS), (1, 0)):
         parts = [_group_lost(view, each, columns) for each in lost[:named]]
         if more := len(lost) - len(parts):
