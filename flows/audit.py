@@ -41,7 +41,6 @@ from flows.partitions.sufficiency import check_ended
 from flows.runs.given import given_spec
 from flows.runs.index import run_of
 from flows.runs.record import planned_in, publish, published_read
-from flows.runs.trust.trusted import trusted_signer
 from flows.supervision.failures import Ended, note_failure
 from flows.supervision.presence import in_stage
 from flows.supervision.processes.leaving import end_if_leaving
@@ -52,6 +51,7 @@ from schemas.tables.source import read_words
 from schemas.tables.verdicts import state_of_row
 from schemas.terms import State
 from tasks.lake.store import Lake
+from tasks.lake.trusted_entries import trusted_signer
 from tasks.pipeline.progress import stage_began, stage_ended
 from tasks.pipeline.stop_request import raise_if_stopped, stop_requested
 from tasks.plan import Inputs, Plan, Step, held, inputs

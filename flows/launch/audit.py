@@ -18,7 +18,6 @@ from flows.partitions.forecast import expected_rows
 from flows.partitions.lenders.part_spec import spec_to_audit
 from flows.partitions.sufficiency import check_evidence
 from flows.runs.record import Summary, planned_in, publish_once, summarise
-from flows.runs.trust.trusted import trusted_signer
 from flows.supervision.embedded_api import prefect_api
 from flows.supervision.presence import at_work, command_id, killed
 from schemas.artifact import Partition
@@ -28,6 +27,7 @@ from schemas.errors import TooLittleEvidenceError
 from tasks.ingest.registry import check_columns, unnamed_columns
 from tasks.lake.stage_runs import of_record
 from tasks.lake.store import Lake
+from tasks.lake.trusted_entries import trusted_signer
 from tasks.metrics.limits import check_limits
 from tasks.pipeline.progress import course_of
 from tasks.pipeline.stop_request import stop_requested

@@ -22,7 +22,6 @@ from flows.partitions.years import spec_of_year
 from flows.runs.index import Run, last_run, vintage_words
 from flows.runs.manifest import read_manifest
 from flows.runs.record import Summary, exit_code_of, is_published, planned_in, publish_once, summarise
-from flows.runs.trust.trusted import trusted_signer
 from flows.runs.trust.verification import verify_run
 from flows.supervision.processes.leaving import end_if_leaving
 from schemas.artifact import Partition
@@ -30,6 +29,7 @@ from schemas.audit.spec import AuditSpec
 from schemas.terms import State
 from tasks.ingest.registry import check_columns
 from tasks.lake.store import Lake
+from tasks.lake.trusted_entries import trusted_signer
 from tasks.metrics.limits import check_limits
 from tasks.pipeline.lineage.memory import telling_short_memory
 from tasks.plan import Inputs, Plan, Step, held, walk

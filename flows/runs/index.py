@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from flows.runs.manifest import read_manifest
-from flows.runs.trust.trusted import trusted_signer
 from flows.supervision.presence import gate
 from schemas.artifact import Artifact, Partition
 from schemas.audit.partition import ALL, slug
@@ -21,6 +20,7 @@ from schemas.vintages import words_of
 from tasks.lake import log
 from tasks.lake.signatures import digest_of
 from tasks.lake.store import Lake
+from tasks.lake.trusted_entries import trusted_signer
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from flows.runs.index import mark_content, mark_of
 from flows.runs.manifest import LIST, made_later, read_manifest
-from flows.runs.trust.trusted import trusted_signer
 from schemas.errors import IntegrityError
 from tasks.lake import log
 from tasks.lake.signatures import Signature, digest_of, trusted
 from tasks.lake.store import Lake
+from tasks.lake.trusted_entries import trusted_signer
 
 SIGNATURE = "manifest.sig.json"
 

@@ -6,11 +6,11 @@ from itertools import pairwise
 
 from flows.runs.manifest import read_manifest
 from flows.runs.trust import persons
-from flows.runs.trust.trusted import faults
 from schemas.errors import IntegrityError, SpecError
 from tasks.lake import log
 from tasks.lake.signatures import KEY, TRUSTED, digest_of, trusted
 from tasks.lake.store import Lake
+from tasks.lake.trusted_entries import faults
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from flows.runs.trust.trusted import trusted_signer
 from schemas.errors import SpecError
 from tasks.lake import log
 from tasks.lake.signatures import fingerprint, public_key, required_signer
 from tasks.lake.store import Lake
+from tasks.lake.trusted_entries import trusted_signer
 
 
 def add_key(lake: Lake, public: Path, why: str = "") -> log.Entry:

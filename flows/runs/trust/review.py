@@ -11,11 +11,11 @@ from flows.runs.manifest import read_manifest
 from flows.runs.naming import run_ids
 from flows.runs.trust.notes import Remediation, remediations
 from flows.runs.trust.signoff import prepared_by_another, signed, standing
-from flows.runs.trust.trusted import ENDING, counting, faults
 from schemas.errors import IntegrityError
 from tasks.lake import log
 from tasks.lake.signatures import TRUSTED, digest_of, holds, trusted
 from tasks.lake.store import Lake
+from tasks.lake.trusted_entries import ENDING, counting, faults
 
 UNSIGNED = "unsigned"
 _RISING = ("prepared", "reviewed", "approved")

@@ -13,12 +13,12 @@ from flows.runs.manifest import read_manifest
 from flows.runs.trust import persons
 from flows.runs.trust.chain import require_chain
 from flows.runs.trust.persons import FieldError
-from flows.runs.trust.trusted import ENDING, counting, trusted_signer
 from flows.runs.trust.verification import verify_run
 from schemas.errors import nearest
 from tasks.lake import log
 from tasks.lake.signatures import Signer, digest_of, fingerprint, trusted
 from tasks.lake.store import Lake
+from tasks.lake.trusted_entries import ENDING, counting, trusted_signer
 
 Role = Literal["prepared", "reviewed", "approved", "rejected", "withdrawn"]
 ROLES: tuple[str, ...] = get_args(Role)
