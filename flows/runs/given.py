@@ -1,8 +1,8 @@
 """Audit spec of a deployed flow: its values, or the path of a file read when the run begins; where its files lie.
 
 With a path, an operator can change the spec without a new deployment. The run's manifest records the spec that ran,
-with paths as the spec has them. Their absolute paths are kept beside the manifest, so that a run is compared with its
-own files from every folder. No report shows them, and they identify nothing.
+with paths as the spec has them. Their absolute paths are kept in the lake, so that a run is compared with its own files
+from every folder. No report shows them, and they identify nothing.
 """
 
 import json

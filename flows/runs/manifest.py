@@ -73,8 +73,11 @@ def made_later(run: str) -> str:
 
 
 def places_path(run: str) -> str:
-    """Path of the record of where the files of a run's spec lie: a later audit may find them elsewhere."""
-    return f"runs/{run}/places.json"
+    """Path of the record of where the files of a run's spec lie.
+
+    It is no part of the run, whose folder may be handed on: paths of this machine stay in the house.
+    """
+    return f"places/{run}.json"
 
 
 def record_of(partition: Partition) -> str:

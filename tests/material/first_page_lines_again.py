@@ -11,6 +11,8 @@ from schemas.tables.verdicts import STATES
 SECOND = {"direct": "an adjusted gap", "total": "a gap by the assumed graph", "outcome": "a plain gap"}
 WHY_NOT = {
     "the method cst is off": "Its method was switched off.",
+    "the spec has no feature": "The spec has no feature.",
+    "not measured: every application of white lacks a feature": "A group has no application with every feature.",
     "the model does not see the group": "A fitted model does not see the group.",
     "no group is judged": "No group was judged.",
     "nothing was measured": "Nothing was measured.",

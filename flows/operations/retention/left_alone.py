@@ -17,6 +17,7 @@ _DEPTHS = {
     "runs": 1,
     "reports": 1,
     "restricted": 1,
+    "places": 1,
     "stages": 2,
     "unfinished": 1,
     "parts": 1,

@@ -25,6 +25,7 @@ from flows.operations.metrics.removed import keep_figures
 from flows.operations.retention.damage import damage, refuse
 from flows.operations.retention.left_alone import LeftAlone
 from flows.runs.index import Run, in_order, is_protected, runs_of
+from flows.runs.manifest import places_path
 from flows.supervision.crash import CRASH_FILES
 from flows.supervision.leftovers import clear_leftovers, leftovers, remove_free_locks, touched
 from flows.supervision.presence import alone
@@ -194,9 +195,13 @@ def _stopped(lake: Lake) -> dict[str, str]:
 
 
 def _published(lake: Lake, run: str) -> Iterator[Removal]:
-    """Products of a removed run: its report and its reviewer's pack."""
-    for kind, path in (("report", lake.root / "reports" / run), ("file pack", lake.root / "restricted" / run)):
-        if path.is_dir():
+    """Products of a removed run: its report, its reviewer's pack, and the record of where its files lie."""
+    for kind, path in (
+        ("report", lake.root / "reports" / run),
+        ("file pack", lake.root / "restricted" / run),
+        ("places", lake.root / places_path(run)),
+    ):
+        if os.path.lexists(path):
             yield _removal(kind, run, path, "its run goes")
 
 

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from flows.runs.index import mark_of
-from flows.runs.manifest import made_later, places_path, read_manifest, record_of, report_named
+from flows.runs.manifest import made_later, read_manifest, record_of, report_named
 from flows.runs.summary import NAMED, summary_path
 from flows.runs.trust import certificate
 from flows.runs.trust.signed import NOTHING_ASKED, Demand, Signed
@@ -141,11 +141,10 @@ def _altered_report(lake: Lake, run: str, manifest: Mapping[str, Any]) -> Iterat
 def _unnamed(lake: Lake, run: str, partitions: list[Partition], manifest: Mapping[str, Any]) -> Iterator[str]:
     """Files in the run's folders that the manifest does not name.
 
-    Five are no part of it: signature, number of the log's entry, mark of protection, the list of later files, and where
-    the files of the spec lie.
+    Four are no part of it: signature, number of the log's entry, mark of protection, and the list of later files.
     """
     known = {f"reports/{run}/{name}" for name in manifest["exported"]}
-    known |= {f"runs/{run}/manifest.json", mark_of(run), made_later(run), places_path(run)}
+    known |= {f"runs/{run}/manifest.json", mark_of(run), made_later(run)}
     known |= {certificate.signature_path(run), certificate.logged_path(run)}
     known |= {summary_path(run)} if NAMED in manifest else set()
     for folder in (f"runs/{run}", f"reports/{run}"):

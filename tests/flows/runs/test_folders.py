@@ -133,9 +133,9 @@ def test_where_files_lie_is_in_no_report_and_in_no_manifest(audited: Path) -> No
 def test_a_damaged_record_of_places_is_named(copy: Path) -> None:
     [run] = run_ids(Lake(copy / "lake"))
     (copy / "lake" / places_path(run)).write_text("{")
-    with pytest.raises(IntegrityError, match=r"places.json is not as it was written; run that audit again"):
+    with pytest.raises(IntegrityError, match=r"places/.*json is not as it was written; run that audit again"):
         places(Lake(copy / "lake"), run)
-    assert "places.json is not as it was written" in year_in(copy / "lake", copy)["message"]
+    assert f"{run}.json is not as it was written" in year_in(copy / "lake", copy)["message"]
 
 
 def test_a_run_of_a_version_that_kept_no_places_is_looked_for_from_here(copy: Path) -> None:

@@ -14,6 +14,7 @@ from lake_of_runs import lake_of_runs
 from retained_runs import ONE, lake_of, make
 
 from flows.runs.index import runs_of
+from flows.runs.manifest import places_path
 from schemas.errors import SpecError
 from tasks.lake.local_directory import clear, strange
 from tasks.lake.store import Lake
@@ -208,6 +209,15 @@ def test_a_run_behind_a_link_stays_with_all_that_it_names(tmp_path: Path) -> Non
         assert named(told) == {str(lake.root / "runs" / "run0")}
         assert content(tmp_path) == before
         assert [run.run for run in runs_of(lake)] == ["run0", "run2"]
+
+
+def test_the_record_of_where_files_lie_goes_with_its_run() -> None:
+    with lake_of([ONE, ONE]) as lake:
+        for run in ("run0", "run1"):
+            lake.write_file(places_path(run), b"{}")
+        told = gc(lake.root, "--yes", "--below-minimum", "a test")
+        assert ("places", str(lake.root / places_path("run0"))) in {(e["kind"], e["path"]) for e in told["lake"]}  # type: ignore[attr-defined]
+        assert [path.name for path in (lake.root / "places").iterdir()] == ["run1.json"]
 
 
 def test_nothing_is_removed_while_a_run_is_behind_a_link_that_leads_nowhere() -> None:
