@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING
 from flows.operations.doctor.records import LOG, Unreadable, without
 from flows.operations.overdue import SKEW, Due, due_of_lake
 from flows.outcome.alerts.record import undelivered
+from flows.runs.trust.chain import sound_entries
 from flows.runs.trust.review import Outstanding, outstanding
 from flows.supervision.leftovers import Holder, holders
 from schemas.audit.text import parse, spec_text
 from schemas.errors import EvenhandError, InfrastructureError, IntegrityError
+from tasks.lake import log
 from tasks.lake.store import Lake
 
 if TYPE_CHECKING:
@@ -72,8 +74,8 @@ class Overview:
 
     @property
     def log_altered(self) -> bool:
-        """Whether an entry of the log is not as it was signed, so that nobody can tell where runs stand."""
-        return any(each.path == _LOG for each in self.unreadable)
+        """Whether an entry of the log is not as it was written, so that nobody can tell where runs stand."""
+        return any(each.kind == LOG for each in self.unreadable)
 
     @property
     def overdue(self) -> bool:
@@ -103,7 +105,7 @@ def overview(
         _at_a_glance(max((y for y in years if y.audit == audit), key=_newest), rules.get(audit), by_audit[audit], when)
         for audit in sorted(by_audit)
     ]
-    usage, (waiting, altered) = shutil.disk_usage(lake.storage.local), _outstanding(seen)
+    usage, (waiting, altered) = shutil.disk_usage(lake.storage.local), _outstanding(seen, hidden)
     return Overview(
         audits=tuple(audits),
         disk_free=usage.free,
@@ -118,10 +120,14 @@ def overview(
     )
 
 
-def _outstanding(lake: Lake) -> tuple[Outstanding, tuple[Unreadable, ...]]:
-    """What people still have to do; nothing of that, and why, where an entry of the log was altered."""
+def _outstanding(lake: Lake, hidden: Sequence[Unreadable]) -> tuple[Outstanding, tuple[Unreadable, ...]]:
+    """What people still have to do; nothing of that, and why, where the chain of the log is broken.
+
+    The chain of a log with hidden entries is not checked: ``hidden`` names what is amiss.
+    """
+    has_gaps = any(each.kind == LOG for each in hidden)
     try:
-        return outstanding(lake), ()
+        return outstanding(lake, log.entries(lake) if has_gaps else sound_entries(lake)), ()
     except IntegrityError as error:
         return Outstanding((), (), ()), (Unreadable(LOG, _LOG, str(error)),)
 

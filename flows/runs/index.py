@@ -5,22 +5,18 @@ mark is stored beside the manifest, which is sealed. No run overwrites the files
 code or libraries changes the keys.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from flows.runs.manifest import read_manifest
-from flows.supervision.presence import gate
 from schemas.artifact import Artifact, Partition
 from schemas.audit.partition import ALL, slug
 from schemas.errors import SpecError, nearest
 from schemas.tables.publication import PREFIX
 from schemas.vintages import words_of
 from tasks.lake import log
-from tasks.lake.signatures import digest_of
 from tasks.lake.store import Lake
-from tasks.lake.trusted_entries import trusted_signer
 
 
 @dataclass(frozen=True)
@@ -131,31 +127,6 @@ def standing(runs: Sequence[Run]) -> Run | None:
     return max(runs, key=lambda run: (run.protected, *in_order(run)), default=None)
 
 
-def protect(lake: Lake, run: str, protected: bool) -> None:
-    """Protect a run, or remove its protection.
-
-    Raises:
-        SpecError: the lake holds no such run, or keys are trusted and no trusted key signs.
-    """
-    with gate(lake):  # a run that is being removed is not there any more, rather than protected
-        entry = log.append(
-            lake,
-            "protected" if protected else "unprotected",
-            trusted_signer(lake),
-            run=run,
-            manifest_sha256=digest_of(read_manifest(lake, run)),
-        )
-        if protected:
-            lake.write_file(mark_of(run), mark_content(entry))
-        else:
-            lake.storage.remove(_marked(run))
-
-
-def mark_content(entry: log.Entry) -> bytes:
-    """What the mark of a protected run holds, by its entry in the log."""
-    return json.dumps({"run": entry.run, "since": entry.time}).encode()
-
-
 def published_beside(lake: Lake, run: str) -> list[str]:
     """Other runs that are marked as published, share rows with a run, and were not audited together with it.
 
@@ -190,12 +161,12 @@ def published_runs(lake: Lake) -> list[Run]:
 
 def is_protected(lake: Lake, run: str) -> bool:
     """Whether a run is protected."""
-    return lake.storage.exists(_marked(run))
+    return lake.storage.exists(marked(run))
 
 
 def mark_of(run: str) -> str:
     """Path of the mark of a protected run."""
-    return f"{_marked(run)}/mark.json"
+    return f"{marked(run)}/mark.json"
 
 
 def audits_of(lake: Lake, audit: str | None) -> str:
@@ -230,7 +201,8 @@ def spec_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return {**spec, "source": source}
 
 
-def _marked(run: str) -> str:
+def marked(run: str) -> str:
+    """Path of the folder of the mark of a protected run."""
     return f"runs/{run}/protected"
 
 

@@ -33,8 +33,9 @@ from flows.partitions.attempts.reading import attempts, latest
 from flows.partitions.attempts.record import SERIOUSNESS, Attempt, YearState, worst
 from flows.partitions.attempts.recorder import recorded
 from flows.partitions.year_audit import audit_year
-from flows.runs.index import last_run, protect, runs_of
+from flows.runs.index import last_run, runs_of
 from flows.runs.manifest import read_manifest
+from flows.runs.trust.protection import protect
 from schemas.errors import IntegrityError
 from schemas.terms import ExitCode
 from tasks.lake.store import Lake

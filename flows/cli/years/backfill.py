@@ -110,7 +110,7 @@ def protect(
 ) -> None:
     """Mark a run as published: a back-fill leaves its year alone unless it is given --force."""
     from flows.runs import naming
-    from flows.runs.index import protect as mark
+    from flows.runs.trust.protection import protect as mark
 
     opened, run = naming.opened(lake, run)
     mark(opened, run, not off)

@@ -12,8 +12,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from flows.runs.index import mark_content, mark_of
+from flows.runs.index import mark_of
 from flows.runs.manifest import LIST, made_later, read_manifest
+from flows.runs.trust.protection import mark_content
 from schemas.errors import IntegrityError
 from tasks.lake import log
 from tasks.lake.signatures import Signature, digest_of, trusted

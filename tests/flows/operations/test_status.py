@@ -21,7 +21,8 @@ from flows.partitions.attempts.record import YearState
 from flows.partitions.attempts.recorder import recorded
 from flows.partitions.forecast import forecast
 from flows.partitions.year_audit import audit_year
-from flows.runs.index import last_run, protect
+from flows.runs.index import last_run
+from flows.runs.trust.protection import protect
 from schemas.errors import EvenhandError, IntegrityError
 from schemas.terms import ExitCode
 from tasks.lake.store import Lake

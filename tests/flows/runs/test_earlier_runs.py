@@ -8,9 +8,10 @@ from conftest import SPEC, loans
 
 from flows.partitions.years import spec_as_held
 from flows.runs.disclosure import with_earlier
-from flows.runs.index import protect, published_beside, run_of
+from flows.runs.index import published_beside, run_of
 from flows.runs.record import publish, summarise
 from flows.runs.replay import replay_run
+from flows.runs.trust.protection import protect
 from flows.runs.trust.verification import verify_run
 from schemas.audit.spec import AuditSpec
 from schemas.errors import IntegrityError, SpecError

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from lake_of_runs import NEW, OLD, OTHER, lake_of_runs
 
-from flows.runs.index import protect, published_beside
+from flows.runs.index import published_beside
 from flows.runs.naming import named, opened
+from flows.runs.trust.protection import protect
 from schemas.errors import SpecError
 from tasks.lake.store import Lake
 

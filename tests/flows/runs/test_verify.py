@@ -12,12 +12,13 @@ from loans_by_year import LACKING, WITHIN, write_years, yearly_spec
 from flows.launch.audit import run_audit
 from flows.partitions.year_audit import audit_year
 from flows.partitions.years import spec_of_year
-from flows.runs.index import last_run, protect, runs_of
+from flows.runs.index import last_run, runs_of
 from flows.runs.manifest import digest, report_of
 from flows.runs.record import is_published
 from flows.runs.report_files import note_made
 from flows.runs.trust.certificate import certify
 from flows.runs.trust.chain import check_log
+from flows.runs.trust.protection import protect
 from flows.runs.trust.signoff import SignOff, sign_off
 from flows.runs.trust.verification import verify_run
 from schemas.errors import IntegrityError, SpecError

@@ -8,8 +8,8 @@ import pytest
 from lake_of_runs import NEW, OLD, OTHER, lake_of_runs
 from served_lake import Clock, failed, served
 
-from flows.runs.index import protect
 from flows.runs.summary import Summary
+from flows.runs.trust.protection import protect
 from flows.serving.index import runs
 from flows.serving.index.entries import LogReader
 from flows.serving.index.runs import Index

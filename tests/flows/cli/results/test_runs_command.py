@@ -7,7 +7,7 @@ import pytest
 from conftest import evenhand
 from lake_of_runs import NEW, OLD, OTHER, lake_of_runs
 
-from flows.runs.index import protect
+from flows.runs.trust.protection import protect
 from tasks.lake.store import Lake
 
 

@@ -25,6 +25,7 @@ from flows.supervision.presence import at_work, unreadable
 from flows.supervision.presence import recorded as present
 from schemas.errors import IntegrityError
 from schemas.terms import ExitCode
+from tasks.lake import log
 from tasks.lake.store import Lake
 
 CUT = '{"audit": "loa'
@@ -102,7 +103,7 @@ def test_status_names_the_file_and_shows_all_the_rest(lake: Lake, kind: str) -> 
 
 
 def test_a_signature_that_was_altered_takes_nothing_else_away(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    def altered(_: Lake) -> None:
+    def altered(*_: object) -> None:
         raise IntegrityError("entry 4 has a signature that is not of it: it was altered")
 
     monkeypatch.setattr(overviewing, "outstanding", altered)
@@ -111,6 +112,15 @@ def test_a_signature_that_was_altered_takes_nothing_else_away(lake: Lake, monkey
         assert done.returncode == ExitCode.INTEGRITY, done.stderr
         for told in ("entry 4 has a signature", "the relay refused it", "no room"):
             assert told in done.stdout
+
+
+def test_a_log_whose_chain_is_broken_is_named_and_gives_no_review(lake: Lake) -> None:
+    path = lake.root / log.path_of(1)
+    path.write_bytes(path.read_bytes().replace(b'"time": "2', b'"time": "1'))
+    done = evenhand("status", "--review", "--lake", lake.location)
+    assert done.returncode == ExitCode.INTEGRITY, done.stderr
+    assert "000002.json does not follow the entry before it" in done.stdout
+    assert "valid runs that nobody approved" not in done.stdout
 
 
 def test_at_most_five_files_are_printed_and_json_has_all(lake: Lake) -> None:

@@ -22,8 +22,9 @@ from retained_runs import ONE, Drawn, lake_of, make, partition
 from flows.operations.retention import removals as retention
 from flows.operations.retention.left_alone import left_alone
 from flows.operations.retention.removals import Keeping, Removal, collect, held_back, removals
-from flows.runs.index import protect, runs_of
+from flows.runs.index import runs_of
 from flows.runs.manifest import digest, former_reports
+from flows.runs.trust.protection import protect
 from flows.runs.trust.verification import verify_run
 from flows.supervision.presence import at_work, gate
 from schemas.errors import InfrastructureError, IntegrityError, SpecError

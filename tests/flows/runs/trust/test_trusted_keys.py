@@ -403,3 +403,10 @@ def test_a_signing_key_that_is_none_is_named_with_its_variable(
         monkeypatch.setenv(KEY, str(place / file))
         code, told = command(lake, "protect", RUN)
         assert (code, f"{KEY}: {place / file} {reason}" in told) == (2, True), told
+
+
+def test_status_lists_a_run_with_a_forged_approval_as_not_approved(lake: Lake, place: Path) -> None:
+    assert "every valid run is approved" in command(lake, "status", "--review")[1]
+    without_signatures(lake, place)
+    done = evenhand("status", "--review", "--json", "--lake", lake.location)
+    assert [(row["run"], row["state"]) for row in json.loads(done.stdout)["review"]["runs"]] == [(RUN, "unsigned")]
