@@ -12,7 +12,7 @@ from pathlib import Path
 LONGEST = 72
 NO_ORDER = re.compile(
     r"(a|an|the|this|that|these|those|its?|what|wh\w+|how|why|all|some|many|every|each|no|new|more|less|also|and|or|but|if|"
-    r"of|for|from|to|in|on|by|with|without|at|as|into|tests?|(?!bring|ring)\w+ing|(?!\w*eed$|embed|shed)\w+ed|\w+'s)$",
+    r"of|for|from|to|in|on|by|with|without|at|as|into|tests|(?!bring|ring)\w+ing|(?!\w*eed$|embed|shed)\w+ed|\w+'s)$",
     re.IGNORECASE,
 )
 """First words with which no imperative sentence begins: articles, pronouns, prepositions, participles."""
